@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from evenhand.errors import ModelError, told
+from evenhand.errors import ModelError, one_line
 from evenhand.records import Message
 
 Tokens = tuple[int, ...]
@@ -129,7 +129,9 @@ def render_chat(
             turns = [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
         text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
     except Exception as error:  # a template is a program: besides jinja's errors it raises any of Python's
-        raise ModelError(f"{tokenizer.name_or_path}: its chat template refuses the prompt ({told(error)})") from error
+        raise ModelError(
+            f"{tokenizer.name_or_path}: its chat template refuses the prompt ({one_line(error)})"
+        ) from error
     if not marks:
         return text
     rendered = Rendered(restored(text, marks))

@@ -17,7 +17,7 @@ from pydantic import field_validator
 
 from evenhand.config import Closed
 from evenhand.embedded import EMBEDDED_NAME, cache_dir, embedded_model_path
-from evenhand.errors import DataError, ModelError, told
+from evenhand.errors import DataError, ModelError, one_line
 from evenhand.files import sha256_of, write_json
 from evenhand.run_directory import DONE_FILE, is_done, read_json
 
@@ -268,7 +268,7 @@ def load_tokenizer(folder: Path) -> Any:
         # False, not None: transformers would ask, and `yes y |` would run a checkpoint's own Python.
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # of a damaged file anything: KeyError, TypeError, and from Rust a plain Exception
-        raise ModelError(f"{folder}: its tokenizer cannot be loaded ({told(error)}); {ANEW}") from error
+        raise ModelError(f"{folder}: its tokenizer cannot be loaded ({one_line(error)}); {ANEW}") from error
 
 
 def load_tokenizer_alone(folder: Path) -> Any:
@@ -303,7 +303,7 @@ def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any
     except (RuntimeError, MemoryError):
         raise
     except Exception as error:  # of a damaged file anything, as above
-        raise ModelError(f"{folder}: its weights cannot be loaded ({told(error)}); {ANEW}") from error
+        raise ModelError(f"{folder}: its weights cannot be loaded ({one_line(error)}); {ANEW}") from error
     model, report = loaded
     if missing := sorted(report["missing_keys"]):
         raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); {ANEW}")

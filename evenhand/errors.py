@@ -17,6 +17,6 @@ class ModelError(EvenhandError):
     """A model, checkpoint, tokenizer or server cannot be used as asked."""
 
 
-def told(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """Another library's error, on a line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -55,7 +55,8 @@ def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, d
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}:{number}: is no JSON object ({error}); the file is damaged: restore it") from None
+            problem = f"is no JSON object ({getattr(error, 'msg', error)}); the file is damaged: restore it"
+            raise DataError(f"{path}:{number}: {problem}") from None
         if not isinstance(record, dict):
             raise DataError(f"{path}:{number}: is a JSON {type(record).__name__}, not an object; the file is damaged")
         yield number, record

@@ -1,18 +1,18 @@
 """One process at a time: a lease file that says who holds it, kept alive by a heartbeat, taken over when that stops.
 
 It works on NFS and Lustre and after `kill -9`. No clock is compared between machines: whoever finds the file watches it
-until it beats anew (then it is held) or has not beaten for STALE_S seconds (then its holder is dead).
+until it beats anew (then it is held) or has not beaten for STALE_S seconds (then its holder is dead). On one machine a
+file lock, which ends with its process, tells at once.
 """
 
+import fcntl
 import json
 import os
 import socket
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from evenhand.errors import DataError
 BEAT_S = 15.0
 STALE_S = 180.0
 LOOK_S = 0.5
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Lease:
@@ -36,7 +37,7 @@ class Lease:
     def beat(self) -> None:
         """Move the file's time until the lease is given back."""
         while not self.over.wait(BEAT_S):
-            with suppress(OSError):  # a file system that is away for a while; refuse_if_lost tells for good
+            with suppress(OSError):  # a file system that is away for a while
                 os.utime(self.descriptor)
 
     def refuse_if_lost(self) -> None:
@@ -72,7 +73,8 @@ def held(path: Path, doing: str) -> Iterator[Lease]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     while (descriptor := create(path)) is None:
-        watch(path, doing)
+        if beat := last_beat(path, doing):
+            remove(path, beat)
     lease = Lease(path, descriptor)
     try:
         yield lease
@@ -81,51 +83,39 @@ def held(path: Path, doing: str) -> Iterator[Lease]:
 
 
 def create(path: Path) -> int | None:
-    """The descriptor of a new lease file, or None where there is one."""
-    if (descriptor := new_file(path)) is None:
+    """The descriptor of a new lease file, or None where there is one. Raises DataError where it cannot be written."""
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
+    except FileExistsError:
         return None
-    holder = {**place(), "process": os.getpid(), "began": process_start(os.getpid()), "since": time.strftime("%F %T")}
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
+    with suppress(OSError):  # a file system without locks: only the heartbeat tells
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    holder = {**machine(), "process": os.getpid(), "since": time.strftime("%F %T")}
     os.write(descriptor, json.dumps(holder).encode())
     os.fsync(descriptor)
     return descriptor
 
 
-def new_file(path: Path) -> int | None:
-    """The descriptor of a file that this process made, or None where there is one. Raises DataError."""
-    try:
-        return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
-    except FileExistsError:
+def last_beat(path: Path, doing: str) -> tuple[int, int] | None:
+    """The last heartbeat of a dead holder, or None when the lease was given back. Raises DataError if it is held."""
+    if (seen := state_of(path)) is None:
         return None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or choose another folder") from None
-
-
-def watch(path: Path, doing: str) -> None:
-    """Return when the lease is free: given back, or removed here as its holder is dead. Raises DataError if held."""
-    before = state_of(path)
-    for attempt in count():
-        deadline = time.monotonic() + STALE_S
-        while before is not None and time.monotonic() < deadline:
-            alive = is_alive(before[1])
-            if alive is False and not attempt:
-                break
-            now = state_of(path)
-            if now is None:
-                return
-            if alive or now[0] != before[0]:
-                raise DataError(told_of(path, now[1], doing))
-            time.sleep(LOOK_S)
-        if before is None or remove(path, before[0], attempt):
-            return
-
-
-def told_of(path: Path, holder: dict[str, Any], doing: str) -> str:
-    """Who holds a lease, and what to do."""
-    who = f"process {holder.get('process', '?')} on {holder.get('host', '?')} since {holder.get('since', '?')}"
-    return (
-        f"{path.parent}: is being {doing} by {who}; wait for it. Should it die, the same command goes on, at most "
-        f"{STALE_S:.0f} s later"
-    )
+    beat, holder = seen
+    deadline = time.monotonic() + STALE_S
+    while time.monotonic() < deadline and (alive := is_alive(path, holder)) is not False:
+        if (now := state_of(path)) is None:
+            return None
+        if alive or now[0] != beat:
+            holder = now[1]  # which had perhaps not written yet who it is
+            who = f"process {holder.get('process', '?')} on {holder.get('host', '?')} since {holder.get('since', '?')}"
+            raise DataError(
+                f"{path.parent}: is being {doing} by {who}; wait for it. Should it die, the same command goes on, at "
+                f"most {STALE_S:.0f} s later"
+            )
+        time.sleep(LOOK_S)
+    return beat
 
 
 def state_of(path: Path) -> tuple[tuple[int, int], dict[str, Any]] | None:
@@ -137,57 +127,44 @@ def state_of(path: Path) -> tuple[tuple[int, int], dict[str, Any]] | None:
         return None
     try:
         holder = json.loads(text)
-    except (ValueError, RecursionError):  # killed before it could write who it is; or damaged
+    except ValueError:  # killed before it could write who it is; or damaged
         holder = {}
     return (facts.st_ino, facts.st_mtime_ns), holder if isinstance(holder, dict) else {}
 
 
-def remove(path: Path, seen: tuple[int, int], attempt: int) -> bool:
-    """Remove the lease file that was seen, and no other one that has taken its place; whether this process might.
+def remove(path: Path, beat: tuple[int, int]) -> None:
+    """Remove the lease file that was seen, and no other one that has taken its place.
 
-    Of several processes at one attempt, one may: a second look at the file and its removal are two steps, between which
-    another process could have removed it and made its own. That one dead too, the next attempt has another claim.
+    A second look at the file and its removal are two steps, between which another process could have removed it and
+    made its own. So one process may at a time, the one that makes the claim file; the others get a DataError.
     """
-    claim = path.with_name(f"{path.name}.{seen[0]}-{seen[1]}-{attempt}.claim")
-    if (descriptor := new_file(claim)) is None:
-        return False
+    claim = path.with_name(f"{path.name}.{beat[0]}-{beat[1]}.claim")
+    if (descriptor := create(claim)) is None:
+        raise DataError(f"{path}: another process is taking it over; wait for it. If there is none, delete {claim}")
     try:
         now = state_of(path)
-        if now is not None and now[0] == seen:
+        if now is not None and now[0] == beat:
             path.unlink(missing_ok=True)
     finally:
         claim.unlink(missing_ok=True)
         os.close(descriptor)
-    return True
 
 
-def place() -> dict[str, str]:
-    """Where a process number means something: the host, its boot and its process namespace."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        namespace = str(Path("/proc/self/ns/pid").readlink())
-    except OSError:  # no Linux: only the heartbeat tells
-        boot = namespace = uuid.uuid4().hex
-    return {"host": socket.gethostname(), "boot": boot, "namespace": namespace}
+def machine() -> dict[str, str | None]:
+    """This machine and its boot, within which file locks are seen; None where the boot is not known."""
+    boot = BOOT_ID.read_text(encoding="ascii").strip() if BOOT_ID.exists() else None
+    return {"host": socket.gethostname(), "boot": boot}
 
 
-def process_start(process: int) -> str | None:
-    """When a process of this machine began, in the kernel's ticks; None for one that there is not."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+def is_alive(path: Path, holder: dict[str, Any]) -> bool | None:
+    """Whether the holder of a lease file is alive; None for one of another machine, which cannot be seen from here."""
+    if holder.get("boot") is None or holder["boot"] != machine()["boot"]:
         return None
-    state, *rest = text.rpartition(")")[2].split()
-    return None if state in "ZX" else rest[18]
-
-
-def is_alive(holder: dict[str, Any]) -> bool | None:
-    """Whether the holder's process is there; None for one of another machine, which cannot be seen from here."""
-    process = holder.get("process")
-    if (
-        not isinstance(process, int)
-        or "began" not in holder
-        or any(holder.get(key) != value for key, value in place().items())
-    ):
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # no locks here, or gone meanwhile
         return None
-    return bool(process_start(process) == holder["began"])
+    return False

@@ -68,7 +68,7 @@ STUDIES: dict[str, Study] = {
         training="training.pluraleval.study:TRAINING",
         builds={
             "wildscope": Builder(
-                "studies.pluraleval.wildscope.build:main",
+                "studies.pluraleval.wildscope:main",
                 "threads of scored comments, from Pushshift's dumps of Reddit",
             ),
             "references": Builder(

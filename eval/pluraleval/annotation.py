@@ -10,17 +10,16 @@ from typing import Any
 
 from eval.annotation.tasks import SIDES, Item, Task
 from eval.pluraleval.observe import MATCH, confidence_of, stance_of
-from eval.pluraleval.runs import load_run, stage_of
+from eval.pluraleval.runs import load_run
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE
-from studies.built_folder import MANIFEST_FILE, read_manifest, read_rows
+from studies.built_folder import MANIFEST_FILE, read_manifest
 from studies.pluraleval.build_references import reference_sets
-from studies.pluraleval.judgements import YES_NO
-from studies.pluraleval.records import STANCES, Cluster, ReferenceSet, reference_of
+from studies.pluraleval.records import STANCES, Cluster, ReferenceSet
 from studies.pluraleval.reply_reading import responses_in
-from studies.pluraleval.sources import REFERENCES
-from studies.pluraleval.stages import KEY, load_stage
+from studies.pluraleval.section import KEY, YES_NO, load_stage, section_of
+from studies.pluraleval.sources import REFERENCES, built_references
 
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
 
@@ -39,7 +38,7 @@ class PluralEvalAnnotation:
         if len(paths) > 1:
             return [clusterings(paths)]
         (path,) = paths
-        if (path / CONFIG_FILE).is_file() and stage_of(path) != "references":
+        if (path / CONFIG_FILE).is_file() and section_of(path).stage != "references":
             return judgements(path)
         return [clusters(path)]
 
@@ -52,7 +51,7 @@ def judgements(path: Path) -> list[Task]:
             f"{path}: is of the stage `responses`; name the judgements run, whose judge is held against people"
         )
     responses = {
-        (reply.prompt_hash, sample.sample_index): responses_in(sample).responses
+        (reply.prompt_hash, sample.sample_index): responses_in(sample).value
         for reply in run.replies
         for sample in reply.samples
     }
@@ -148,7 +147,7 @@ def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:
     """(the judge that made them, the reference sets) of a finished references run or of a built folder."""
     if not (path / CONFIG_FILE).is_file():
         judge = read_manifest(path, *REFERENCES)["source"]["judge"]
-        return judge, list(read_rows(path, *REFERENCES, reference_of))
+        return judge, built_references(path)
     run = load_stage(path, "references")
     return run.model, reference_sets(run)
 

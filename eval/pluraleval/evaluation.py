@@ -13,13 +13,14 @@ from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference
 from eval.estimates.estimate import Estimate, drawing_of
 from eval.pluraleval.observe import BIASED, MEASURES, NEUTRAL, Quantity, Unread, observed, vote_gaps, wilcoxon_tests
-from eval.pluraleval.runs import PluralEvalRun, choices_of, load_run, responses_path, run_differences, stage_of
+from eval.pluraleval.runs import PluralEvalRun, choices_of, load_run, responses_path, run_differences
 from eval.pluraleval.tables import BELIEF_WORDS, MEASURE_WORDS, PAIRING_WORDS, SHIFTS, score_tables
 from eval.report.tables import TableSpec
 from eval.results import CHANGES_NOTE, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE
 from evenhand.errors import DataError
+from studies.pluraleval.section import section_of
 
 ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread")
 MAIN = ("opposing_recall_lost", "rho_lost", "accuracy_lost")  # measures of the scorecard
@@ -75,7 +76,7 @@ class PluralEval(Evaluation):
 
     def load(self, path: Path, options: argparse.Namespace) -> PluralEvalRun:
         """A run of responses or of judgements; `score` takes one of references too, for the states of its replies."""
-        if stage_of(path) == "references" and hasattr(options, "allow_differences"):
+        if section_of(path).stage == "references" and hasattr(options, "allow_differences"):
             raise DataError(
                 f"{path}: is a run of the stage `references`, whose replies `evenhand score` counts by state; there "
                 "is nothing more to measure in it. Name a run of responses or of judgements"
@@ -171,7 +172,7 @@ class PluralEval(Evaluation):
 
     def tested_run(self, path: Path) -> Path:
         """Of a judgements run the responses run; the judge's own run where the responses are made up."""
-        return path if stage_of(path) != "judgements" else responses_path(load_finished(path)) or path
+        return path if section_of(path).stage != "judgements" else responses_path(load_finished(path)) or path
 
 
 def scores_of(name: str, run: PluralEvalRun) -> list[Score]:

@@ -12,7 +12,6 @@ from eval.estimates.estimate import Estimate, clustered
 from eval.pluraleval.observe import MEASURES, Quantity, Reply, Unread, Values, judged_lists, observed, values_of
 from eval.runs import FinishedRun, Verdicts, load_finished
 from evenhand.completions import read_excluded
-from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
@@ -27,7 +26,7 @@ from studies.pluraleval.reply_reading import (
     stance_in,
     state_rates,
 )
-from studies.pluraleval.stages import KEY, Stage, Stages, load_stage, own_responses, references_asked
+from studies.pluraleval.section import KEY, load_stage, own_generations, references_asked, section_of
 
 ALL = "all threads"
 States = Sequence[tuple[str, str, int, float]]  # step or task, state, how many replies, their share of the step's
@@ -101,18 +100,9 @@ class PluralEvalRun:
         return self.estimates(self.whole)
 
 
-def stage_of(path: Path) -> Stage:
-    """The stage that a run is of. Raises DataError for a run of another study."""
-    file = path / CONFIG_FILE
-    tree = read_yaml(file)
-    if not isinstance(tree.get(KEY), dict):
-        raise DataError(f"{path}: is of another study")
-    return parse_config(Stages, tree[KEY], f"{file}: {KEY}").stage
-
-
 def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
     """A run of any stage; one of judgements names its responses run."""
-    stage, named = stage_of(path), load_finished(path)
+    stage, named = section_of(path).stage, load_finished(path)
     judgements = named if stage == "judgements" else None
     responses = named if stage == "responses" else None
     if judgements is not None and (asked := responses_path(judgements)):
@@ -120,18 +110,17 @@ def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
     source, judge, replies = responses or named, named.judge, list[Reply]()
     references: Mapping[str, ReferenceSet] = {}
     if responses is not None:
-        known_sets = references_asked(load_stage(responses.path, "responses"))
+        known_sets = references_asked(responses.path)
         judge, references = responses.judge, {known.thread.thread_id: known for known in known_sets}
         replies = [
             Reply(prompt.item_id, prompt.prompt_hash, dict(prompt.factors), responses.replies[prompt.prompt_hash])
             for prompt in responses.plan
         ]
     elif judgements is not None:  # made-up responses that list the summaries of our own threads: the judge is on trial
-        own = own_responses()
-        judge, references = f"made-up responses, judged by {named.judge}", own.references
-        for thread_id, lines in own.generations.items():
-            asked_of = [(line["prompt_hash"], {"task": "generation", **line["factors"]}) for line in lines]
-            replies += [Reply(thread_id, hash_, factors, own.replies[hash_]) for hash_, factors in asked_of]
+        judge, own = f"made-up responses, judged by {named.judge}", own_generations()
+        references = {generation.known.thread.thread_id: generation.known for generation in own}
+        factors = {"task": "generation", "framing": "neutral"}
+        replies = [Reply(known.thread.thread_id, hash_, factors, said) for known, _, hash_, said in own]
     if stage == "references":
         states = state_rates(summed(known.states for known in reference_sets(load_stage(path, stage))))
     else:
@@ -188,7 +177,7 @@ def replies_in(run: FinishedRun) -> Iterator[tuple[str, Completion, Any]]:
 def choices_of(path: Path) -> Verdicts:
     """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries; None where it could
     not be read whole; of log-probabilities the most probable option, which is the reply's text."""
-    if stage_of(path) == "references":
+    if section_of(path).stage == "references":
         return {}
     return {
         (reply.prompt_hash, reply.sample_index): reply.text

@@ -1,6 +1,6 @@
 """One raw record with its place, so that a wrong field is named with file, line and field."""
 
-import difflib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from typing import Any
 from evenhand.errors import DataError
 
 HUGE = 1e300  # no score or count comes near
-DEEPEST = 20  # levels of lists and objects
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -28,11 +27,8 @@ class Record:
     def get(self, name: str) -> Any:
         """A field that must be there, whatever its type."""
         if name not in self.values:
-            known = [ascii(key)[1:-1] for key in list(self.values)[:100] if isinstance(key, str) and len(key) <= 60]
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean '{near[0]}'? " if near else ""
-            fields = ", ".join(known[:12]) or "none"
-            raise self.error(name, f"is absent; is this the right file? {hint}Fields here: {fields}")
+            fields = ", ".join(ascii(key)[1:-1][:60] for key in list(self.values)[:12]) or "none"
+            raise self.error(name, f"is absent; is this the right file? Fields here: {fields}")
         return self.values[name]
 
     def text(self, name: str) -> str:
@@ -106,21 +102,13 @@ class Record:
 
     def kept(self, *names: str) -> dict[str, Any]:
         """Fields carried over into meta as they are, those present; checked to be plain JSON that can be written."""
-        found = {name: self.values[name] for name in names if name in self.values}
-        for name, value in found.items():
-            if not is_plain(value):
-                raise self.error(name, f"cannot be kept: {shown(value)} is no plain JSON value")
-        return found
-
-
-def is_plain(value: object, levels: int = DEEPEST) -> bool:
-    """Whether a value can be written as JSON in UTF-8 by anyone: whole characters, finite numbers, few levels."""
-    if isinstance(value, (dict, list)):
-        parts = [*value, *value.values()] if isinstance(value, dict) else value
-        return levels > 0 and all(is_plain(part, levels - 1) for part in parts)
-    if isinstance(value, str):
-        return not LONE_SURROGATE.search(value)
-    return value is None or is_number(value) or isinstance(value, bool)
+        kept = {name: self.values[name] for name in names if name in self.values}
+        for name, value in kept.items():
+            try:
+                json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+            except (ValueError, TypeError, RecursionError):  # NaN, half a surrogate pair, thousands of lists
+                raise self.error(name, f"cannot be kept: {shown(value)} is no plain JSON value") from None
+        return kept
 
 
 def is_number(value: object) -> bool:

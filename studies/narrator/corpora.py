@@ -75,30 +75,27 @@ CORPORA: dict[str, Callable[[CorpusSpec], list[Conversation]]] = {
 
 def load_conversations(spec: CorpusSpec) -> list[Conversation]:
     """The conversations that a spec asks for. Raises DataError for none, too few of them, or a repeated id."""
-    found = CORPORA[spec.dataset](spec)
-    if not found:
+    conversations = CORPORA[spec.dataset](spec)
+    if not conversations:
         raise DataError(
             f"{spec.dataset}: no conversations in split {spec.split} of {spec.root}; take another split, or build "
             "the corpus with another --test-share"
         )
     n_wanted = spec.n_conversations
-    if n_wanted is not None and len(found) < n_wanted:
-        raise DataError(f"{spec.dataset} ({spec.split}): n_conversations is {n_wanted}, but there are {len(found)}")
-    refuse_repeats((one.conversation_id for one in found), spec.dataset)
+    if n_wanted is not None and len(conversations) < n_wanted:
+        raise DataError(
+            f"{spec.dataset} ({spec.split}): n_conversations is {n_wanted}, but there are {len(conversations)}"
+        )
+    refuse_repeats((each.conversation_id for each in conversations), spec.dataset)
     if n_wanted is None or spec.draw_seed is None:
-        return found[:n_wanted]
-    return drawn(found, n_wanted, f"{spec.dataset} {spec.draw_seed}")
+        return conversations[:n_wanted]
+    return drawn(conversations, n_wanted, f"{spec.dataset} {spec.draw_seed}")
 
 
 def held_out_conversations(spec: CorpusSpec) -> list[Conversation]:
     """The whole test split beside what a spec names, as it lies there now; empty where there is none."""
     test = spec.model_copy(update={"split": "test", "n_conversations": None, "draw_seed": None})
     return CORPORA[spec.dataset](test)
-
-
-def row_of(conversation: Conversation) -> dict[str, Any]:
-    """A conversation as a line of conversations.jsonl."""
-    return {**asdict(conversation), "names": dict(conversation.names), "meta": dict(conversation.meta)}
 
 
 def conversation_of(row: Mapping[str, Any]) -> Conversation:
@@ -108,4 +105,4 @@ def conversation_of(row: Mapping[str, Any]) -> Conversation:
 
 def conversation_set_hash(conversations: Iterable[Conversation]) -> str:
     """The hash of some conversations; see unit_sets."""
-    return set_hash(map(row_of, conversations))
+    return set_hash(map(asdict, conversations))

@@ -6,6 +6,7 @@ Every discussion of the dump is in it, or is counted under the reason why not.
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from studies.narrator.convokit import ESCALATES, Comment, Discussion, Dump
 from studies.narrator.names import shown_names
@@ -71,24 +72,29 @@ REASONS: dict[str, Callable[[Discussion], bool]] = {
 }
 
 
-# Section 3.1's figures; the paper does not print how many conversations its subset has.
-PAPER: dict[str, float] = {
-    "n_conversations": 4_188,
-    "n_escalating": 2_094,
-    "fewest_speakers": 2,
-    "most_speakers": 9,
-    "mean_speakers": 3.1,
-    "median_speakers": 3.0,
-    "sd_speakers": 1.1,
-    "baseline": 36.1,
+class Fact(NamedTuple):
+    """One of section 3.1's figures."""
+
+    words: str
+    form: str
+    paper: float | None  # None: not printed
+
+
+FACTS = {
+    "n_conversations": Fact("conversations in the dump", "{:,}", 4_188),
+    "n_escalating": Fact("of them escalating", "{:,}", 2_094),
+    "n_subset": Fact("conversations of the study", "{:,}", None),
+    "fewest_speakers": Fact("fewest speakers", "{}", 2),
+    "most_speakers": Fact("most speakers", "{}", 9),
+    "mean_speakers": Fact("speakers, mean", "{:.1f}", 3.1),
+    "median_speakers": Fact("speakers, median", "{:g}", 3.0),
+    "sd_speakers": Fact("speakers, standard deviation", "{:.1f}", 1.1),  # of the population
+    "baseline": Fact("random baseline, mean of 1/n, %", "{:.1f}", 36.1),
 }
 
 
 def facts_of(conversations: Sequence[Conversation], discussions: Sequence[Discussion]) -> dict[str, float]:
-    """The figures of the conversations at hand, of which there are some, and of the dump they are from.
-
-    sd_speakers: of the population. baseline: percent of guesses among the speakers that find the attacker, mean of 1/n.
-    """
+    """FACTS of the conversations at hand, of which there are some, and of the dump they are from."""
     sizes = [len(conversation.speakers) for conversation in conversations]
     return {
         "n_conversations": len(discussions),

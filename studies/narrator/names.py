@@ -2,8 +2,7 @@
 
 Four things differ from the raw name, and nothing else:
 
-- It is one line in NFC. White space and control characters of any kind are one blank, none at the ends. Half a
-  surrogate pair is U+FFFD.
+- It is one line in NFC. White space and control characters of any kind are one blank, none at the ends.
 - Marks that cannot be seen are left out: bidirectional ones (U+200E, U+202E, ...), which would turn the line around
   them and which MediaWiki keeps out of names too, and zero-width ones (U+200B, U+FEFF, ...), by which two names would
   differ for nobody. The joiners of emoji and of Persian (U+200D, U+200C) stay; so do right-to-left letters.
@@ -26,10 +25,10 @@ from studies.narrator.prompts import ME
 UNNAMED = "Unnamed user"
 RENAMED = "Renamed user"
 
-BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-ZERO_WIDTH = re.compile("[\u00ad\u180e\u200b\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb]")
+INVISIBLE = re.compile(  # bidirectional marks, and those of zero width
+    "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u00ad\u180e\u200b\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb]"
+)
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-HALF_PAIR = re.compile("[\ud800-\udfff]")
 JOINERS = re.compile("[\u200c\u200d\ufe00-\ufe0f]")  # these change how a letter looks, not which one it is
 BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and signs by category, blank on the screen
 UNSEEN_CATEGORIES = frozenset(("Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"))
@@ -50,27 +49,22 @@ def shown_names(raw: Mapping[str, str]) -> dict[str, str]:
             number += 1
             name = f"{bases[speaker]} ({number})"
         taken[name] = speaker
-    found = {speaker: name for name, speaker in taken.items()}
-    return {speaker: found[speaker] for speaker in raw}
+    shown = {speaker: name for name, speaker in taken.items()}
+    return {speaker: shown[speaker] for speaker in raw}
 
 
 def base_name(raw: str) -> str:
     """The name of one speaker before equal names are numbered."""
     name = one_line(raw)
-    if not is_visible(name):
+    # Whether anything can be seen: a character that is no blank and no bare accent.
+    if all(sign in BLANKS or unicodedata.category(sign) in UNSEEN_CATEGORIES for sign in name):
         return UNNAMED
     return RENAMED if is_narrator_label(name) else name
 
 
 def one_line(raw: str) -> str:
     """The name in NFC on one line, without invisible marks and outer blanks."""
-    name = ZERO_WIDTH.sub("", BIDI.sub("", HALF_PAIR.sub("\ufffd", raw)))
-    return unicodedata.normalize("NFC", " ".join(CONTROL.sub(" ", name).split()))
-
-
-def is_visible(name: str) -> bool:
-    """Whether anything of a name can be seen: a character that is no blank and no bare accent."""
-    return any(sign not in BLANKS and unicodedata.category(sign) not in UNSEEN_CATEGORIES for sign in name)
+    return unicodedata.normalize("NFC", " ".join(CONTROL.sub(" ", INVISIBLE.sub("", raw)).split()))
 
 
 def is_narrator_label(name: str) -> bool:

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from evenhand.config import Closed
-from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
 from studies.narrator.records import Conversation, Turn
 
@@ -48,8 +47,6 @@ PLOTS: dict[int, tuple[str, ...]] = {
     9: ("ABACDEFGAHI", "ABCDBEFGBHI"),
 }
 
-FOLDER = Path(__file__).parent
-
 
 class Scenario(Closed):
     """What a dispute is about, and what each side has to say."""
@@ -61,65 +58,42 @@ class Scenario(Closed):
     reasons: dict[str, tuple[str, ...]]  # by stance: "for" the change, "against" it, "aside"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
+class Plot(NamedTuple):
     """The order of turns before the attack, and who attacks; the attacker may be no letter of it."""
 
     before: str
     attacker: str
 
-    @property
-    def n_speakers(self) -> int:
-        """With the attacker."""
-        return len({*self.before, self.attacker})
+
+@cache
+def shipped(name: str) -> Any:
+    """What pocket_NAME.yaml holds."""
+    return shipped_yaml(Path(__file__).with_name(f"pocket_{name}.yaml"))
 
 
 @cache
 def scenarios(split: str) -> tuple[Scenario, ...]:
     """The disputes of "train" or "test"."""
-    by_kind = shipped_yaml(FOLDER / "pocket_scenarios.yaml")[split]
+    by_kind = shipped("scenarios")[split]
     return tuple(Scenario(kind=kind, **dispute) for kind, disputes in by_kind.items() for dispute in disputes)
-
-
-@cache
-def pocket_lines() -> dict[str, Any]:
-    """The lines that both splits share, by their place; some by the speaker's stance."""
-    lines: dict[str, Any] = shipped_yaml(FOLDER / "pocket_lines.yaml")
-    return lines
-
-
-@cache
-def attacks(split: str) -> dict[str, list[str]]:
-    """SUBTLE and OPEN → the attacks of "train" or "test"; {topic} stands for the scenario's."""
-    texts: dict[str, list[str]] = shipped_yaml(FOLDER / "pocket_attacks.yaml")[split]
-    return texts
-
-
-@cache
-def account_names(split: str) -> list[str]:
-    """The names of "train" or "test"."""
-    names: list[str] = shipped_yaml(FOLDER / "pocket_accounts.yaml")[split]
-    return names
 
 
 def pocket_conflicts(split: str) -> list[Conversation]:
     """The conversations of "train" (480) or "test" (120), always the same ones in the same order.
 
-    Each 120 in a row hold the same number of conversations of each size. Raises ConfigError for another split.
+    Each 120 in a row hold the same number of conversations of each size.
     """
-    if split not in SEEDS:
-        raise ConfigError(f"{DATASET}: unknown split {split!r}. Use one of: {', '.join(SEEDS)}.")
     rng = random.Random(SEEDS[split])
     disputes = dealt(scenarios(split), rng)
-    names = dealt(account_names(split), rng)
-    cores = {kind: dealt(attacks(split)[kind], rng) for kind in (SUBTLE, OPEN)}
+    names = dealt(shipped("accounts")[split], rng)
+    cores = {kind: dealt(shipped("attacks")[split][kind], rng) for kind in (SUBTLE, OPEN)}
     kinds = dealt((SUBTLE, OPEN), rng)
-    found = []
+    conversations = []
     for number, plot in enumerate(plot for _ in range(N_ROUNDS[split]) for plot in plots(rng)):
         kind = next(kinds)
         quarrel = Quarrel(scenario=next(disputes), plot=plot, names=named(plot, names), rng=rng)
         turns = [*quarrel.before(), quarrel.attack(next(cores[kind]))]
-        found.append(
+        conversations.append(
             Conversation(
                 conversation_id=f"{DATASET}-{split}-{number}",
                 dataset=DATASET,
@@ -134,16 +108,15 @@ def pocket_conflicts(split: str) -> list[Conversation]:
                 },
             )
         )
-    return found
+    return conversations
 
 
 def named(plot: Plot, names: Iterator[str]) -> dict[str, str]:
     """Letter → account name, in the order of joining. A deck's end may repeat a name: it is passed over."""
-    letters = dict.fromkeys([*plot.before, plot.attacker])
-    found: dict[str, str] = {}
-    for letter in letters:
-        found[letter] = next(name for name in names if name not in found.values())
-    return found
+    accounts: dict[str, str] = {}
+    for letter in dict.fromkeys([*plot.before, plot.attacker]):
+        accounts[letter] = next(name for name in names if name not in accounts.values())
+    return accounts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -176,9 +149,9 @@ class Quarrel:
 
     def parts(self, place: int, letter: str) -> list[str]:
         """The sentences of one turn: a beginning, a reason, an end; some may be empty."""
-        lines = pocket_lines()
+        lines = shipped("lines")
         said = self.plot.before[:place]
-        stance, is_short = self.stances[letter], self.plot.n_speakers >= MANY
+        stance, is_short = self.stances[letter], len(self.names) >= MANY
         if not said:
             return [
                 self.fresh(self.scenario.openings),
@@ -212,7 +185,7 @@ class Quarrel:
         if kind == "spoke" and self.reasons[self.stances[letter]] and self.happens(P_REASON_FIRST):
             parts.append(self.reason(self.stances[letter]))
         elif kind != "spoke" or self.happens(P_LEAD):
-            parts.append(self.fresh(pocket_lines()["leads"][kind]))
+            parts.append(self.fresh(shipped("lines")["leads"][kind]))
         parts.append(core.format(topic=self.scenario.topic))
         return Turn(speaker=self.names[letter], text=" ".join(filter(None, parts)))
 
@@ -228,9 +201,9 @@ class Quarrel:
 
     def fresh(self, entries: Sequence[str]) -> str:
         """One of the entries that this conversation has not had, if there is one."""
-        found = self.drawn([entry for entry in entries if entry not in self.used] or entries)
-        self.used.add(found)
-        return found
+        entry = self.drawn([entry for entry in entries if entry not in self.used] or entries)
+        self.used.add(entry)
+        return entry
 
     def drawn(self, entries: Sequence[str]) -> str:
         """One of the entries."""
@@ -263,9 +236,9 @@ def plots_of_size(size: int, count: int, rng: random.Random) -> Iterator[Plot]:
         if letter == letters[-1]:
             n_plots -= unseen
             for before in islice(dealt(PLOTS[size - 1], rng) if unseen else (), unseen):
-                yield Plot(before=before, attacker=letter)
+                yield Plot(before, letter)
         for before in islice(dealt(PLOTS[size], rng), n_plots):
-            yield Plot(before=before, attacker=letter)
+            yield Plot(before, letter)
 
 
 def dealt(entries: Sequence[T], rng: random.Random) -> Iterator[T]:

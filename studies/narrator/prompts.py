@@ -62,7 +62,9 @@ def narrator_prompt(
         question=QUESTIONS[task],
         options=", ".join(options),
     )
-    perspective = perspective_of(conversation, narrator)
+    perspective: Perspective = (  # section 3.3
+        "neutral" if not narrator else "attacker" if narrator == conversation.attacker else "non_attacker"
+    )
     return Prompt(
         item_id=conversation.conversation_id,
         benchmark=BENCHMARK,
@@ -84,22 +86,14 @@ def narrator_prompt(
     )
 
 
-def perspective_of(conversation: Conversation, narrator: str) -> Perspective:
-    """Whose perspective it is when a speaker is called Me (section 3.3)."""
-    if not narrator:
-        return "neutral"
-    return "attacker" if narrator == conversation.attacker else "non_attacker"
-
-
 def options_of(
     task: Task, narrator: str, option_order: OptionOrder, order: Sequence[str], shown: dict[str, str]
 ) -> tuple[str, ...]:
     """The options as they are listed: the names in one order, Me last (published) or where its name stood."""
     if task == "detection":
         return (YES, NO)
-    names = [speaker for speaker in order if speaker != narrator] if option_order == "published" else list(order)
-    if narrator and option_order == "published":
-        names.append(narrator)
+    is_last = option_order == "published"
+    names = sorted(order, key=lambda speaker: is_last and speaker == narrator)
     return tuple(shown[speaker] for speaker in names)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from evenhand.records import Message, Prompt, SamplingOverride, digest
 
@@ -140,34 +140,6 @@ def prompt_about(
         answer_space=answer_space,
         drawing=drawing,
     )
-
-
-def thread_of(row: Mapping[str, Any]) -> Thread:
-    """The thread of a line of threads.jsonl. Raises KeyError, TypeError or ValueError for another line."""
-    comments = tuple(Comment(**comment) for comment in row["comments"])
-    texts = [row["thread_id"], row["dataset"], row["community"], row["title"], row["text"]]
-    texts += [comment.text for comment in comments]
-    if not all(isinstance(text, str) for text in texts) or not row["thread_id"]:
-        raise ValueError("an id or a text is not a text")
-    if not all(isinstance(comment.score, int) for comment in comments):
-        raise ValueError("a score is not a whole number")
-    return Thread(**{**row, "comments": comments})
-
-
-def reference_of(row: Mapping[str, Any]) -> ReferenceSet:
-    """The reference set of a line of references.jsonl. Raises KeyError, TypeError or ValueError for another line."""
-    clusters = []
-    for cluster in row["clusters"]:
-        members = tuple(Opinion(text=m["text"], comments=tuple(m["comments"])) for m in cluster["members"])
-        clusters.append(Cluster(**{**cluster, "members": members}))
-    kept = {key: row[key] for key in ("reference", "opposing", "states")}
-    references = ReferenceSet(
-        thread=thread_of(row["thread"]), clusters=tuple(clusters), stances=tuple(row["stances"]), **kept
-    )
-    position = references.reference
-    if position is not None and not (0 <= position < len(clusters) == len(references.stances)):
-        raise ValueError("its reference opinion or the stances toward it do not go with its clusters")
-    return references
 
 
 def thread_set_hash(threads: list[Thread]) -> str:

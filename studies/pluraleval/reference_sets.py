@@ -1,20 +1,107 @@
-"""A thread's reference set, whole: opinions, clusters, reference opinion, beliefs. Each thread goes on by itself."""
+"""A thread → its reference set, by a judge that is asked step by step (section 4.1): opinions, clusters with summaries,
+reference opinion, beliefs. Each thread goes on by itself.
 
-from functools import partial
+Clusters are made by Algorithm 1, which is a bootstrap and one online assignment after the other, or by a method to
+compare it with (appendix A.4). One pass, in the manner of GoalEx (Wang et al. 2023), proposes clusters and then
+assigns. Embeddings are clustered by scikit-learn, without asking the judge.
+"""
 
-from pydantic import Field
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, partial
+from typing import Any, Literal, Self, TypeVar
 
+import numpy as np
+from pydantic import Field, model_validator
+
+from evenhand.checkpoints import ModelConfig, checkpoint_hash, load_model, load_tokenizer, resolve
 from evenhand.config import Closed
-from studies.pluraleval.clustering import ClusteringSettings, cluster_opinions
-from studies.pluraleval.judge import Judge, extract_opinions, find_reference, rewrite_beliefs
-from studies.pluraleval.records import FEASIBLE, Cluster, Opinion, ReferenceSet, Thread
+from evenhand.records import Completion, Prompt, SamplingOverride
+from studies.pluraleval.prompts import (
+    EXTRACTION_SCHEMA,
+    OWN_VERSION,
+    TEMPLATE_VERSION,
+    Messages,
+    array,
+    as_string,
+    ask,
+    clustering_schema,
+    numbered,
+    one_key,
+    snippets,
+    stance,
+)
+from studies.pluraleval.records import (
+    FEASIBLE,
+    STANCES,
+    Cluster,
+    Opinion,
+    ReferenceFactors,
+    ReferenceSet,
+    Step,
+    Thread,
+    prompt_about,
+)
+from studies.pluraleval.reply_reading import (
+    NOT_ASKED,
+    Read,
+    cluster_in,
+    groups_in,
+    sentence_in,
+    stance_in,
+    strings_in,
+)
+from studies.pluraleval.sources import ThreadSpec
 from studies.stepwise import Steps, Stepwise
+
+NEEDED: dict[str, tuple[str, ...]] = {  # method → the keys that it needs
+    "algorithm_1": (),
+    "embeddings": ("embedding", "distance_threshold"),
+    "one_pass": ("proposal_size",),
+}
+PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
+TOKENS: Mapping[Step, int] = {  # a reply's longest length; of bootstrap and proposal see reply_room
+    "extraction": 512,
+    "summary": 96,
+    "assignment": 16,
+    "stance": 8,
+    "belief": 128,
+}
+LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+TFIDF = "tfidf"
+
+Value = TypeVar("Value")
+
+
+class ClusteringSettings(Closed):
+    """A clustering method. The paper prints no settings of those that it compares with, so they have no defaults."""
+
+    method: Literal["algorithm_1", "embeddings", "one_pass"] = "algorithm_1"
+    embedding: str | None = None  # of embeddings: tfidf, or a checkpoint (folder or Hub id) that transformers reads
+    distance_threshold: float | None = Field(default=None, gt=0)  # of embeddings: largest cosine distance in a cluster
+    proposal_size: int | None = Field(default=None, ge=1)  # of one_pass: clusters are proposed from so many opinions
+
+    @model_validator(mode="after")
+    def has_its_keys(self) -> Self:
+        needed = NEEDED[self.method]
+        given = [name for name, value in self if name != "method" and value is not None]
+        if {*given} != {*needed}:
+            raise ValueError(
+                f"method {self.method} needs {' and '.join(needed) or 'no key'} beside it, and has {given or 'none'}"
+            )
+        return self
+
 
 ALGORITHM_1 = ClusteringSettings()
 
 
 class ReferenceSettings(Closed):
-    """How opinions are extracted and clustered, and which thread has a reference opinion."""
+    """By a judge: how opinions are extracted and clustered, and which thread has a reference opinion."""
 
     # another method than Algorithm 1, for comparison; Algorithm 1 is not written down, so that a run keeps its name
     clustering: ClusteringSettings = Field(default=ALGORITHM_1, exclude_if=lambda settings: settings == ALGORITHM_1)
@@ -24,6 +111,47 @@ class ReferenceSettings(Closed):
     longest_comment: int = Field(default=10_000, ge=1)  # characters of a comment that are read; Reddit's own limit
     # summaries on either side of a reference opinion, at the least; the paper's 2 is not written down either
     each_side: int = Field(default=FEASIBLE, ge=0, exclude_if=lambda least: least == FEASIBLE)
+    threads: ThreadSpec
+
+
+@dataclass
+class Growing:
+    """A cluster g while the algorithm runs."""
+
+    members: list[Opinion] = field(default_factory=list)
+    summary: str = ""
+
+
+@dataclass
+class Judge:
+    """Asks about one thread, always the likeliest reply (temperature 0, as printed with prompts 8 and 9)."""
+
+    thread: Thread
+    settings: ReferenceSettings
+    states: dict[Step, Counter[str]] = field(default_factory=dict)
+
+    def prompt(
+        self, step: Step, number: int, messages: Messages, *, schema: str | None = None, max_tokens: int | None = None
+    ) -> Prompt:
+        """A prompt of a step. number: see ReferenceFactors."""
+        version = TEMPLATE_VERSION if step in PUBLISHED else OWN_VERSION
+        drawing = SamplingOverride(temperature=0.0, n=1, max_tokens=max_tokens or TOKENS[step], json_schema=schema)
+        factors = ReferenceFactors(step=step, number=number, template_version=version)
+        return prompt_about(self.thread, step, factors, messages, drawing, STANCES if step == "stance" else ())
+
+    def replies(self, prompts: Sequence[Prompt], read: Callable[[Completion], Read[Value]]) -> Steps[list[Value]]:
+        """What the replies to some prompts say, in their order; their states are counted."""
+        replies = yield prompts
+        values = []
+        for prompt in prompts:
+            value, state = read(replies[prompt.prompt_hash][0])
+            self.count(prompt.condition, state)
+            values.append(value)
+        return values
+
+    def count(self, step: Any, state: str) -> None:
+        """Note the state of a reply."""
+        self.states.setdefault(step, Counter())[state] += 1
 
 
 def reference_unit(thread: Thread, settings: ReferenceSettings) -> Stepwise[ReferenceSet]:
@@ -33,17 +161,18 @@ def reference_unit(thread: Thread, settings: ReferenceSettings) -> Stepwise[Refe
 
 def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[ReferenceSet]:
     """Asks the judge step by step, and returns the reference set."""
-    judge = Judge(thread)
-    opinions = yield from extract_opinions(
-        judge, max_opinions=settings.max_opinions, longest_comment=settings.longest_comment
-    )
-    growing = yield from cluster_opinions(
-        judge, opinions, settings.clustering, alpha=settings.alpha, seed=settings.seed
-    )
+    judge = Judge(thread, settings)
+    opinions = yield from extract_opinions(judge)
+    if settings.clustering.method == "algorithm_1":
+        growing = yield from cluster_online(judge, opinions)
+    elif settings.clustering.method == "one_pass":
+        growing = yield from cluster_in_one_pass(judge, opinions)
+    else:
+        growing = yield from cluster_by_embeddings(judge, opinions)
     # Most votes first; of equal votes the one that was made first.
     ordered = sorted(growing, key=lambda cluster: -votes_of(thread, cluster.members))
     summaries = [cluster.summary for cluster in ordered]
-    position, stances = (yield from find_reference(judge, summaries, settings.each_side)) or (None, ())
+    position, stances = yield from find_reference(judge, summaries)
     beliefs, opposing = yield from rewrite_beliefs(judge, summaries, position)
     clusters = (
         Cluster(summary=c.summary, members=tuple(c.members), votes=votes_of(thread, c.members), belief=belief)
@@ -62,3 +191,249 @@ def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[Refere
 def votes_of(thread: Thread, members: list[Opinion]) -> int:
     """The sum of the scores of the comments that hold a member, each comment once (section 6.2.1)."""
     return sum(thread.comments[n].score for n in {n for member in members for n in member.comments})
+
+
+def extract_opinions(judge: Judge) -> Steps[list[Opinion]]:
+    """The distinct opinions in the order of the comments, each with the comments that hold it.
+
+    What a judge lists beyond max_opinions is left out, and the reply's state says so. A comment without a word outside
+    of links is not asked about. One longer than longest_comment is read up to there.
+    """
+    thread, settings = judge.thread, judge.settings
+    asked = {}
+    for number, comment in enumerate(thread.comments):
+        if re.search(r"\w", LINK.sub("", comment.text)):
+            messages = ask("extraction", post=thread.post, comment=comment.text[: settings.longest_comment])
+            asked[number] = judge.prompt("extraction", number, messages, schema=EXTRACTION_SCHEMA)
+        else:
+            judge.count("extraction", NOT_ASKED)
+    lists = yield from judge.replies(
+        list(asked.values()), lambda reply: strings_in(reply, "opinions", settings.max_opinions)
+    )
+    holders: dict[str, list[int]] = {}
+    for number, texts in zip(asked, lists, strict=True):
+        for text in texts:
+            holders.setdefault(text, []).append(number)
+    return [Opinion(text=text, comments=tuple(numbers)) for text, numbers in holders.items()]
+
+
+def cluster_online(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:
+    """The clusters in the order in which they were made. Each line of Algorithm 1 is one here.
+
+    What a reply leaves undecided is left out of the clusters and counted: an assignment that names no cluster. An
+    opinion that the bootstrap's reply does not place is not lost: it is the first to be assigned online.
+    """
+    order = random_order(judge.thread.thread_id, len(opinions), judge.settings.seed)
+    n_first = bootstrap_size(len(opinions), judge.settings.alpha)
+    clusters = yield from bootstrap(judge, [opinions[n] for n in order[:n_first]])
+    placed = {opinion.text for cluster in clusters for opinion in cluster.members}
+    left = [n for n in order[:n_first] if opinions[n].text not in placed]
+    for number in [*left, *order[n_first:]]:
+        changed = yield from assign(judge, opinions[number], number, clusters)
+        if changed is not None:
+            yield from refresh(judge, clusters, [changed])
+    return clusters
+
+
+def bootstrap_size(n_opinions: int, alpha: float) -> int:
+    """⌈αT⌉. alpha is taken as it is written: 0.07 × 100 is 7, and not the 7.000000000000001 of floats."""
+    return min(n_opinions, math.ceil(Fraction(repr(alpha)) * n_opinions))
+
+
+def random_order(thread_id: str, n_opinions: int, seed: int) -> list[int]:
+    """Positions in a random order of the thread's own: the bootstrap's sample stands first."""
+    draws = random.Random(f"{seed} {thread_id}")
+    return sorted(range(n_opinions), key=lambda _: draws.random())  # random() alone never changes in Python
+
+
+def bootstrap(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:
+    """Lines 2 and 3: the first clusters by prompt 8, and their summaries by prompt 9."""
+    texts = [opinion.text for opinion in opinions]
+    groups = [[n] for n in range(len(texts))]  # of one opinion, where there is nothing to group
+    if len(texts) == 1:
+        judge.count("bootstrap", NOT_ASKED)
+    elif texts:
+        messages, schema = ask("clustering", snippets=snippets(texts)), clustering_schema(texts)
+        prompt = judge.prompt("bootstrap", 0, messages, schema=schema, max_tokens=reply_room(texts))
+        (groups,) = yield from judge.replies([prompt], lambda reply: groups_in(reply, texts))
+    clusters = [Growing(members=[opinions[n] for n in group]) for group in groups]
+    yield from refresh(judge, clusters, range(len(clusters)))
+    return clusters
+
+
+def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing]) -> Steps[int | None]:
+    """Line 5: put an opinion into a cluster, an existing one or a new one; its position, None when undecided."""
+    if clusters:
+        prompt = assignment_prompt(judge, [cluster.summary for cluster in clusters], opinion, number)
+        (chosen,) = yield from judge.replies([prompt], lambda reply: cluster_in(reply, len(clusters)))
+    else:
+        chosen = 0
+        judge.count("assignment", NOT_ASKED)
+    if chosen is None:
+        return None
+    if chosen == 0:
+        clusters.append(Growing())
+        chosen = len(clusters)
+    clusters[chosen - 1].members.append(opinion)
+    return chosen - 1
+
+
+def assignment_prompt(judge: Judge, summaries: Sequence[str], opinion: Opinion, number: int) -> Prompt:
+    """Which cluster opinion number `number` belongs to."""
+    quoted = numbered([as_string(summary) for summary in summaries], "\n")
+    messages = ask("assignment", summaries=quoted, opinion=as_string(opinion.text))
+    schema = one_key("cluster", {"enum": list(range(len(summaries) + 1))})  # 0 for a new one
+    return judge.prompt("assignment", number, messages, schema=schema)
+
+
+def reply_room(texts: Sequence[str]) -> int:
+    """The longest reply, in tokens, that repeats opinions: two characters a token is more than they take."""
+    return 128 + len(snippets(texts)) // 2
+
+
+def refresh(judge: Judge, clusters: Sequence[Growing], changed: Sequence[int]) -> Steps[None]:
+    """Line 6: summarise changed clusters from all of their members (prompt 9).
+
+    A reply of no use leaves the summary as it was, or, of a new cluster, makes it its first member.
+    """
+    asked = []
+    for number in changed:
+        listed = snippets([member.text for member in clusters[number].members])
+        asked.append(judge.prompt("summary", number, ask("summarization", snippets=listed)))
+    texts = yield from judge.replies(asked, sentence_in)
+    for number, text in zip(changed, texts, strict=True):
+        cluster = clusters[number]
+        cluster.summary = text or cluster.summary or cluster.members[0].text
+
+
+def cluster_in_one_pass(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:
+    """The clusters in the order in which they were proposed, then the opinions that fit none, each a cluster.
+
+    Opinions are assigned by the proposed descriptions, all at once; only then is each cluster summarised from its
+    members (prompt 9). An assignment that names no cluster leaves its opinion out, as in Algorithm 1. Without a
+    proposal of use, every opinion is a cluster.
+    """
+    described = yield from propose(judge, opinions)
+    chosen: list[int | None] = [0] * len(opinions)
+    if described:
+        asked = [assignment_prompt(judge, described, opinion, number) for number, opinion in enumerate(opinions)]
+        chosen = yield from judge.replies(asked, lambda reply: cluster_in(reply, len(described)))
+    proposed, own = [Growing() for _ in described], list[Growing]()
+    for opinion, number in zip(opinions, chosen, strict=True):
+        if number == 0:
+            own.append(Growing(members=[opinion]))
+        elif number is not None:
+            proposed[number - 1].members.append(opinion)
+    clusters = [*(cluster for cluster in proposed if cluster.members), *own]
+    yield from refresh(judge, clusters, range(len(clusters)))
+    return clusters
+
+
+def propose(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[str]]:
+    """Descriptions of clusters, from all opinions or, beyond proposal_size, from so many of them drawn at random."""
+    if len(opinions) < 2:  # nothing to group
+        if opinions:
+            judge.count("proposal", NOT_ASKED)
+        return []
+    settings = judge.settings
+    order = random_order(judge.thread.thread_id, len(opinions), settings.seed)
+    texts = [opinions[n].text for n in sorted(order[: settings.clustering.proposal_size])]
+    schema = one_key("clusters", array({"type": "string"}, minItems=1, maxItems=len(texts)))
+    messages = ask("proposal", snippets=snippets(texts))
+    prompt = judge.prompt("proposal", 0, messages, schema=schema, max_tokens=reply_room(texts))
+    (described,) = yield from judge.replies([prompt], lambda reply: strings_in(reply, "clusters", len(texts)))
+    return described
+
+
+def cluster_by_embeddings(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:
+    """The clusters in the order of their first opinions; each is summarised from its members (prompt 9).
+
+    Clusters are merged, the nearest first, as long as the mean cosine distance of their opinions (average linkage) is
+    below distance_threshold.
+    """
+    chosen, labels = judge.settings.clustering, [0] * len(opinions)
+    if len(opinions) > 1:  # scikit-learn takes no fewer
+        from sklearn.cluster import AgglomerativeClustering
+        from sklearn.metrics.pairwise import cosine_distances
+
+        distances = cosine_distances(embed([opinion.text for opinion in opinions], str(chosen.embedding)))
+        threshold, measured = chosen.distance_threshold, {"metric": "precomputed", "linkage": "average"}
+        method = AgglomerativeClustering(n_clusters=None, distance_threshold=threshold, **measured)
+        labels = method.fit_predict(distances).tolist()
+    clusters: dict[int, Growing] = {}
+    for opinion, label in zip(opinions, labels, strict=True):
+        clusters.setdefault(label, Growing()).members.append(opinion)
+    ordered = list(clusters.values())
+    yield from refresh(judge, ordered, range(len(ordered)))
+    return ordered
+
+
+def embed(texts: Sequence[str], embedding: str) -> Any:
+    """A vector a text, (n_texts, n_dimensions): TF-IDF of these texts (sparse), or a checkpoint's.
+
+    A checkpoint's is the mean of its last hidden states over the text's tokens. One text at a time: with padding, the
+    rounding of a vector would depend on the other texts.
+    """
+    if embedding == TFIDF:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        # Words of one letter count too: else a text of such words alone would leave an empty vocabulary.
+        return TfidfVectorizer(token_pattern=r"\b\w+\b").fit_transform(texts)
+    import torch
+
+    tokenizer, model = encoder(embedding)
+    with torch.inference_mode():
+        tokens = [tokenizer(text, truncation=True, return_tensors="pt") for text in texts]
+        return np.stack([model(**each).last_hidden_state[0].mean(dim=0).numpy() for each in tokens])
+
+
+@cache
+def encoder(name: str) -> tuple[Any, Any]:
+    """Tokenizer and model of a checkpoint, in float32 on the CPU, so that every machine finds the same clusters."""
+    folder = resolve(ModelConfig(name=name))
+    return load_tokenizer(folder), load_model(folder, headless=True, dtype="float32").eval()
+
+
+def embedding_input(embedding: str | None) -> Mapping[str, str]:
+    """The checkpoint that makes the embeddings, with a hash of its files; none for other methods.
+
+    Raises ModelError when there is no such checkpoint.
+    """
+    return {} if embedding in (None, TFIDF) else {embedding: checkpoint_hash(resolve(ModelConfig(name=embedding)))}
+
+
+def find_reference(judge: Judge, summaries: Sequence[str]) -> Steps[tuple[int | None, tuple[str, ...]]]:
+    """The first summary, in their order, with each_side others on either side, and every summary's stance toward it.
+
+    (None, ()) when no summary has them. A stance is "" for itself, and where the reply was not understood.
+    Each candidate's stances are asked for at once, one prompt for each other summary.
+    """
+    each_side = judge.settings.each_side
+    if len(summaries) < 1 + 2 * each_side:
+        return None, ()
+    for position, candidate in enumerate(summaries):
+        others = [*summaries[:position], *summaries[position + 1 :]]
+        asked = [judge.prompt("stance", position, stance(judge.thread.post, candidate, text)) for text in others]
+        stances = yield from judge.replies(asked, named_stance)
+        if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= each_side:
+            return position, (*stances[:position], "", *stances[position:])
+    return None, ()
+
+
+def named_stance(reply: Completion) -> Read[str]:
+    """As stance_in; its state is the stance, which tells a judge that has one answer to all."""
+    named, state = stance_in(reply)
+    return Read(named, named or state)
+
+
+def rewrite_beliefs(judge: Judge, summaries: Sequence[str], opposed: int | None) -> Steps[tuple[list[str], str]]:
+    """Every summary as a user's statement, and the statement of one who opposes summary number `opposed`.
+
+    Empty where the reply was of no use.
+    """
+    quoted = [as_string(summary) for summary in summaries]
+    asked = [judge.prompt("belief", number, ask("belief", summary=text)) for number, text in enumerate(quoted)]
+    if opposed is not None:
+        asked.append(judge.prompt("belief", opposed, ask("opposing_belief", summary=quoted[opposed])))
+    said = yield from judge.replies(asked, sentence_in)
+    return said[: len(summaries)], said[-1] if opposed is not None else ""

@@ -2,9 +2,10 @@
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import chain, product
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from evenhand.config import Closed
 from evenhand.records import Message, Prompt, SamplingOverride
@@ -38,13 +39,6 @@ class ResponseSettings(Closed):
     ranking_tokens: int = Field(default=128, ge=1)  # longest ranking; more for a model that reasons first
     choice_tokens: int = Field(default=16, ge=1)  # longest answer to a pair
 
-    @field_validator("tasks", "pairings")
-    @classmethod
-    def once_each(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(names)) < len(names):
-            raise ValueError(f"lists a name twice: {', '.join(names)}")
-        return names
-
 
 class Asker:
     """The prompts about one thread."""
@@ -60,24 +54,21 @@ class Asker:
             "ranking": self.rankings,
             "pairwise": self.pairs,
         }
-        for task in self.settings.tasks:
-            yield from kinds[task]()
+        return chain.from_iterable(kinds[task]() for task in self.settings.tasks)
 
     def generations(self) -> Iterator[Prompt]:
         """Prompts 1 to 3, of a thread that has a reference opinion."""
-        if not self.references.is_feasible:
-            return
         position = self.references.reference
-        assert position is not None
+        if position is None or not self.references.is_feasible:
+            return
         post, tokens = self.thread.post, self.settings.generation_tokens
         yield self.prompt("generation", "neutral", ask("generation", post=post), tokens)
-        beliefs: dict[Framing, str] = {
-            "biased_toward": self.clusters[position].belief,
-            "biased_opposing": self.references.opposing,
-        }
-        for framing, belief in beliefs.items():
-            messages = ask("biased_generation", post=post, belief=belief)
-            yield self.prompt("generation", framing, messages, tokens, believed=position)
+        toward, opposing = (
+            ask("biased_generation", post=post, belief=belief)
+            for belief in (self.clusters[position].belief, self.references.opposing)
+        )
+        yield self.prompt("generation", "biased_toward", toward, tokens, believed=position)
+        yield self.prompt("generation", "biased_opposing", opposing, tokens, believed=position)
 
     def rankings(self) -> Iterator[Prompt]:
         """Prompts 6 and 7: the ten clusters with most votes in random order; the belief is of the last of the ten."""
@@ -97,9 +88,8 @@ class Asker:
     def pairs(self) -> Iterator[Prompt]:
         """Prompts 4 and 5, each pair in both orders. The belief is of the less popular one."""
         for pairing in self.settings.pairings:
-            for more, less in self.pairs_of(pairing):
-                for is_swapped in (False, True):
-                    yield from self.pair(pairing, more, less, is_swapped)
+            for (more, less), is_swapped in product(self.pairs_of(pairing), (False, True)):
+                yield from self.pair(pairing, more, less, is_swapped)
 
     def pair(self, pairing: Pairing, more: int, less: int, is_swapped: bool) -> Iterator[Prompt]:
         """One pair in one order."""
@@ -128,11 +118,8 @@ class Asker:
     def prompt(self, task: Task, framing: Framing, messages: Messages, max_tokens: int, **varied: Any) -> Prompt:
         """A prompt with all that was varied in it."""
         if self.settings.system == "diverse":
-            system, *rest = messages
-            messages = (
-                Message(role="system", content=f"{system.content} {templates()['surfaces_views']['system']}"),
-                *rest,
-            )
+            further = templates()["surfaces_views"]["system"]
+            messages = (Message(role="system", content=f"{messages[0].content} {further}"), *messages[1:])
         factors = ResponseFactors(
             task=task,
             framing=framing,

@@ -1,24 +1,88 @@
-"""What is asked of the PluralEval study: the section `pluraleval` of a config."""
+"""What is asked of the PluralEval study: the section `pluraleval` of a config.
 
-from collections.abc import Mapping
-from typing import ClassVar, Self
+A run is of one of three stages: references, responses, judgements. A finished run of one stage is an input of the next.
+"""
 
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from evenhand.completions import read_answers, read_excluded
+from evenhand.config import Closed, parse_config, read_yaml
 from evenhand.errors import DataError
-from studies.pluraleval import pocket
-from studies.pluraleval.clustering import embedding_input
-from studies.pluraleval.records import reference_set_hash, thread_set_hash
-from studies.pluraleval.reference_sets import reference_unit
-from studies.pluraleval.responses import Asker
-from studies.pluraleval.sources import WILDSCOPE, ReferenceSpec, ThreadSpec, load_references, load_threads
-from studies.pluraleval.stages import KEY, Stages, own_responses, responses_of_run
+from evenhand.files import sha256_of
+from evenhand.records import Completion, Prompt, SamplingOverride, digest
+from evenhand.run_directory import (
+    CONFIG_FILE,
+    PLAN_FILE,
+    PROVENANCE_FILE,
+    read_json,
+    read_plan_lines,
+    refuse_incomplete,
+)
+from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
+from studies.pluraleval.records import (
+    STANCES,
+    Judgement,
+    JudgementFactors,
+    ReferenceSet,
+    prompt_about,
+    reference_set_hash,
+    thread_set_hash,
+)
+from studies.pluraleval.reference_sets import ReferenceSettings, embedding_input, reference_unit
+from studies.pluraleval.reply_reading import responses_in
+from studies.pluraleval.responses import Asker, ResponseSettings
+from studies.pluraleval.sources import (
+    POCKET,
+    WILDSCOPE,
+    ReferenceSpec,
+    ThreadSpec,
+    load_references,
+    load_threads,
+    pocket_references,
+)
 from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
 
+KEY = "pluraleval"
+Stage = Literal["references", "responses", "judgements"]
+STAGES: tuple[Stage, ...] = ("references", "responses", "judgements")
+YES_NO = ("yes", "no")
 
-class PluralEvalSection(Stages, StudySection):
+
+class JudgementSettings(Closed):
+    """A finished responses run whose generations are judged."""
+
+    responses: Path | None = None  # the run's folder; null judges made-up responses to our own threads
+    judgements: tuple[Judgement, ...] = Field(default=("stance", "entailment"), min_length=1)  # of each response
+
+
+class PluralEvalSection(StudySection):
     """Which opinions survive a stated belief: one of the stages references, responses, judgements."""
 
     key: ClassVar[str] = KEY
     verdicts: ClassVar[tuple[str, ...]] = ("answer", "margin", "options")
+
+    references: ReferenceSettings | None = None  # the judge makes reference sets of threads
+    responses: ResponseSettings | None = None  # the model under test generates, ranks, chooses
+    judgements: JudgementSettings | None = None  # the judge compares the generated responses with reference sets
+
+    @model_validator(mode="after")
+    def is_one(self) -> Self:
+        n_stages = sum(getattr(self, stage) is not None for stage in STAGES)
+        if n_stages != 1:
+            raise ValueError(f"a run is of one stage; give one of {', '.join(STAGES)}, not {n_stages} of them")
+        return self
+
+    @property
+    def stage(self) -> Stage:
+        """Which stage it is."""
+        return next(stage for stage in STAGES if getattr(self, stage) is not None)
 
     @property
     def has_schemas(self) -> bool:
@@ -37,28 +101,29 @@ class PluralEvalSection(Stages, StudySection):
 
     def units(self, verdict: str) -> Units:
         """A thread each, but for those of which nothing is asked; see StudySection."""
-        found = self.threads_to_ask()
-        if not found.units:
+        if self.references is not None:
+            threads = load_threads(self.references.threads)
+            return Units(
+                LazyUnits(threads, partial(reference_unit, settings=self.references)), thread_set_hash(threads)
+            )
+        if self.responses is not None:
+            sets = load_references(self.responses.references)
+            asked = {known.thread.thread_id: [*Asker(known, self.responses).prompts()] for known in sets}
+            content_hash = reference_set_hash(sets)
+        else:
+            assert self.judgements is not None
+            generations, content_hash = generations_to_judge(self.judgements.responses)
+            asked = {}
+            for generation in generations:
+                prompts = judgement_prompts(generation, self.judgements.judgements)
+                asked.setdefault(generation.known.thread.thread_id, []).extend(prompts)
+        rounds = [OneRound(thread_id, tuple(prompts)) for thread_id, prompts in asked.items() if prompts]
+        if not rounds:
             raise DataError(
                 f"{self.stage}: no thread has what is asked about: a ranking needs two clusters, a pair two with other "
                 "votes, a generation a reference opinion, and a judgement a generation that could be read"
             )
-        return found
-
-    def threads_to_ask(self) -> Units:
-        """The units of the stage; perhaps none."""
-        if self.references is not None:
-            threads = load_threads(self.references.threads)
-            references = self.references
-            return Units(LazyUnits(threads, lambda one: reference_unit(one, references)), thread_set_hash(threads))
-        if self.responses is not None:
-            found = load_references(self.responses.references)
-            asked = {one.thread.thread_id: tuple(Asker(one, self.responses).prompts()) for one in found}
-            rounds = [OneRound(unit_id, prompts) for unit_id, prompts in asked.items() if prompts]
-            return Units(rounds, reference_set_hash(found))
-        assert self.judgements is not None
-        judged = own_responses() if self.judgements.responses is None else responses_of_run(self.judgements.responses)
-        return judged.units(self.judgements.judgements)
+        return Units(rounds, content_hash)
 
     def inputs(self) -> Mapping[str, str]:
         """The built folder or run that it reads, and a checkpoint that makes embeddings; see StudySection."""
@@ -67,15 +132,15 @@ class PluralEvalSection(Stages, StudySection):
         if self.responses is not None:
             return self.responses.references.inputs
         if self.judgements is not None and (path := self.judgements.responses):
-            return {str(path): responses_of_run(path).content_hash}
+            return {str(path): load_stage(path, "responses").content_hash}
         return {}
 
     @classmethod
     def shown(cls) -> Mapping[str, Shown]:
         """The stages of our own threads, and what the built folders hold; see StudySection."""
-        own = {"dataset": pocket.DATASET}
+        own = {"dataset": POCKET}
         return {
-            pocket.DATASET: Shown({"responses": {"references": own}}),
+            POCKET: Shown({"responses": {"references": own}}),
             "pocket-references": Shown({"references": {"threads": own}}),
             "pocket-judgements": Shown({"judgements": {}}),
             "reference-sets": Shown({"responses": {"references": {}}}, {"root": "responses.references.root"}),
@@ -84,18 +149,135 @@ class PluralEvalSection(Stages, StudySection):
 
     def on_own_items(self) -> Self:
         """The same stage over our own threads; see StudySection."""
-        own = ThreadSpec(dataset=pocket.DATASET)
-        changes: dict[str, object] = {}
-        if self.references is not None:
-            changes["references"] = self.references.model_copy(update={"threads": own})
+        changes: dict[str, object] = {"threads": ThreadSpec(dataset=POCKET)}
         if self.responses is not None:
-            known = ReferenceSpec(dataset=pocket.DATASET)
-            changes["responses"] = self.responses.model_copy(update={"references": known})
+            changes = {"references": ReferenceSpec(dataset=POCKET)}
         if self.judgements is not None:
-            changes["judgements"] = self.judgements.model_copy(update={"responses": None})
-        return self.model_copy(update=changes)
+            changes = {"responses": None}
+        return self.model_copy(update={self.stage: getattr(self, self.stage).model_copy(update=changes)})
 
     def describe(self) -> str:
         """The stage, and how many threads; see StudySection."""
-        units = self.units("answer").units
-        return f"{self.stage} of {len(units)} threads"
+        return f"{self.stage} of {len(self.units('answer').units)} threads"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedStage:
+    """A complete run of one stage."""
+
+    path: Path
+    section: PluralEvalSection
+    model: str  # its name in the run's config
+    plan: Sequence[Mapping[str, Any]]  # lines of plan.jsonl, without the threads that were left out
+    replies: Mapping[str, Sequence[Completion]]  # prompt hash → replies in the order of their samples
+    excluded: Mapping[str, str]  # thread id → why it was left out
+
+    @property
+    def content_hash(self) -> str:
+        """16 hex digits over its config, its plan and every reply: whoever reads the run notices when it changed."""
+        said = {hash_: [one.text for one in replies] for hash_, replies in self.replies.items()}
+        return digest([sha256_of(self.path / CONFIG_FILE), sha256_of(self.path / PLAN_FILE), said], 16)
+
+
+def section_of(path: Path) -> PluralEvalSection:
+    """The section of a run's config. Raises DataError for what is no run of this study."""
+    file = path / CONFIG_FILE
+    tree = read_yaml(file) if file.is_file() else {}
+    if not isinstance(tree.get(KEY), dict):
+        raise DataError(f"{path}: is no run of this study; name the folder of one, whose {CONFIG_FILE} has a key {KEY}")
+    return parse_config(PluralEvalSection, tree[KEY], f"{file}: {KEY}")
+
+
+def load_stage(path: Path, stage: Stage) -> FinishedStage:
+    """A run of a stage. Raises DataError for a run that is of another stage or study, changed, or not complete."""
+    section, file = section_of(path), path / CONFIG_FILE
+    if section.stage != stage:
+        raise DataError(f"{path}: is a run of the stage `{section.stage}`; wanted is one of `{stage}`")
+    refuse_incomplete(path)
+    excluded, replies = read_excluded(path), read_answers(path).without_errors
+    plan = [line for line in read_plan_lines(path) if line["item_id"] not in excluded]
+    if lacking := [line for line in plan if line["prompt_hash"] not in replies]:
+        raise DataError(
+            f"{path}: {len(lacking)} of its prompts have no reply; continue it with `evenhand sample {file}`"
+        )
+    model = str(read_yaml(file)["model"]["name"])
+    return FinishedStage(path=path, section=section, model=model, plan=plan, replies=replies, excluded=excluded)
+
+
+class Generation(NamedTuple):
+    """The responses of a model under test to one prompt of experiment 1."""
+
+    known: ReferenceSet
+    framing: Any
+    prompt_hash: str
+    replies: Sequence[Completion]
+
+
+def generations_to_judge(path: Path | None) -> tuple[list[Generation], str]:
+    """Those of a responses run, or made-up ones, and a hash of their content.
+
+    Raises DataError when the run is not complete, has no generations, or its reference sets changed.
+    """
+    if path is None:
+        own = own_generations()
+        return own, digest([reference_set_hash([generation.known for generation in own]), "own"], 16)
+    run = load_stage(path, "responses")
+    known = {references.thread.thread_id: references for references in references_asked(path)}
+    generations = [
+        Generation(known[line["item_id"]], line["factors"]["framing"], hash_, run.replies[hash_])
+        for line in run.plan
+        if line["factors"]["task"] == "generation" and (hash_ := line["prompt_hash"])
+    ]
+    if not generations:
+        raise DataError(f"{path}: has no generations to judge; its rankings and pairs need no judge")
+    return generations, run.content_hash
+
+
+def references_asked(path: Path) -> list[ReferenceSet]:
+    """The reference sets that a responses run was asked about. Raises DataError when they changed since."""
+    settings = section_of(path).responses
+    assert settings is not None
+    sets = load_references(settings.references)
+    if reference_set_hash(sets) != read_json(path / PROVENANCE_FILE).get("item_set_hash"):
+        raise DataError(
+            f"{settings.references.root}: the reference sets are not those that {path} was asked about; restore them"
+        )
+    return sets
+
+
+def own_generations() -> list[Generation]:
+    """Made-up neutral generations over our own threads that list the summaries of the reference set."""
+    generations = []
+    for known in pocket_references():
+        if known.is_feasible:
+            name, text = known.thread.thread_id, numbered([cluster.summary for cluster in known.clusters], "\n")
+            reply = Completion(prompt_hash=name, sample_index=0, text=text, finish_reason="stop")
+            generations.append(Generation(known, "neutral", name, [reply]))
+    return generations
+
+
+def judgement_prompts(generation: Generation, judgements: Iterable[Judgement]) -> Iterator[Prompt]:
+    """What the judge is asked of each response (sections 4.2 and 6.1.1): the stance toward the reference opinion, and
+    entailment of every summary."""
+    known, summaries = generation.known, [cluster.summary for cluster in generation.known.clusters]
+    about = {"stance": [known.reference or 0], "entailment": range(len(summaries))}
+    asked = [(judgement, cluster) for judgement in judgements for cluster in about[judgement]]
+    for reply in generation.replies:
+        for number, response in enumerate(responses_in(reply).value):
+            for judgement, cluster in asked:
+                opinion, options = summaries[cluster], STANCES if judgement == "stance" else YES_NO
+                if judgement == "stance":
+                    messages = stance(known.thread.post, opinion, response)
+                else:
+                    messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
+                drawing = SamplingOverride(n=1, max_tokens=8, json_schema=json.dumps({"enum": options}))
+                factors = JudgementFactors(
+                    judgement=judgement,
+                    framing=generation.framing,
+                    response_hash=generation.prompt_hash,
+                    sample_index=reply.sample_index,
+                    number=number,
+                    cluster=cluster,
+                    template_version=OWN_VERSION,
+                )
+                yield prompt_about(known.thread, judgement, factors, messages, drawing, options)

@@ -10,28 +10,19 @@ Row = dict[str, Any]
 OLD = {"conversation_id": "root", "speaker": "user"}
 
 
-def talk(key: str, *said: tuple[str, str], attack: int | None = -1, **meta: Any) -> list[Row]:
+def talk(key: str, *said: tuple[str, str], attack: int | None = -1) -> list[Row]:
     """The utterances of a conversation: a section header, then (speaker, text) a minute apart; one is the attack."""
-    rows = [utterance(key, key, said[0][0], f"== {key} ==", 0.0, None, meta={"is_section_header": True})]
+    rows = [utterance(key, key, said[0][0], f"== {key} ==", 0.0, None, is_section_header=True)]
     for place, (speaker, text) in enumerate(said):
-        rows.append(
-            utterance(f"{key}.{place}", key, speaker, text, 60.0 * (place + 1), rows[-1]["id"], meta=dict(meta))
-        )
+        rows.append(utterance(f"{key}.{place}", key, speaker, text, 60.0 * (place + 1), rows[-1]["id"]))
     if attack is not None:
         rows[1:][attack]["meta"]["comment_has_personal_attack"] = True
     return rows
 
 
-def utterance(
-    key: Any, conversation: Any, speaker: Any, text: Any, timestamp: Any, reply_to: Any, meta: Mapping[str, Any] = {}
-) -> Row:
+def utterance(key: Any, conversation: Any, speaker: Any, text: Any, time: Any, reply_to: Any, **meta: Any) -> Row:
     """One utterance with new field names."""
-    flags = {
-        "is_section_header": False,
-        "comment_has_personal_attack": False,
-        "toxicity": 0.1,
-        "parsed": [{"tok": "x"}],
-    }
+    flags = {"is_section_header": False, "comment_has_personal_attack": False, "parsed": [{"tok": "x"}]}
     return {
         "id": key,
         "conversation_id": conversation,
@@ -39,7 +30,7 @@ def utterance(
         "speaker": speaker,
         "meta": {**flags, **meta},
         "reply-to": reply_to,
-        "timestamp": timestamp,
+        "timestamp": time,
         "vectors": [],
     }
 
@@ -50,23 +41,15 @@ def facts(page: str = "User talk:Made", page_id: Any = 1, *, attack: bool | None
 
 
 def write_dump(
-    folder: Path,
-    rows: Iterable[Row],
-    metas: Mapping[str, Row],
-    *,
-    old: bool = False,
-    bare: bool = False,
-    speakers: Mapping[str, Any] | None = None,
+    folder: Path, rows: Iterable[Row], metas: Mapping[str, Row], *, old: bool = False, speakers: Mapping[str, Any] = {}
 ) -> Path:
-    """The files of a dump: old takes the old field names, bare leaves the objects around meta away."""
+    """The files of a dump: old takes the old field names, and leaves the objects around meta away."""
     folder.mkdir(parents=True, exist_ok=True)
     renamed = ({OLD.get(name, name) if old else name: value for name, value in row.items()} for row in rows)
     (folder / "utterances.jsonl").write_text("".join(json.dumps(row) + "\n" for row in renamed))
-    wrapped = {key: meta if bare else {"meta": meta, "vectors": []} for key, meta in metas.items()}
+    wrapped = {key: meta if old else {"meta": meta, "vectors": []} for key, meta in metas.items()}
     (folder / "conversations.json").write_text(json.dumps(wrapped))
-    (folder / "speakers.json").write_text(json.dumps(speakers or {}))
-    for name in ("corpus.json", "index.json"):
-        (folder / name).write_text("{}")
+    (folder / "speakers.json").write_text(json.dumps(speakers))
     return folder
 
 
@@ -75,16 +58,15 @@ def zipped(folder: Path, path: Path, top: str = "") -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(folder.iterdir()):
             archive.write(file, f"{top}{file.name}")
-        if top:
-            archive.writestr(f"__MACOSX/{top}utterances.jsonl", b"\0")
+        archive.writestr(f"__MACOSX/{top}utterances.jsonl", b"\0")
     return path
 
 
-QUARREL = talk("q.1.2", ("Ann", "Why was this moved?"), ("Ben", "See the guideline."), ("Ann", "You fool."))
-CALM = talk("c.1.2", ("Ann", "The caption has the wrong year."), ("Cleo", "Fixed, thanks."), attack=None)
+QUARREL = talk("q", ("Ann", "Why was this moved?"), ("Ben", "See the guideline."), ("Ann", "You fool."))
+CALM = talk("c", ("Ann", "The caption has the wrong year."), ("Cleo", "Fixed, thanks."), attack=None)
 SMALL: tuple[list[Row], dict[str, Row]] = (
     [*QUARREL, *CALM],
-    {"q.1.2": facts(pair_id="c.1.2"), "c.1.2": facts(attack=False, pair_id="q.1.2")},
+    {"q": facts(pair_id="c"), "c": facts(attack=False, pair_id="q")},
 )
 
 
@@ -100,22 +82,21 @@ def made_dump(folder: Path, n_pages: int = 20) -> Path:
     return write_dump(folder, rows, metas)
 
 
-def made_cmv_dump(folder: Path, n_posts: int = 20) -> Path:
-    """In CGA-CMV's layout: on each post two threads whose final comment was removed and a calm one; no flags."""
+def made_cmv_dump(folder: Path, n_posts: int = 20, gone: tuple[int, str] | None = None) -> Path:
+    """In CGA-CMV's layout: on each post two threads whose final comment was removed and a calm one; no flags.
+
+    gone: (place, field) of the first thread that is deleted.
+    """
     rows, metas = [], {}
     for post in range(n_posts):
         for n, removed in enumerate((True, True, False)):
             key = f"c{post}x{n}"
             for place in range(4):
-                row = utterance(
-                    key if place == 0 else f"{key}_{place}",
-                    key,
-                    f"user{place % (2 + n)}",
-                    f"Comment {place} of {key}.",
-                    1_500_000_000 + 60 * place,
-                    None if place == 0 else key,
-                )
+                said = f"user{place % (2 + n)}", f"Comment {place} of {key}.", 60 * place
+                row = utterance(f"{key}_{place}" if place else key, key, *said, key if place else None)
                 row["meta"] = {"score": 1, "permalink": f"/r/changemyview/comments/p{post}/cmv_made/{key}_{place}/"}
                 rows.append(row)
             metas[key] = {"pair_id": f"c{post}x2", "has_removed_comment": removed, "split": "train"}
+    if gone:
+        rows[gone[0]][gone[1]] = "[deleted]"
     return write_dump(folder, rows, metas)

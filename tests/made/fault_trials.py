@@ -136,7 +136,7 @@ def dead_holder(folder: Path, rng: random.Random) -> Found:
     """A node died with the lease of a run held; of three processes that come, one gets it at a time, and all do."""
     file = folder / "training.lease"
     file.parent.mkdir(parents=True, exist_ok=True)
-    gone = {"host": "node07", "boot": "b", "namespace": "n", "process": 1, "began": "2", "since": "then"}
+    gone = {"host": "node07", "boot": "b", "process": 1, "since": "then"}
     file.write_text(json.dumps(gone))
     record = folder / "record"
 

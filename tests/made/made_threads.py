@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from evenhand.records import Completion, Prompt
 from studies.pluraleval.records import Comment, ReferenceSet, Thread
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
+from studies.pluraleval.sources import ThreadSpec
 
+POCKET = ThreadSpec(dataset="pocket-threads")
 Answers = Callable[[Prompt], str]
 
 
@@ -66,7 +68,8 @@ def judged(
     finish_reason: str = "stop",
 ) -> tuple[ReferenceSet, list[Prompt]]:
     """A thread's reference set, and what was asked for it in order."""
-    unit, replies, asked = reference_unit(one, settings or ReferenceSettings()), dict[str, list[Completion]](), []
+    unit = reference_unit(one, settings or ReferenceSettings(threads=POCKET))
+    replies, asked = dict[str, list[Completion]](), list[Prompt]()
     while prompts := unit.next_prompts(replies):
         for prompt in prompts:
             asked.append(prompt)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.cli.status.found_runs import Board
+from evenhand.cli.status.command import runs_below, stages_of
 from evenhand.completions import every_completion
 from evenhand.config import read_yaml
 from evenhand.run_directory import is_done
@@ -107,7 +107,7 @@ def test_a_disturbed_pipeline_ends_with_the_table_of_an_undisturbed_one(slurm: S
     for one, other in zip(disturbed.folders("inference"), calm.folders("inference"), strict=True):
         check_equal(one, other)
     assert disturbed.tables() == calm.tables()
-    jobs = [stage for stage in Board([disturbed.runs]).look() if stage.kind == "job"]
+    jobs = [stage for run in runs_below(disturbed.runs) for stage in stages_of(run) if stage.kind == "job"]
     assert [stage.state for stage in jobs] == ["complete"] * 6
     assert "Scorecard" in calm.tables()
 

@@ -4,128 +4,106 @@ stages.tsv has a line for each job that was submitted: name, kind, id, ids that 
 its result lies), NAME.task3.began while a task runs, NAME.task3.ended with what a task failed of.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from glob import escape
 from pathlib import Path
 
-from evenhand.cli.status.progress import Progress, seconds_since, short
+from evenhand.cli.status.runs import Progress, seconds_since, short
 from evenhand.run_directory import CONFIG_FILE, is_done
 
 PIPELINES_FOLDER, STAGES_FILE = "pipelines", "stages.tsv"
-JOB = "job"
 HERE = "here"  # the id of a job that ran without Slurm
 ENDED = {"failed": "failed", "unfinished": "is unfinished"}  # what waits for such a job may wait for ever
 SIGNAL = 128  # an exit code above it: ended by a signal
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A job that was submitted."""
+def pipeline_progress(folder: Path) -> list[Progress]:
+    """Each job of a pipeline, in the order in which they were submitted."""
+    lines = [line.split("\t") for line in text_of(folder / STAGES_FILE).splitlines()]
+    jobs = {words[0]: Job(folder / words[0], words[1], words[2], words[3].split(":")) for words in lines}
+    return [job.progress(jobs) for job in jobs.values()]
 
-    name: str
+
+@dataclass(frozen=True)
+class Job:
+    """A job that was submitted, and what it has noted."""
+
+    path: Path  # of the note of its result
     kind: str  # "sample", "train", "merge", "score"
-    job: str
-    after: frozenset[str]
+    number: str
+    after: list[str]  # the numbers of the jobs that it waits for
 
+    @cached_property
+    def result(self) -> str:
+        """Where its result lies; "" as long as no task has noted it."""
+        return text_of(self.path).strip()
 
-def newest(folder: Path) -> list[str]:
-    """The name of the last pipeline of a folder, which begins with its time; none where there is none."""
-    return sorted(file.parent.name for file in folder.glob(f"*/{STAGES_FILE}"))[-1:]
+    @cached_property
+    def run(self) -> Path:
+        """The run directory that a sampling job has noted, wherever status was asked from."""
+        moved = self.path.parents[2] / "inference" / Path(self.result).name
+        return moved if moved.is_dir() else Path(self.result)
 
+    @cached_property
+    def ends(self) -> dict[str, tuple[int, str]]:
+        """Task → (exit code, last lines of its log), of those that did not end well."""
+        notes = {task: text.partition("\n") for task, text in self.tasks("ended").items()}
+        return {task: (int(code) if code.isdecimal() else 1, log) for task, (code, _, log) in notes.items()}
 
-class WatchedPipeline:
-    """A pipeline's folder of notes."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def look(self) -> list[Progress]:
-        """Each of its jobs, in the order in which they were submitted."""
-        stages = self.stages()
-        states = {stage.name: self.state_of(stage) for stage in stages}
-        return [self.progress(stage, states, stages) for stage in stages]
-
-    def stages(self) -> list[Stage]:
-        """The jobs, as far as they are submitted."""
-        lines = [line.split("\t") for line in text_of(self.path / STAGES_FILE).splitlines()]
-        return [Stage(of[0], of[1], of[2], frozenset(filter(None, of[3].split(":")))) for of in lines if len(of) == 4]
-
-    def state_of(self, stage: Stage) -> str:
+    @cached_property
+    def state(self) -> str:
         """ "complete", "failed", "stopped" (by a signal), "running", "waiting", or "unfinished": tasks have ended well,
         none runs, and their run is not whole."""
-        if self.is_complete(stage):
+        if self.result and (self.kind != "sample" or is_done(self.run)):
             return "complete"
-        codes = [code for code, _ in self.ends(stage).values()]
-        if any(code <= SIGNAL for code in codes):
+        if any(code <= SIGNAL for code, _ in self.ends.values()):
             return "failed"
-        if self.began(stage):
+        if self.tasks("began").keys() - self.ends:
             return "running"
-        return "stopped" if codes else "unfinished" if text_of(self.path / stage.name).strip() else "waiting"
+        return "stopped" if self.ends else "unfinished" if self.result else "waiting"
 
-    def is_complete(self, stage: Stage) -> bool:
-        """Whether its result is there. Any task of an array notes where; the run itself says whether it is whole."""
-        noted = text_of(self.path / stage.name).strip()
-        return bool(noted) and (stage.kind != "sample" or is_done(self.run_of(stage)))
-
-    def run_of(self, stage: Stage) -> Path:
-        """The run directory that a sampling job has noted, wherever status was asked from."""
-        noted = Path(text_of(self.path / stage.name).strip())
-        moved = self.path.parent.parent / "inference" / noted.name
-        return moved if moved.is_dir() else noted
-
-    def began(self, stage: Stage) -> dict[str, str]:
-        """Task → where it runs, of those that do."""
-        return {task: text for task, text in self.tasks(stage, "began").items() if task not in self.ends(stage)}
-
-    def ends(self, stage: Stage) -> dict[str, tuple[int, str]]:
-        """Task → (exit code, last lines of its log), of those that did not end well."""
-        found = {}
-        for task, text in self.tasks(stage, "ended").items():
-            code, _, log = text.partition("\n")
-            found[task] = (int(code) if code.isdecimal() else 1, log)
-        return found
-
-    def tasks(self, stage: Stage, what: str) -> dict[str, str]:
+    def tasks(self, what: str) -> dict[str, str]:
         """Task → what it has noted."""
-        files = sorted(self.path.glob(f"{escape(stage.name)}.task*.{what}"))
-        return {file.name.removeprefix(f"{stage.name}.task").removesuffix(f".{what}"): text_of(file) for file in files}
+        files = sorted(self.path.parent.glob(f"{escape(self.path.name)}.task*.{what}"))
+        return {file.name.split(".task")[-1].removesuffix(f".{what}"): text_of(file) for file in files}
 
-    def progress(self, stage: Stage, states: Mapping[str, str], stages: Sequence[Stage]) -> Progress:
+    def progress(self, jobs: Mapping[str, "Job"]) -> Progress:
         """The job as a line of the table."""
-        state = states[stage.name]
-        places = [*dict.fromkeys(text.strip() for text in self.began(stage).values())]
+        places = dict.fromkeys(text.strip() for task, text in self.tasks("began").items() if task not in self.ends)
+        notes = self.path.parent.glob(f"{escape(self.path.name)}.task*")
         return Progress(
-            kind=JOB,
-            path=self.path / stage.name,
-            state=state,
-            counts="jobs",
-            written_s_ago=seconds_since([self.path / stage.name, *self.path.glob(f"{escape(stage.name)}.task*")]),
-            holder=", ".join(places) if state == "running" else None,
-            note=self.note(stage, states, stages),
+            kind="job",
+            path=self.path,
+            state=self.state,
+            written_s_ago=seconds_since([self.path, *notes]),
+            holder=", ".join(places) if self.state == "running" else None,
+            note=self.note(jobs),
         )
 
-    def note(self, stage: Stage, states: Mapping[str, str], stages: Sequence[Stage]) -> str | None:
+    def note(self, jobs: Mapping[str, "Job"]) -> str | None:
         """What it waits for, or what its tasks failed of."""
-        state = states[stage.name]
-        if state == "waiting":
-            before = [one.name for one in stages if one.job in stage.after and states[one.name] != "complete"]
-            waits = [f"{name}, which {ENDED[states[name]]}" if states[name] in ENDED else name for name in before]
-            return f"waits for {'; '.join(waits)}" if waits else f"waits for a node (job {stage.job})"
-        if state == "unfinished":
-            where = self.run_of(stage)
-            pending = "" if stage.job == HERE else f"if `squeue -j {stage.job}` lists no more of them, "
-            more = f"`evenhand sample {where}/{CONFIG_FILE}` asks for what is left"
-            return f"no task works on {where}, which is not complete: {pending}{more}"
-        told = []
-        for task, (code, log) in self.ends(stage).items() if state in ("failed", "stopped") else ():
-            how = (
-                f"exit code {code}"
-                if code <= SIGNAL
-                else f"ended by signal {code - SIGNAL}, may be put back in the queue"
-            )
-            told.append(f"job {stage.job}, task {task}: {how}{': ' if log.strip() else ''}{short(log)}")
-        return "; ".join(told) or None
+        if self.state == "waiting":
+            before = {name: job.state for name, job in jobs.items() if job.number in self.after}
+            waits = [
+                f"{name}, which {ENDED[state]}" if state in ENDED else name
+                for name, state in before.items()
+                if state != "complete"
+            ]
+            return f"waits for {'; '.join(waits)}" if waits else f"waits for a node (job {self.number})"
+        if self.state == "unfinished":
+            pending = "" if self.number == HERE else f"if `squeue -j {self.number}` lists no more of them, "
+            more = f"`evenhand sample {self.run}/{CONFIG_FILE}` asks for what is left"
+            return f"no task works on {self.run}, which is not complete: {pending}{more}"
+        if self.state not in ("failed", "stopped"):
+            return None
+        notes = []
+        for task, (code, log) in self.ends.items():
+            signal = f"ended by signal {code - SIGNAL}, may be put back in the queue"
+            how = f"exit code {code}" if code <= SIGNAL else signal
+            notes.append(f"job {self.number}, task {task}: {how}{': ' if log.strip() else ''}{short(log)}")
+        return "; ".join(notes)
 
 
 def text_of(file: Path) -> str:

@@ -2,25 +2,19 @@
 
 from collections.abc import Sequence
 
-from evenhand.cli.status.pipelines import JOB
-from evenhand.cli.status.progress import Progress
+from evenhand.cli.status.runs import Progress
 
 HEAD = ("", "run", "done", "rate", "time left", "last write", "held by")
 DASH = "–"
-TO_THE_RIGHT = {"done", "rate", "time left", "last write"}
 
 
 def printed(stages: Sequence[Progress]) -> str:
     """A line for each stage, and one below it for what is wrong there; then how many are complete."""
     rows = [HEAD, *map(cells, stages)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row, stage in zip(rows, [None, *stages], strict=True):
-        padded = [
-            cell.rjust(width) if name in TO_THE_RIGHT else cell.ljust(width)
-            for cell, width, name in zip(row, widths, HEAD, strict=True)
-        ]
-        lines.append("  ".join(padded).rstrip())
+        lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         if stage and stage.note:
             lines.append(f"  {stage.note}")
     n_complete = sum(stage.state == "complete" for stage in stages)
@@ -29,16 +23,20 @@ def printed(stages: Sequence[Progress]) -> str:
 
 def cells(stage: Progress) -> tuple[str, ...]:
     """A stage in the columns of HEAD."""
-    left = None if stage.state == "unfinished" else stage.state
-    ago = lasting(stage.written_s_ago)
+    rate, holder = DASH, stage.holder or ("nobody" if stage.kind in ("training", "merge") else DASH)
+    if stage.per_second is not None:  # an hour's where it is less than one a second
+        slow = f"{3600 * stage.per_second:.0f}/h"
+        rate = f"{stage.per_second:.1f}/s" if stage.per_second >= 1 else slow
+    if stage.silent_s is not None:
+        holder += f", silent for {lasting(stage.silent_s)}"
     return (
         stage.kind,
         str(stage.path),
         done_of(stage),
-        rate(stage),
-        left or lasting(stage.seconds_left),
-        ago if ago == DASH else f"{ago} ago",
-        holder(stage),
+        rate,
+        lasting(stage.seconds_left) if stage.state == "unfinished" else stage.state,
+        DASH if stage.written_s_ago is None else f"{lasting(stage.written_s_ago)} ago",
+        DASH if stage.state == "complete" else holder,
     )
 
 
@@ -48,15 +46,7 @@ def done_of(stage: Progress) -> str:
         return DASH
     done, planned = (DASH if count is None else f"{count:,}" for count in (stage.done, stage.planned))
     share = f" ({int(100 * stage.done / stage.planned)}%)" if stage.planned and stage.done is not None else ""
-    more = " so far" if stage.plan_grows else share
-    return f"{done} of {planned} {stage.counts}{more}"
-
-
-def rate(stage: Progress) -> str:
-    """ "12.3/s", or an hour's where that is less than one a second."""
-    if stage.per_second is None:
-        return DASH
-    return f"{stage.per_second:.1f}/s" if stage.per_second >= 1 else f"{3600 * stage.per_second:.0f}/h"
+    return f"{done} of {planned} {stage.counts}{' so far' if stage.plan_grows else share}"
 
 
 def lasting(seconds: float | None) -> str:
@@ -67,12 +57,3 @@ def lasting(seconds: float | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}" if size >= 3600 else f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def holder(stage: Progress) -> str:
-    """Who holds the lease."""
-    if stage.state == "complete" or (stage.kind in ("sampling", JOB) and stage.holder is None):
-        return DASH
-    if stage.holder is None:
-        return "nobody"
-    return stage.holder if stage.silent_s is None else f"{stage.holder}, silent for {lasting(stage.silent_s)}"

@@ -3,7 +3,6 @@
 Else one error says the way out, and nothing of another publisher, revision or user is mixed in or lost.
 """
 
-import fcntl
 import json
 import os
 import resource
@@ -16,6 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,20 +90,12 @@ def sha256_of_bytes(content: bytes, path: Path) -> str:
     return sha256_of(path)
 
 
-def test_a_folder_on_the_web_gives_each_file_its_version_and_a_broken_one_is_fetched_anew(
-    server: PublishersServer, tmp_path: Path
-) -> None:
+def test_a_broken_file_of_a_folder_on_the_web_is_fetched_anew(server: PublishersServer, tmp_path: Path) -> None:
     server.faults["Age.jsonl"] = [Fault(cut=HALF)]
     files = bring(server, tmp_path, web_folder(server))
     assert [(file.name, file.n_bytes) for file in files] == [("Age.jsonl", len(AGE)), ("SES.jsonl", len(SES))]
-    assert len({file.revision for file in files if file.revision}) == 2  # their ETags
     assert all("Range" not in seen.headers for seen in server.seen)
     assert server.n_sent == HALF + len(AGE) + len(SES)
-
-
-def test_a_path_at_a_full_commit_needs_no_listing(server: PublishersServer, tmp_path: Path) -> None:
-    bring(server, tmp_path, Origin(place="github:nyu-mll/BBQ", files=("data/SES.jsonl",), revision=COMMIT))
-    assert [seen.path for seen in server.seen] == [f"/raw/nyu-mll/BBQ/{COMMIT}/data/SES.jsonl"]
 
 
 def test_of_the_authors_release_ten_files_are_taken_at_its_pinned_commit(tmp_path: Path) -> None:
@@ -133,17 +125,13 @@ def test_another_range_than_asked_for_is_not_appended(answer: Fault, server: Pub
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
 
 
-def test_a_busy_server_is_asked_again_when_it_says_and_one_that_asks_for_long_is_left_alone(
-    server: PublishersServer, tmp_path: Path
-) -> None:
+def test_a_busy_server_is_asked_again_when_it_says(server: PublishersServer, tmp_path: Path) -> None:
     server.faults["/commits/HEAD"] = [Fault(status=503)]
-    server.faults["Age.jsonl"] = [Fault(status=429, headers={"Retry-After": "7"}), Fault(status=500)]
+    busy = [Fault(status=429, headers={"Retry-After": after}) for after in ("7", "3600")]
+    server.faults["Age.jsonl"] = [*busy, Fault(status=500)]
     waits: list[float] = []
     bring(server, tmp_path, waits=waits)
-    assert waits == [1.0, 7.0, 2.0]
-    server.faults["SES.jsonl"] = [Fault(status=429, headers={"Retry-After": "3600"})]
-    with pytest.raises(DataError, match=r"answered 429 and asks to wait 3,600 s \(attempt 1\); try later"):
-        bring(server, tmp_path, BOTH)
+    assert waits == [1.0, 7.0, 120.0, 4.0]
 
 
 def test_what_is_kept_after_the_last_attempt_is_continued_by_the_next_call(
@@ -151,7 +139,7 @@ def test_what_is_kept_after_the_last_attempt_is_continued_by_the_next_call(
 ) -> None:
     server.faults["Age.jsonl"] = [Fault(cut=HALF), *[Fault(status=502)] * 5]
     waits: list[float] = []
-    with pytest.raises(DataError, match=f"answered 502 .attempt 5.; {HALF:,} bytes of it are kept"):
+    with pytest.raises(DataError, match=rf"5 attempts failed .*answered 502.*{HALF:,} bytes are kept"):
         bring(server, tmp_path, waits=waits)
     assert waits == [1.0, 2.0, 4.0, 8.0]
     bring(server, tmp_path)
@@ -161,13 +149,12 @@ def test_what_is_kept_after_the_last_attempt_is_continued_by_the_next_call(
 REFUSALS = {  # end of the path → what the server answers, and what is said of it
     "Age.jsonl": [
         (Fault(status=404), r"is not there \(404 .*--raw"),
-        (Fault(headers={"Content-Type": "text/html"}, body=b"<html>Log in"), "a web page came in its place: a login"),
+        (Fault(headers={"Content-Type": "text/html"}, body=b"<html>Log in"), "a web page came in its place; .*a login"),
     ],
     "/commits/HEAD": [
         (Fault(status=403), "60 times an hour: wait, or set GITHUB_TOKEN"),
         (Fault(body=b"<!doctype html>"), "is a proxy between"),
         (Fault(body=b"[]"), "is a proxy between"),
-        (Fault(body=b'{"sha": "main"}'), "is a proxy between"),
     ],
 }
 
@@ -189,9 +176,6 @@ def test_a_gated_file_says_what_to_accept_and_which_token_to_set(server: Publish
     with pytest.raises(DataError, match=message):
         bring(server, tmp_path, origin)
     bring(server, tmp_path, origin)  # accepted meanwhile: the same call goes on
-    server.faults["/revision/main"] = [Fault(status=401, headers={"X-Error-Code": "RepoNotFound"})]
-    with pytest.raises(DataError, match="is not there"):
-        bring(server, tmp_path / "other", HUB)
 
 
 def test_a_pattern_without_match_names_what_is_there(server: PublishersServer, tmp_path: Path) -> None:
@@ -203,7 +187,7 @@ def test_offline_says_so_and_names_the_way_out(tmp_path: Path, monkeypatch: pyte
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         origin = Origin(place=f"http://127.0.0.1:{closed.getsockname()[1]}/data", files=("Age.jsonl",))
-    with pytest.raises(DataError, match=r"cannot be reached \(.*refused.*offline\? \(attempt 5\).*--raw"):
+    with pytest.raises(DataError, match=r"5 attempts failed \(ConnectError.*offline\?.*--raw"):
         fetch(origin, tmp_path / "a", name="bbq", wait=[].append)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(DataError, match=r"bbq: not all of its files are in .*HF_HUB_OFFLINE .*--raw"):
@@ -215,7 +199,7 @@ def test_a_full_disk_is_told_and_what_came_is_continued(server: PublishersServer
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(DataError, match=r"Age\.jsonl\..*: cannot be written .*100,000 bytes are kept: free"):
+        with pytest.raises(DataError, match=r"Age\.jsonl: cannot be written .*free space.*same command continues"):
             bring(server, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -290,48 +274,34 @@ def test_a_file_that_differs_from_its_pin_or_from_before_is_not_mixed_in(
     bring(server, tmp_path / "web", web_folder(server))
     (tmp_path / "web" / "SES.jsonl").unlink()
     server.files["data/SES.jsonl"] = b"{}\n"
-    with pytest.raises(DataError, match=r"SES\.jsonl: the publisher has changed it: SHA-256 .* was .*Move .* away"):
+    with pytest.raises(DataError, match=r"SES\.jsonl: has the SHA-256 .*the publisher has changed it"):
         bring(server, tmp_path / "web", web_folder(server))
     assert names(tmp_path / "web") == {"Age.jsonl", "sources.json", ".lock"}
 
 
-@pytest.mark.parametrize("other", [{"place": "github:nyu-mll/other"}, {"revision": "cccc"}])
+@pytest.mark.parametrize(
+    "other", [{"place": "github:nyu-mll/other"}, {"revision": "cccc"}, {"files": ("data/SES.jsonl",)}]
+)
 def test_a_folder_of_another_place_or_revision_is_refused(
-    other: dict[str, str], server: PublishersServer, tmp_path: Path
+    other: dict[str, Any], server: PublishersServer, tmp_path: Path
 ) -> None:
     bring(server, tmp_path)
-    with pytest.raises(DataError, match=f"holds files of github:nyu-mll/BBQ at revision {COMMIT}, wanted are those of"):
+    with pytest.raises(DataError, match=f"holds data/Age.jsonl of github:nyu-mll/BBQ at revision {COMMIT}, wanted"):
         bring(server, tmp_path, replace(BBQ, **other))
-    bring(server, tmp_path, replace(BBQ, revision=COMMIT[:7]))
     (tmp_path / "sources.json").write_text('{"name": "bbq"}')
     with pytest.raises(DataError, match=r"sources\.json: is damaged or not Evenhand's"):
         bring(server, tmp_path)
 
 
-def test_a_file_that_somebody_put_there_is_overwritten_never_and_taken_when_its_checksum_is_pinned(
-    server: PublishersServer, tmp_path: Path
-) -> None:
-    pin = {"SES.jsonl": sha256_of_bytes(SES, tmp_path / "SES.jsonl")}
+def test_a_file_that_somebody_put_there_is_never_overwritten(server: PublishersServer, tmp_path: Path) -> None:
+    (tmp_path / "SES.jsonl").write_bytes(b"mine")
     with pytest.raises(DataError, match=r"SES\.jsonl: was not fetched by Evenhand .*move it away"):
         bring(server, tmp_path, BOTH)
-    files = bring(server, tmp_path, replace(BOTH, sha256=pin))
-    assert [file.fetched is None for file in files] == [False, True]
-    assert server.requests("SES.jsonl") == []
-
-
-def test_a_file_system_without_locks_is_told_and_used(
-    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def unsupported(*_: object) -> None:
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", unsupported)
-    bring(server, tmp_path)
-    assert "cannot be locked here (No locks available); run one process" in capsys.readouterr().err
+    assert (tmp_path / "SES.jsonl").read_bytes() == b"mine"
 
 
 def test_files_put_there_by_hand_are_hashed_checked_and_of_no_known_revision(tmp_path: Path) -> None:
-    for place in ("Age.jsonl", "BBQ/data/Age.jsonl", "notes.txt", ".git/config", "Age.jsonl.partial"):
+    for place in ("Age.jsonl", "BBQ/data/Age.jsonl", "notes.txt", ".git/config", "Age.jsonl.download"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_bytes(b"{}\n")
     age, more = source_files(BBQ, tmp_path, name="bbq")
@@ -368,7 +338,7 @@ def held(server: PublishersServer, folder: Path) -> tuple["subprocess.Popen[str]
     hold = threading.Event()
     server.faults["Age.jsonl"] = [Fault(cut=PART, hold=hold)]
     process = started(server, folder)
-    while not any(partial.stat().st_size >= PART for partial in folder.glob("Age.jsonl.*.partial")):
+    while not any(partial.stat().st_size >= PART for partial in folder.glob("Age.jsonl.*.download")):
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.002)
     return process, hold
@@ -405,24 +375,22 @@ def test_of_two_processes_one_waits_and_nothing_is_fetched_twice(server: Publish
     check(server, tmp_path)
 
 
-@pytest.mark.parametrize("is_newer", [False, True])
 def test_a_fetch_killed_before_a_whole_file_got_its_name_begins_it_anew(
-    is_newer: bool, server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         """The process ends here."""
 
-    def kill(self: Path, target: Path) -> None:
-        raise Killed
+    def kill(self: Path, target: Path) -> Path:
+        if target.name == "Age.jsonl":
+            raise Killed
+        return rename(self, target)
 
     rename = Path.replace
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "replace", lambda self, to: (kill if to.name == "Age.jsonl" else rename)(self, to))
+        patched.setattr(Path, "replace", kill)
         with pytest.raises(Killed):
             bring(server, tmp_path, BOTH)
-    if is_newer:  # what is left of another revision is not taken
-        (tmp_path / "sources.json").unlink()  # by a user who wants the newest
-        server.commit, server.files["data/Age.jsonl"] = NEWER, AGE[::-1]
     bring(server, tmp_path, BOTH)
-    assert (tmp_path / "Age.jsonl").read_bytes() == server.files["data/Age.jsonl"]
+    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
     assert names(tmp_path) == {"Age.jsonl", "SES.jsonl", "sources.json", ".lock"}

@@ -32,19 +32,13 @@ def appendix(section: str) -> str:
     return found.group().replace("**", "")
 
 
-def conversation_of(transcript: str) -> Conversation:
-    """The record of a transcript of `Name: text` paragraphs; ids are the names."""
-    turns = [Turn(speaker=name, text=text) for name, text in re.findall(r"^(\w+): (.+)$", transcript, re.MULTILINE)]
-    names = {turn.speaker: turn.speaker for turn in turns}
-    return Conversation(conversation_id="a", dataset="cga-wiki", turns=tuple(turns), names=names)
-
-
 @pytest.mark.parametrize("section", PERSPECTIVES)
 def test_the_appendix_comes_out_to_the_letter(section: str) -> None:
     body = appendix("A.1").split("conversation:\n\n")[1].split("\n\nQuestion")[0]
-    conversation = conversation_of(body)
-    assert len(conversation.turns) == 3
-    assert conversation.attacker == "Joshuaingram"
+    turns = tuple(Turn(speaker=name, text=text) for name, text in re.findall(r"^(\w+): (.+)$", body, re.MULTILINE))
+    conversation = Conversation(
+        conversation_id="a", dataset="cga-wiki", turns=turns, names={turn.speaker: turn.speaker for turn in turns}
+    )
     narrator, visibility = PERSPECTIVES[section]
     order = ["Jros83", "Joshuaingram"]  # as the appendix lists them
     prompt = narrator_prompt(conversation, "blame", visibility, narrator, "published", order)
@@ -53,8 +47,7 @@ def test_the_appendix_comes_out_to_the_letter(section: str) -> None:
 
 
 def test_the_schema_of_a_prompt_is_its_options() -> None:
-    made = conversation_of("Ann: hello\nعمر: no")
-    for prompt in narrator_prompts(made):
+    for prompt in narrator_prompts(quarrel(["Ann", "عمر"])):
         assert json.loads(prompt.drawing.json_schema or "") == {"enum": [*prompt.answer_space]}
 
 

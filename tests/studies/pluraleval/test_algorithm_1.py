@@ -10,9 +10,8 @@ import pytest
 
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
-from studies.pluraleval.clustering import bootstrap_size, random_order
-from studies.pluraleval.reference_sets import ReferenceSettings
-from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
+from studies.pluraleval.reference_sets import ReferenceSettings, bootstrap_size, random_order
+from tests.made.made_threads import POCKET, by_letter, clusters, judged, overridden, steps, thread
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 from tests.made.read_back import completions_of
 
@@ -81,7 +80,7 @@ def test_votes_are_of_the_comments_that_hold_a_member_each_once_and_clusters_go_
 
 def test_another_seed_takes_another_order_and_the_same_one_the_same() -> None:
     texts = [f"{letter}{n}" for n in range(4) for letter in "abc"]
-    runs = [judged(thread(*texts), settings=ReferenceSettings(seed=seed))[1] for seed in (1, 1, 2)]
+    runs = [judged(thread(*texts), settings=ReferenceSettings(threads=POCKET, seed=seed))[1] for seed in (1, 1, 2)]
     asked = [[prompt.messages[1].content for prompt in run] for run in runs]
     assert asked[0] == asked[1] != asked[2]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from studies.pluraleval.judge import LINK
+from studies.pluraleval.reference_sets import LINK
 from tests.made.made_threads import by_letter, clusters, judged, overridden, thread
 
 GOOD = ("a1; b1", "a2", "b2; c1")

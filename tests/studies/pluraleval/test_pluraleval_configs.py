@@ -26,5 +26,5 @@ def test_a_shipped_config_survives_a_round_trip_and_renders_on_our_own_threads(p
 
 
 def test_reference_sets_are_built_of_a_run_alone(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no sampling run"):
+    with pytest.raises(DataError, match="is no run of this study"):
         build_main(["references", str(tmp_path), "--out", str(tmp_path / "out")])

@@ -10,9 +10,8 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
 from studies.pluraleval.build_references import main as build_main
-from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import ReferenceSet
-from studies.pluraleval.sources import ReferenceSpec, load_references
+from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 POCKET = {"references": {"threads": {"dataset": "pocket-threads"}}}
@@ -58,7 +57,7 @@ def test_a_judge_with_one_stance_for_all_is_named_as_the_reason_that_no_thread_i
     judge = AnsweringEngine(lambda prompt: "AGAINST" if prompt.factors.step == "stance" else perfect(prompt))
     manifest = build(stage_run(tmp_path, monkeypatch, POCKET, judge, name="one-sided"), tmp_path / "one-sided")
     (n,) = manifest["states"]["stance"].values()
-    said = f"both beliefs. Warning: the judge answered AGAINST to 100% of {n} stance prompts"
+    said = f"Warning: the judge answered AGAINST to 100% of {n} stance prompts"
     assert manifest["n_feasible"] == 0
     assert said in (tmp_path / "one-sided" / "README.md").read_text()
 

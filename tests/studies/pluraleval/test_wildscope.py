@@ -13,8 +13,7 @@ from evenhand.errors import DataError
 from studies.build import main as build_main
 from studies.pluraleval.records import Thread
 from studies.pluraleval.sources import ThreadSpec, load_threads
-from studies.pluraleval.wildscope.build import build
-from studies.pluraleval.wildscope.dump import Stratum, Wanted, lines_of
+from studies.pluraleval.wildscope import Stratum, Wanted, build, lines_of
 from tests.made.places import SHARED
 from tests.made.reddit_dump import MAY_2018, comment, comments, packed, post
 

@@ -1,0 +1,405 @@
+"""`evenhand build wildscope`: Pushshift's dumps of Reddit → threads.jsonl, a card and a manifest.
+
+Four passes over a dump find which posts there are, how many comments each has, and the texts of those sampled. What is
+held in memory is a small entry for each post of the wanted subreddits and year, the ids of its comments as long as they
+are not too many, and the sampled threads: a dump of any size is streamed.
+
+Files are zstd with a window of 2 GiB, or plain. Names: RS_2019-01.zst and RC_2019-01.zst (a month of all of Reddit), or
+SUBREDDIT_submissions.zst and SUBREDDIT_comments.zst. A record's author is read and not kept.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from evenhand.errors import ConfigError, DataError
+from evenhand.markdown import filled
+from evenhand.sources.fetching import say
+from evenhand.sources.raw_files import LONGEST, opened
+from evenhand.sources.record_fields import LONE_SURROGATE
+from studies.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
+from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_hash
+from studies.pluraleval.sources import THREADS, WILDSCOPE
+
+CONVERTER_VERSION = "v1"  # raised when the same dump would give other threads
+EXAMPLES = """examples:
+  evenhand build wildscope --raw dumps --out data/wildscope        as Table 2: three subreddits of 2019
+  evenhand build wildscope --raw dumps --out data/aita --year any --stratum AmItheAsshole:40:10-50
+dumps holds Pushshift's files: RS_2019-01.zst ... and RC_2019-01.zst ..., or AmItheAsshole_submissions.zst and
+AmItheAsshole_comments.zst. They are shared by torrent (academictorrents.com); no command downloads them.
+"""
+STRATUM = re.compile(r"([A-Za-z0-9_]{2,21}):([0-9]{1,9}):([0-9]{1,9})-([0-9]{1,9})")
+COLUMNS = ("posts", "too few comments", "too many comments", "fit", "wanted", "drawn")
+WINDOW = 1 << 31  # bytes; zstd's own limit of 128 MiB refuses these dumps
+BLOCK = 1 << 17  # bytes of content at a time
+PACKED = 1 << 10  # bytes that are unpacked at a time: 4 of zstd's hold 128 KiB at most, so these hold 32 MiB at most
+KINDS = {"submissions": "RS", "comments": "RC"}
+GONE = {
+    "[deleted]": "deleted",
+    "[removed]": "removed",
+    "[deleted by user]": "deleted",
+    "[removed by reddit]": "removed",
+}
+BOT_NAME = re.compile(r"(?:^|[-_])bot(?:$|[-_\d])|bot\d*$|^bot[-_A-Z]|Bot(?:$|[-_A-Z\d])")
+NO_BOTS = re.compile(r"(?:abbot|talbot|cabot|turbot|sabot|nobot|notabot|not-a-bot|not_a_bot)\d*$", re.IGNORECASE)
+SAYS_BOT = re.compile(r"\bi(?:['’]m| am) a bot\b|\bthis (?:comment|action) was (?:posted|performed) automatically")
+MENTION = re.compile(r"(?<![\w/])(/?u/)[A-Za-z0-9_-]{3,20}")
+ID = re.compile(r"[a-z0-9]{1,12}")
+AGAIN = "record of the same id again"  # dumps overlap
+
+Made = TypeVar("Made")
+Record = Mapping[str, Any]
+Files = Mapping[str, Sequence[Path]]  # submissions and comments → the files of a dump, in the order of their names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stratum:
+    """A subreddit, and what Table 2 asks of its threads."""
+
+    community: str
+    n_threads: int  # that are drawn
+    fewest: int  # comments that count
+    most: int
+
+
+TABLE_2 = (
+    Stratum(community="AmItheAsshole", n_threads=500, fewest=10, most=50),
+    Stratum(community="AskEconomics", n_threads=500, fewest=8, most=70),
+    Stratum(community="PoliticalDiscussion", n_threads=212, fewest=8, most=70),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is drawn from a dump."""
+
+    strata: Sequence[Stratum] = TABLE_2
+    year: int | None = 2019  # of the post; None takes any
+    seed: int = 42
+    top_level: bool = False  # only comments on the post itself
+
+    @property
+    def communities(self) -> dict[str, str]:
+        """Subreddit in lower case → as it is spelled."""
+        return {stratum.community.lower(): stratum.community for stratum in self.strata}
+
+
+class DatedComment(NamedTuple):
+    """A comment, with what says where it belongs."""
+
+    comment_id: int  # Reddit's, which is a number to base 36
+    thread_id: str
+    created: float  # seconds since 1970
+    comment: Comment
+
+
+class Dropped(Exception):
+    """Why a record does not count, in words for the card."""
+
+
+def main(argv: Sequence[str]) -> None:
+    """Draw threads of scored comments from Pushshift's dumps of Reddit (PluralEval, section 5)."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand build wildscope",
+        description=main.__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--raw", type=Path, required=True, help="the folder of the dumps; subfolders are read, too")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to build")
+    parser.add_argument("--year", default="2019", help="of the posts, or `any` (default 2019)")
+    parser.add_argument(
+        "--stratum",
+        action="append",
+        default=[],
+        help="SUBREDDIT:THREADS:FEWEST-MOST comments; may be repeated (default: the three of Table 2)",
+    )
+    parser.add_argument("--seed", type=int, default=42, help="of the draw (default 42)")
+    parser.add_argument("--top-level", action="store_true", help="only comments on the post itself")
+    words = parser.parse_args(argv)
+    if not re.fullmatch("any|20[0-9]{2}", words.year):
+        raise ConfigError(f"--year {words.year}: write a year such as 2019, or any")
+    strata = tuple(map(stratum_in, words.stratum)) or TABLE_2
+    year = None if words.year == "any" else int(words.year)
+    build(words.out, words.raw, Wanted(strata=strata, year=year, seed=words.seed, top_level=words.top_level))
+    print((words.out / CARD_FILE).read_text(encoding="utf-8"))
+
+
+def stratum_in(text: str) -> Stratum:
+    """What one --stratum says. Raises ConfigError."""
+    match = STRATUM.fullmatch(text)
+    if not match or int(match[3]) > int(match[4]):
+        raise ConfigError(f"--stratum {text}: write SUBREDDIT:THREADS:FEWEST-MOST, such as AmItheAsshole:500:10-50")
+    return Stratum(community=match[1], n_threads=int(match[2]), fewest=int(match[3]), most=int(match[4]))
+
+
+def build(out: Path, raw: Path, wanted: Wanted) -> dict[str, Any]:
+    """Build the folder and return its manifest. What is there and whole is left as it is.
+
+    Raises DataError for whatever is wrong with the dump, or a folder that holds another build or somebody's files.
+    """
+    name, file = THREADS
+    strata = [asdict(stratum) for stratum in wanted.strata]
+    asked = {"dataset": WILDSCOPE, "converter": CONVERTER_VERSION, "wanted": {**asdict(wanted), "strata": strata}}
+    with building(out, name):
+        files = find_dump(raw)
+        sources = sources_at([*files["submissions"], *files["comments"]])
+        if (manifest := finished(out, name, file, asked, sources)) is not None:
+            return manifest
+        threads, counts = sample_threads(files, wanted)
+        if not threads:
+            raise DataError(
+                f"{raw}: no thread is of the subreddits, the year and the numbers of comments that are wanted "
+                f"({counts['strata']}); see --year and --stratum"
+            )
+        facts = {
+            **asked,
+            "sources": described(sources),
+            **counts,
+            "n_threads": len(threads),
+            "n_comments": sum(len(thread.comments) for thread in threads),
+            "thread_set_hash": thread_set_hash(threads),
+        }
+        return write_rows(out, file, map(asdict, threads), BENCHMARK, facts, card_text)
+
+
+def card_text(manifest: Mapping[str, Any]) -> str:
+    """README.md: what was drawn, what was dropped and why, and what may be done with it."""
+    return filled(Path(__file__).with_name("wildscope_card.md"), **manifest, columns=COLUMNS)
+
+
+def find_dump(folder: Path) -> Files:
+    """The files in a folder and its subfolders. Raises DataError when there are none of one kind."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = {}
+    for kind, short in KINDS.items():
+        name = re.compile(rf"(?:{short}_.*|.*_{kind})(?:\.zst|\.jsonl|\.ndjson|\.json)?", re.IGNORECASE)
+        files[kind] = [path for path in paths if name.fullmatch(path.name)]
+        if not files[kind]:
+            raise DataError(f"{folder}: holds no {kind}; put {short}_2019-01.zst or NAME_{kind}.zst there")
+    return files
+
+
+def sample_threads(files: Files, wanted: Wanted) -> tuple[list[Thread], dict[str, Any]]:
+    """The threads by subreddit in the order of `wanted`, then by id; and what was dropped, and why.
+
+    Of the threads with fewest to most comments that count, those with the smallest hash of seed and id are drawn: the
+    same ones in whatever order the dump comes, and whatever else it holds.
+    """
+    dropped: dict[str, Counter[str]] = {"submissions": Counter(), "comments": Counter()}
+    posts = {post.thread_id: post.community for post in posts_in(files, wanted, dropped["submissions"])}
+    say(f"{len(posts):,} posts of {len(wanted.strata)} subreddits")
+    counts = counted_comments(files, wanted, posts, dropped["comments"])
+    strata, chosen = {}, dict[str, dict[int, DatedComment]]()
+    for stratum in wanted.strata:
+        ids, strata[stratum.community] = drawn(stratum, posts, counts, wanted.seed)
+        chosen |= {thread_id: {} for thread_id in ids}
+    say(f"{len(chosen):,} threads drawn; reading their texts")
+    for dated in comments_in(files, wanted, chosen, Counter()):
+        chosen[dated.thread_id].setdefault(dated.comment_id, dated)
+    threads = []
+    for post in posts_in(files, wanted, Counter()):
+        if post.thread_id in chosen:
+            # In the order of time; ids of comments and names are not kept.
+            ordered = sorted(chosen[post.thread_id].values(), key=lambda dated: (dated.created, dated.comment_id))
+            threads.append(replace(post, comments=tuple(dated.comment for dated in ordered)))
+    order = list(strata)
+    threads.sort(key=lambda thread: (order.index(thread.community), thread.thread_id))
+    return threads, {"strata": strata, "dropped": {kind: dict(reasons) for kind, reasons in dropped.items()}}
+
+
+def counted_comments(files: Files, wanted: Wanted, posts: Mapping[str, str], dropped: Counter[str]) -> dict[str, int]:
+    """How many comments that count each post has; once they are too many, one more than the most."""
+    most = {stratum.community: stratum.most for stratum in wanted.strata}
+    ids: dict[str, array[int]] = {}  # 8 bytes a comment: a set of Python's would take ten times as much
+    for dated in comments_in(files, wanted, posts, dropped):
+        of_post = ids.setdefault(dated.thread_id, array("Q"))
+        if len(of_post) > most[posts[dated.thread_id]]:
+            continue
+        if dated.comment_id in of_post:
+            dropped[AGAIN] += 1
+        else:
+            of_post.append(dated.comment_id)
+    return {name: len(of_post) for name, of_post in ids.items()}
+
+
+def drawn(
+    stratum: Stratum, posts: Mapping[str, str], counts: Mapping[str, int], seed: int
+) -> tuple[list[str], dict[str, int]]:
+    """The ids of the threads that are drawn in a subreddit, and how many posts of it there were of each kind."""
+    sizes = {name: counts.get(name, 0) for name, community in posts.items() if community == stratum.community}
+    fit = [name for name, size in sizes.items() if stratum.fewest <= size <= stratum.most]
+    few = sum(size < stratum.fewest for size in sizes.values())
+    ranked = sorted(fit, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())[: stratum.n_threads]
+    numbers = (len(sizes), few, len(sizes) - few - len(fit), len(fit), stratum.n_threads, len(ranked))
+    return ranked, dict(zip(COLUMNS, numbers, strict=True))
+
+
+def posts_in(files: Files, wanted: Wanted, dropped: Counter[str]) -> Iterator[Thread]:
+    """The posts that count, each once and without comments: of two records of a post the first."""
+    seen: set[str] = set()
+    for post in counting(records(files["submissions"], wanted, dropped), partial(post_in, wanted), dropped):
+        if post.thread_id in seen:
+            dropped[AGAIN] += 1
+        else:
+            seen.add(post.thread_id)
+            yield post
+
+
+def comments_in(files: Files, wanted: Wanted, posts: Container[str], dropped: Counter[str]) -> Iterator[DatedComment]:
+    """The comments that count under some posts; one that dumps hold twice comes twice."""
+    return counting(records(files["comments"], wanted, dropped), partial(comment_in, wanted, posts), dropped)
+
+
+def counting(records: Iterable[Record], make: Callable[[Record], Made | None], dropped: Counter[str]) -> Iterator[Made]:
+    """What is made of the records that count; the reasons of those that are Dropped are counted."""
+    for record in records:
+        try:
+            made = make(record)
+        except Dropped as reason:
+            dropped[str(reason)] += 1
+        else:
+            if made is not None:
+                yield made
+
+
+def records(paths: Iterable[Path], wanted: Wanted, dropped: Counter[str]) -> Iterator[Record]:
+    """The records of the wanted subreddits. Of other lines only the key `subreddit` is looked at."""
+    names = b"|".join(re.escape(name.encode()) for name in wanted.communities)
+    is_wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
+    for path in paths:
+        for line in lines_of(path):
+            if not is_wanted(line) and line.startswith(b"{"):
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                record = None
+            if not isinstance(record, dict):
+                dropped["line without a JSON object"] += 1
+            elif str(record.get("subreddit")).lower() in wanted.communities:
+                yield record
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file that are not empty, without their ends.
+
+    Raises DataError when it is cut off or damaged, or unpacks to what no dump holds: kilobytes can hold gigabytes.
+    """
+    rest, n_lines = b"", 0
+    for block in blocks_of(path):
+        *lines, rest = (rest + block).split(b"\n")
+        yield from filter(None, lines)
+        n_lines += len(lines)
+        if len(rest) > LONGEST:
+            raise DataError(f"{path}:{n_lines + 1}: has more than {LONGEST >> 20} MiB; it is not a dump of Reddit")
+    if rest:
+        yield rest
+
+
+def blocks_of(path: Path) -> Iterator[bytes]:
+    """A file's content, at most BLOCK bytes at a time, unpacked where its name ends in .zst. Raises as lines_of."""
+    with opened(path) as file:
+        if path.suffix != ".zst":
+            yield from iter(partial(file.read, BLOCK), b"")
+            return
+        for piece in unpacked(iter(partial(file.read, PACKED), b""), path):
+            yield from (piece[start : start + BLOCK] for start in range(0, len(piece), BLOCK))
+
+
+def unpacked(packed: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """The content of zstd frames, one after the other. Raises DataError when the last one has no end."""
+    import zstandard
+
+    unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+    frame = unpacker.decompressobj()
+    try:
+        for block in packed:
+            while block:
+                if frame.eof:
+                    frame = unpacker.decompressobj()
+                yield frame.decompress(block)
+                block = frame.unused_data if frame.eof else b""
+    except zstandard.ZstdError as error:
+        raise DataError(f"{path}: is not a whole zstd file ({error}); fetch it again") from None
+    if not frame.eof:  # zstandard's reader of streams would end here without a word
+        raise DataError(f"{path}: is cut off; fetch it again")
+
+
+def post_in(wanted: Wanted, record: Record) -> Thread | None:
+    """The post of a record, as a thread without comments; None of another year. Raises Dropped."""
+    if wanted.year is not None and datetime.fromtimestamp(created_in(record), UTC).year != wanted.year:
+        return None
+    thread_id = id_in(record, "t3_", "submission")
+    title, text = text_in(record, "title"), text_in(record, "selftext", may_be_empty=True)
+    refuse_machines(record, text)
+    community = wanted.communities[str(record["subreddit"]).lower()]
+    return Thread(thread_id=thread_id, dataset=WILDSCOPE, community=community, title=title, text=text, comments=())
+
+
+def comment_in(wanted: Wanted, posts: Container[str], record: Record) -> DatedComment | None:
+    """The comment of a record; None where it is not under one of some posts. Raises Dropped."""
+    thread_id = str(record.get("link_id", "")).removeprefix("t3_")
+    if thread_id not in posts:
+        return None
+    comment_id = id_in(record, "t1_", "comment")
+    body = text_in(record, "body")
+    refuse_machines(record, body)
+    if record.get("stickied") is True:
+        raise Dropped("comment pinned by a moderator")
+    is_reply = str(record.get("parent_id", "")).startswith("t1_")
+    if wanted.top_level and is_reply:
+        raise Dropped("reply to another comment")
+    try:
+        score = int(record["score"])  # some months write numbers as text
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise Dropped("without a score") from None
+    comment = Comment(text=body, score=score, is_reply=is_reply)
+    return DatedComment(int(comment_id, 36), thread_id, created_in(record), comment)
+
+
+def id_in(record: Record, prefix: str, kind: str) -> str:
+    """Reddit's id of a record. Raises Dropped."""
+    name = str(record.get("id", "")).removeprefix(prefix)
+    if not ID.fullmatch(name):
+        raise Dropped(f"{kind} without an id")
+    return name
+
+
+def text_in(record: Record, key: str, *, may_be_empty: bool = False) -> str:
+    """A text with user names in it masked. Raises Dropped for one that was deleted or removed, or is empty."""
+    value = record.get(key)
+    text = LONE_SURROGATE.sub("\ufffd", value if isinstance(value, str) else "").replace("\x00", "").strip()
+    if reason := GONE.get(re.sub(r"\s+", " ", text.casefold())):
+        raise Dropped(f"{key} {reason}")
+    if not text and not may_be_empty:
+        raise Dropped(f"{key} empty")
+    return MENTION.sub(r"\1someone", text)
+
+
+def refuse_machines(record: Record, text: str) -> None:
+    """Raises Dropped for what AutoModerator or a bot wrote."""
+    author = str(record.get("author") or "")
+    if author.lower() == "automoderator":
+        raise Dropped("by AutoModerator")
+    if (BOT_NAME.search(author) and not NO_BOTS.search(author)) or SAYS_BOT.search(text.lower()):
+        raise Dropped("by a bot")
+
+
+def created_in(record: Record) -> float:
+    """Seconds since 1970; some months write them as text. Raises Dropped."""
+    try:
+        created = float(record["created_utc"])
+        datetime.fromtimestamp(created, UTC)
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):
+        raise Dropped("without a time") from None
+    return created

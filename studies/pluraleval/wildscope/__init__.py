@@ -1,1 +1,0 @@
-"""Threads of Reddit from Pushshift's dumps (section 5)."""

@@ -1,0 +1,188 @@
+"""How far a run has come, told from its directory alone, also while others write there."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.cli.status.command import stages_of
+from evenhand.cli.status.runs import Progress
+from evenhand.completions import append_completions, exclude
+from evenhand.lease import STALE_S, held
+from evenhand.records import Completion, Prompt, SamplingOverride
+from evenhand.run_directory import finish, open_run, write_plan
+from tests.made.toy_prompts import toy_config, toy_prompt
+from tests.made.training_runs import tiny_run
+
+PROMPTS = [replace(toy_prompt(f"question {number}"), item_id=f"item-{number}") for number in range(10)]
+
+
+def planned_run(path: Path, prompts: Sequence[Prompt] = PROMPTS, n: int = 1) -> Path:
+    """A run that was planned an hour ago and has no answer."""
+    config = toy_config("owner/model", "reason", sampling={"n": n, "temperature": 1.0})
+    open_run(path, config, "hash", {"name": "owner/model"}, lambda: "CPU: made up")
+    write_plan(path, prompts)
+    an_hour_ago = time.time() - 3600
+    os.utime(path / "provenance.json", (an_hour_ago, an_hour_ago))
+    return path
+
+
+def answer(path: Path, prompts: Sequence[Prompt], index: int = 0, reason: str = "stop", ago: float = 0) -> Path:
+    """Add a shard, written so many seconds ago; a checksum does not cover the time in a shard's name."""
+    facts = {"sample_index": index, "text": "1", "finish_reason": reason}
+    shard = append_completions(path, [Completion(prompt_hash=prompt.prompt_hash, **facts) for prompt in prompts])
+    return shard.rename(shard.with_name(f"{time.time_ns() - int(ago * 1e9)}-{shard.name.partition('-')[2]}"))
+
+
+def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None:
+    run = planned_run(tmp_path / "run")
+    answer(run, PROMPTS[:4])
+    answer(run, PROMPTS[2:6])  # two processes asked two of the prompts
+    (stage,) = stages_of(run)
+    assert (stage.state, stage.done, stage.planned, stage.plan_grows, stage.note) == ("unfinished", 6, 10, False, None)
+    answer(run, PROMPTS)
+    finish(run, {})
+    (stage,) = stages_of(run)
+    assert (stage.state, stage.done, stage.planned) == ("complete", 10, 10)
+    assert (stage.per_second, stage.seconds_left) == (None, None)
+
+
+def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path: Path) -> None:
+    own = replace(PROMPTS[0], drawing=SamplingOverride(n=1))
+    run = planned_run(tmp_path / "run", [own, *PROMPTS[1:3]], n=4)
+    answer(run, [own, PROMPTS[1]])
+    answer(run, [PROMPTS[1]], index=3)
+    (stage,) = stages_of(run)
+    assert (stage.done, stage.planned) == (3, 1 + 2 * 4)
+
+
+def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_writes(tmp_path: Path) -> None:
+    run = planned_run(tmp_path / "run")
+    for number, ago in enumerate((3000, 1700, 900, 200, 100)):
+        answer(run, [PROMPTS[number]], ago=ago)
+    (stage,) = stages_of(run)
+    # In the half hour before the last shard four answers came.
+    assert stage.per_second == pytest.approx(4 / 1800, rel=1e-3)
+    assert stage.seconds_left == pytest.approx(5 * 1800 / 4, rel=1e-3)
+    for name in ("completions", "plan.jsonl"):
+        os.utime(run / name, (time.time() - 2900,) * 2)
+    (stage,) = stages_of(run)
+    assert (stage.seconds_left, stage.written_s_ago) == (None, pytest.approx(2900, abs=60))
+
+
+def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
+    shared = replace(PROMPTS[1], item_id="item-0")  # of an item that is left out and of one that is not
+    run = planned_run(tmp_path / "run", [*PROMPTS[:4], shared])
+    exclude(run, {PROMPTS[0]: "700 tokens with the answer, window 512"})
+    (stage,) = stages_of(run)
+    assert (stage.done, stage.planned) == (0, 3)
+    assert str(stage.note).startswith("1 items are left out")
+
+
+def test_the_last_reason_why_there_was_no_reply_is_told_until_there_is_one(tmp_path: Path) -> None:
+    run = planned_run(tmp_path / "run")
+    answer(run, PROMPTS[:2], reason="error: 500\nserver says no")
+    (stage,) = stages_of(run)
+    assert stage.done == 0
+    assert str(stage.note).startswith("2 prompts got no reply")
+    assert str(stage.note).endswith("error: 500 server says no")
+    answer(run, PROMPTS[:2])
+    assert stages_of(run)[0].note is None
+
+
+def test_a_damaged_or_half_shown_shard_is_named_and_hides_no_other(tmp_path: Path) -> None:
+    run = planned_run(tmp_path / "run")
+    shard = answer(run, PROMPTS[:3])
+    answer(run, PROMPTS[3:5])
+    whole = shard.read_bytes()
+    for damaged in (whole[:-20], whole[: whole.index(b"\n") + 1], b"\0\0\0\n" + whole):
+        shard.write_bytes(damaged)
+        (stage,) = stages_of(run)
+        assert stage.done == 2
+        assert str(stage.note).startswith(f"{shard}:")
+
+
+def training_run(path: Path, **optimiser: Any) -> Path:
+    """A run that was opened and has not logged a step."""
+    config = tiny_run("sft", path / "model", path.parent, optimiser=optimiser)
+    open_run(path, config, "hash", {"name": "model"}, lambda: "CPU: made up")
+    return path
+
+
+def log(path: Path, steps: range, seconds: float = 2.0, n_steps: int = 100) -> None:
+    """Lines of metrics.jsonl, each step of so many seconds."""
+    with (path / "metrics.jsonl").open("a") as file:
+        for step in steps:
+            file.write(json.dumps({"step": step, "seconds": step * seconds, "epoch": step / n_steps}) + "\n")
+
+
+@pytest.mark.parametrize("max_steps", [None, 100])
+def test_steps_rate_and_time_left_come_from_the_log(max_steps: int | None, tmp_path: Path) -> None:
+    run = training_run(tmp_path / "run", max_steps=max_steps)
+    log(run, range(5, 45, 5), seconds=2.0)
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 45, "sec')  # being written
+    with held(run / "training.lease", "trained"):
+        stage = stages_of(run)[0]
+    assert (stage.done, stage.planned, stage.per_second, stage.seconds_left) == (40, 100, 0.5, 120.0)
+    assert str(stage.holder).startswith(f"process {os.getpid()} on ")
+    stage = stages_of(run)[0]
+    assert (stage.seconds_left, stage.holder) == (None, None), "nobody trains any more"
+
+
+def test_the_rate_is_that_of_the_last_lines(tmp_path: Path) -> None:
+    run = training_run(tmp_path / "run", max_steps=100)
+    log(run, range(1, 21), seconds=5.0)
+    log(run, range(101, 121), seconds=1.0)
+    assert stages_of(run)[0].per_second == 1.0
+
+
+def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_told_so(tmp_path: Path) -> None:
+    run = training_run(tmp_path / "run")
+    lease = run / "training.lease"
+    code = f"import os, pathlib, evenhand.lease as l; l.create(pathlib.Path({str(lease)!r})); os._exit(0)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert stages_of(run)[0].holder is None
+    lease.write_text(json.dumps({"host": "node07", "boot": "b", "process": 4711}))
+    stage = stages_of(run)[0]
+    assert (stage.holder, stage.silent_s) == ("process 4711 on node07", None)
+    os.utime(lease, (time.time() - STALE_S - 60,) * 2)
+    log(run, range(1, 3))
+    stage = stages_of(run)[0]
+    assert stage.silent_s == pytest.approx(STALE_S + 60, abs=30)
+    assert stage.seconds_left is None
+
+
+def test_why_a_run_ended_before_its_last_step_is_told(tmp_path: Path) -> None:
+    run = training_run(tmp_path / "run", max_steps=100)
+    (run / "DIVERGED.json").write_text(json.dumps({"step": 70, "reason": "the loss\nis that of a uniform guesser"}))
+    stage = stages_of(run)[0]
+    assert (stage.state, stage.note) == ("diverged", "stopped at step 70: the loss is that of a uniform guesser")
+    (run / "DIVERGED.json").unlink()
+    finish(run, {"n_steps": 30, "stopped_early_at_step": 30})
+    stage = stages_of(run)[0]
+    assert (stage.done, stage.note) == (30, "stopped early at step 30: the dev loss got no lower")
+
+
+def test_a_finished_run_and_its_merges(tmp_path: Path) -> None:
+    def shown(stages: Sequence[Progress]) -> list[tuple[object, ...]]:
+        return [(stage.kind, stage.path.name, stage.state, stage.done, stage.holder is not None) for stage in stages]
+
+    run = training_run(tmp_path / "run")
+    finish(run, {"n_steps": 4})
+    (run / "merged-bf16").mkdir()
+    (run / "merged-bf16" / "DONE.json").write_text("{}")
+    whole = [("training", "run", "complete", 4, False), ("merge", "merged-bf16", "complete", None, False)]
+    assert shown(stages_of(run)) == whole
+    (run / "merged-nf4.0123.partial").mkdir()
+    (run / "merged-nf4.0123.partial" / "DONE.json").write_text("{}")  # written before the folder is renamed
+    with held(run / "merging.lease", "merged"):
+        assert shown(stages_of(run)) == [*whole, ("merge", "merged-nf4", "unfinished", None, True)]
+    assert shown(stages_of(run)) == [*whole, ("merge", "merged-nf4", "unfinished", None, False)]
