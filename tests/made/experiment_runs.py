@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.runs import JudgedRun, load_run
+from eval.dialdefer.panels import JudgedRun, load_run
 from evenhand.records import Prompt
 from inference.config import InferenceConfig
 from inference.sampling import sample

@@ -10,7 +10,7 @@ import pytest
 from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
-from studies.pluraleval.pocket import KnownThread, known_threads
+from studies.pluraleval.sources import KnownThread, known_threads
 from tests.made.scripted_engine import AnsweringEngine, Answers, scripted
 
 __all__ = ["AnsweringEngine", "Answers", "perfect", "stage_run"]
