@@ -9,10 +9,9 @@ from typing import Any, ClassVar, get_args
 
 import pandas as pd
 
-from eval.estimates.changes import Change, Compared, change_in, paired
+from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference
 from eval.estimates.estimate import Estimate, drawing_of
-from eval.estimates.frames import Score
 from eval.pluraleval.observe import BIASED, MEASURES, NEUTRAL, Quantity, Unread, observed, vote_gaps, wilcoxon_tests
 from eval.pluraleval.runs import PluralEvalRun, choices_of, load_run, responses_path, run_differences
 from eval.pluraleval.tables import BELIEF_WORDS, MEASURE_WORDS, PAIRING_WORDS, SHIFTS, score_tables
