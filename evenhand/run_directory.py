@@ -160,11 +160,6 @@ def write_plan(path: Path, prompts: Iterable[Prompt], *, plan_grows: bool = Fals
         )
 
 
-def same_plan(path: Path, prompts: Iterable[Prompt], *, plan_grows: bool = False) -> bool:
-    """Whether plan.jsonl names just these prompts, every one of which is looked at."""
-    return not sum(before != now for before, now in zip_longest(there(path, plan_grows), map(planned_line, prompts)))
-
-
 def there(path: Path, plan_grows: bool) -> Iterable[dict[str, Any]]:
     """The lines of plan.jsonl. Of a plan that grows all at once: another process may put its own in its place."""
     lines = read_plan_lines(path)

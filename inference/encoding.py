@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from evenhand.chat_templates import Tokens, encode_batch, option_tokens, render_chat
+from evenhand.chat_templates import AnswerTokens, Tokens, answer_tokens, encode_batch, option_tokens, render_chat
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong
@@ -22,7 +22,8 @@ class Encoded:
     prompt: Prompt
     rendered: str
     token_ids: list[int]
-    options: Mapping[str, Tokens] = field(default_factory=dict)  # verdict options: the answer space, tokenised
+    options: Mapping[str, Tokens]  # the answers whose probabilities are read, tokenised; none where a reply is written
+    n_tokens: int  # of the context window, with the longest answer
 
     def completion(self, index: int, text: str, finish_reason: str | None, n_tokens: int, **more: Any) -> Completion:
         """A reply with the facts of its prompt."""
@@ -37,19 +38,14 @@ class Encoded:
             **more,
         )
 
-    @property
-    def n_tokens(self) -> int:
-        """Tokens of the prompt and, where options are read, of the longest of them."""
-        return len(self.token_ids) + max(map(len, self.options.values()), default=0)
 
-
-@dataclass(frozen=True, slots=True)
 class Encoder:
     """Renders and tokenises prompts as a config asks for them."""
 
-    tokenizer: Any
-    config: InferenceConfig
-    lead: tuple[int, ...] = ()  # tokens put behind every prompt, see AnswerTokens
+    def __init__(self, tokenizer: Any, config: InferenceConfig) -> None:
+        """Raises ModelError where a margin is wanted and an answer has no token of its own."""
+        self.tokenizer, self.config = tokenizer, config
+        self.answers = answer_tokens(tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
 
     def encode(self, prompts: Iterable[Prompt]) -> Iterator[Encoded]:
         """Each prompt in its order, encoded when it is asked for, at most a batch ahead."""
@@ -64,14 +60,21 @@ class Encoder:
             render_chat(self.tokenizer, prompt.messages, config.format, config.model.chat_template_args)
             for prompt in prompts
         ]
-        encoded = []
-        tokens = encode_batch(self.tokenizer, texts, config.format)
-        for prompt, text, token_ids in zip(prompts, texts, tokens, strict=True):
-            options: Mapping[str, Tokens] = {}
-            if config.verdict == "options":
-                options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
-            encoded.append(Encoded(prompt, text, [*token_ids, *self.lead], options))
-        return encoded
+        return [
+            self.encoded(prompt, text, [*token_ids, *self.answers.lead])
+            for prompt, text, token_ids in zip(
+                prompts, texts, encode_batch(self.tokenizer, texts, config.format), strict=True
+            )
+        ]
+
+    def encoded(self, prompt: Prompt, text: str, token_ids: list[int]) -> Encoded:
+        """A prompt with the answers that are read behind it. Raises ModelError for an option without tokens."""
+        config = self.config
+        options: Mapping[str, Tokens] = {answer: (token,) for answer, token in self.answers.ids.items()}
+        if config.verdict == "options":
+            options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
+        longest = max(map(len, options.values())) if options else config.sampling.for_prompt(prompt).max_tokens
+        return Encoded(prompt, text, token_ids, options, len(token_ids) + longest)
 
 
 class Supply:
@@ -92,9 +95,8 @@ class Supply:
             if not batch:
                 return []
             for encoded in self.encoder.encode_batch(batch):
-                needed = encoded.n_tokens + answer_room(encoded.prompt, self.encoder.config)
-                if needed > self.window:
-                    self.too_long[encoded.prompt] = f"{needed} tokens with the answer, window {self.window}"
+                if encoded.n_tokens > self.window:
+                    self.too_long[encoded.prompt] = f"{encoded.n_tokens} tokens with the answer, window {self.window}"
                 else:
                     fitting.append(encoded)
         return fitting
@@ -102,15 +104,4 @@ class Supply:
     def refuse_too_long(self) -> None:
         """Raises PromptsTooLong when a prompt was passed over."""
         if self.too_long:
-            first = next(iter(self.too_long))
-            raise PromptsTooLong(
-                f"{len(self.too_long)} prompts do not fit the context window of {self.window} tokens, the first of "
-                f"them of {first.item_id} ({first.condition}): {self.too_long[first]}. The others are answered. Raise "
-                "engine.max_model_len if the model allows it, lower sampling.max_tokens, or leave the dataset out",
-                self.too_long,
-            )
-
-
-def answer_room(prompt: Prompt, config: InferenceConfig) -> int:
-    """Tokens of the context window that a prompt's answer may take beside what is counted with the prompt."""
-    return {"margin": 1, "options": 0}.get(config.verdict, config.sampling.for_prompt(prompt).max_tokens)
+            raise PromptsTooLong(self.too_long)

@@ -17,10 +17,15 @@ def nothing_further() -> Sequence[Prompt]:
 class PromptsTooLong(ModelError):
     """Prompts that do not fit the context window; every other prompt can be asked, or has been."""
 
-    def __init__(self, message: str, reasons: Mapping[Prompt, str]) -> None:
+    def __init__(self, reasons: Mapping[Prompt, str]) -> None:
         """reasons: prompt → by how much it is too long, in words."""
-        super().__init__(message)
         self.reasons = reasons
+        first, reason = next(iter(reasons.items()))
+        super().__init__(
+            f"{len(reasons)} prompts do not fit the context window, the first of them of {first.item_id} "
+            f"({first.condition}): {reason}. The others are answered. Raise engine.max_model_len (of a vLLM server "
+            "--max-model-len) if the model allows it, lower sampling.max_tokens, or leave the dataset out"
+        )
 
 
 class Engine(Protocol):

@@ -17,7 +17,6 @@ from inference.config import InferenceConfig, OpenAIConfig
 from inference.engine import Further, PromptsTooLong, nothing_further
 from inference.server import Server
 from inference.server_messages import (
-    BadReply,
     NoReply,
     StatusError,
     key_refused,
@@ -58,17 +57,13 @@ class OpenAIEngine:
             facts = self.server.facts(self.config.model.name, margin=self.config.verdict == "margin")
             self.facts = self.loop.run(facts)
         except BaseException:
-            self.close()
+            self.__exit__()
             raise
         self.spellings = spellings_for(self.config, self.facts)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self.loop.run(self.server.close())
+        self.loop.run(self.server.client.close())
         self.loop.close()
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
@@ -77,17 +72,13 @@ class OpenAIEngine:
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
-        waiting, running, n_prompts, is_warned = deque(prompts), set[Request](), len(prompts), False
-        fresh: Sequence[Prompt] = prompts
+        warn_of_special_tokens(prompts, self.place)
+        waiting, running, too_long = deque(prompts), set[Request](), dict[Prompt, str]()
         fatal: ModelError | None = None
-        too_long: dict[Prompt, str] = {}
         try:
             while True:
                 if not fatal:
-                    waiting.extend(new := further())
-                    n_prompts += len(new)
-                    is_warned = is_warned or warn_of_special_tokens([*fresh, *new], self.place)
-                    fresh = ()
+                    waiting.extend(further())
                     while waiting and len(running) < self.settings.concurrency:
                         running.add(self.loop.get_loop().create_task(self.ask(waiting.popleft())))
                 if not running:
@@ -107,24 +98,17 @@ class OpenAIEngine:
         if fatal:
             raise fatal
         if too_long:
-            named = [f"{prompt.item_id} ({prompt.condition}): {words}" for prompt, words in too_long.items()]
-            raise PromptsTooLong(
-                f"{len(too_long)} of {n_prompts} prompts do not fit the context window of {self.place}: "
-                f"{'; '.join(named[:3])}{' ...' if len(named) > 3 else ''}. Serve the model with a longer one "
-                "(vLLM: --max-model-len), lower sampling.max_tokens, or leave the dataset out",
-                too_long,
-            )
+            raise PromptsTooLong(too_long)
 
     async def ask(self, prompt: Prompt) -> list[Completion]:
         """A prompt's completions, or as many errors. Raises PromptsTooLong, and ModelError where all would fail."""
         body, n = request_body(self.config, self.facts, prompt), self.config.sampling.n_for(prompt)
         try:
-            reply = await self.server.post(self.path, body)
+            reply = await self.server.ask(self.path, body)
             completions = read_reply(reply, prompt.prompt_hash, n, self.spellings)
-        except (BadReply, NoReply) as error:
-            return failed(prompt, n, str(error))
-        except StatusError as error:
-            self.raise_if_hopeless(error, prompt)
+        except NoReply as error:
+            if isinstance(error, StatusError):
+                self.raise_if_hopeless(error, prompt)
             return failed(prompt, n, str(error))
         self.has_answered = True
         return completions
@@ -141,7 +125,7 @@ class OpenAIEngine:
             ) from None
         # llama.cpp says "exceeds the available context size".
         if error.code == "context_length_exceeded" or "context length" in words or "context size" in words:
-            raise PromptsTooLong(words, {prompt: words}) from None
+            raise PromptsTooLong({prompt: words}) from None
         # A server that has answered others refuses this prompt, not this kind of request.
         if error.status in (400, 422) and not self.has_answered and error.code != "content_filter":
             raise ModelError(
@@ -174,18 +158,14 @@ async def cancel(running: set[Request]) -> None:
     await asyncio.gather(*running, return_exceptions=True)
 
 
-def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> bool:
-    """Say which items hold what looks like special tokens: a server may read them as such, and end the user's turn.
-
-    Returns whether any does.
-    """
-    found = {prompt.item_id: names for prompt in prompts if (names := look_special(prompt.messages))}
-    if found:
-        named = "; ".join(f"{item_id}: {' '.join(names)}" for item_id, names in list(found.items())[:5])
+def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> None:
+    """Say which items hold what looks like special tokens: a server may read them as such, and end the user's turn."""
+    held = {prompt.item_id: names for prompt in prompts if (names := look_special(prompt.messages))}
+    if held:
+        named = "; ".join(f"{item_id}: {' '.join(names)}" for item_id, names in list(held.items())[:5])
         say(
-            f"warning: {len(found)} items hold what looks like special tokens ({named}"
-            f"{' ...' if len(found) > 5 else ''}). {address} may read them as the end of a turn; an engine "
+            f"warning: {len(held)} items hold what looks like special tokens ({named}"
+            f"{' ...' if len(held) > 5 else ''}). {address} may read them as the end of a turn; an engine "
             "that tokenises here (vllm, transformers) reads them as text",
             sys.stderr,
         )
-    return bool(found)

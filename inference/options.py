@@ -3,7 +3,8 @@
 A reply counts for an option when it begins with the option's tokens and does not go on to a longer option. Options of
 one prompt share beginnings, so they form a trie. An engine is asked once at each inner node: behind the prompt and the
 node's path, how likely is each token that some option goes on with? Nothing is divided by an option's length: these are
-probabilities of replies. They add up to at most 1; what lacks is the probability of replies outside the list.
+probabilities of replies. They add up to at most 1; what lacks is the probability of replies outside the list. A margin
+is the same of two answers of one token each.
 """
 
 import math
@@ -74,12 +75,18 @@ class Node:
         return [*self.encoded.token_ids, *self.question.path]
 
 
-def nodes(encoded: Iterable[Encoded]) -> Iterator[Node]:
+# What an engine is asked at once: a prompt whose reply is written, or a node of one whose probabilities are read.
+Asked = Encoded | Node
+
+
+def asked_of(encoded: Iterable[Encoded]) -> Iterator[Asked]:
     """Every request of these prompts in their order; those of one prompt are neighbours, so they share a prefix."""
     for one in encoded:
-        asked = questions(one.options)
-        for question in asked:
-            yield Node(one, question, len(asked))
+        inner = questions(one.options)
+        if not inner:
+            yield one
+        for question in inner:
+            yield Node(one, question, len(inner))
 
 
 class Readings:
@@ -98,12 +105,7 @@ class Readings:
         read[node.question.path] = reading
         if len(read) == node.n_questions:
             del self._open[key]
-            yield completion_of(node.encoded, read)
-
-
-def completion_of(encoded: Encoded, readings: Mapping[Tokens, Mapping[int, float]]) -> Completion:
-    """The likeliest option as text, and every option's log-probability beside it."""
-    logprobs = option_logprobs(encoded.options, readings)
-    text = max(logprobs, key=lambda option: logprobs[option])
-    n_questions = len(readings)  # a token is generated at each
-    return encoded.completion(0, text, "length", n_questions, answer_logprobs=logprobs)
+            logprobs = option_logprobs(node.encoded.options, read)
+            text = max(logprobs, key=lambda option: logprobs[option])
+            # A token is generated at each question.
+            yield node.encoded.completion(0, text, "length", node.n_questions, answer_logprobs=logprobs)

@@ -1,8 +1,7 @@
 """A sampling run from start to end: plan, find what is owed, ask for it, write it down. Resumable after any kill."""
 
 import sys
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,16 +10,14 @@ from tqdm import tqdm
 from evenhand.checkpoints import fingerprint, resolve
 from evenhand.completions import EXCLUDED_FOLDER, Answers, CompletionLog, Doubts, exclude, read_excluded
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Prompt
+from evenhand.records import Completion, Prompt
 from evenhand.run_directory import (
     finish,
     is_done,
     open_run,
-    read_plan_lines,
     reopen,
     rewrite_plan,
     run_path,
-    same_plan,
     write_plan,
 )
 from evenhand.terminal import say
@@ -80,68 +77,58 @@ def ask_all(run: Run, plan: Plan, log: CompletionLog) -> Schedule:
     asked = Schedule(own, plan.answers, config.sampling, plan.excluded)
     if not plan.own:
         return asked
-    asked.n_expected, prompts = sum(plan.own.values()), asked.due()
-    with Watchdog(config.run.hang_limit_s, log) as watched, open_engine(config, prompts) as engine:
-        ask(engine, prompts, asked, watched, config)
-        while run.plan_grows:
+    prompts, total = asked.due(), None if run.plan_grows else sum(plan.own.values())
+    every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
+    with (
+        Watchdog(config.run.hang_limit_s, log) as watched,
+        open_engine(config, prompts) as engine,
+        tqdm(total=total, unit="answer", dynamic_ncols=True, desc=config.name, mininterval=every) as bar,
+    ):
+        while prompts:
+            try:
+                for completion in completions(engine, prompts, asked, run):
+                    watched.add(completion)
+                    bar.update()
+            finally:
+                # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
+                watched.write()
+            if not run.plan_grows:
+                break
             # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
             # What was answered here is there, though the folder may not show it yet.
             plan.answers.read(run.path)
             asked.begin(read_excluded(run.path))
-            if not (prompts := asked.due()):
-                break
-            asked.n_expected = asked.n_answers(prompts)
-            ask(engine, prompts, asked, watched, config)
+            prompts = asked.due()
     return asked
 
 
-def ask(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, watched: Watchdog, config: InferenceConfig) -> None:
-    """Collect what is missing. Units that do not fit the context window are left out whole, and named.
+def completions(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, run: Run) -> Iterator[Completion]:
+    """What an engine answers. Units that do not fit the context window are left out whole, and named.
 
     Raises PromptsTooLong where a study's units are all to be asked.
     """
-    path, too_long = watched.log.path, list[PromptsTooLong]()
+    too_long = dict[Prompt, str]()
     while prompts:
-        try:
-            collect(engine, prompts, asked, watched, config.name)
-            break
-        except PromptsTooLong as error:
-            names = {prompt.item_id: None for prompt in error.reasons}
-            asked.leave_out(names)
-            prompts = asked.due()
-            if not config.study.skips_long_units:
-                too_long.append(error)
-                continue
-            exclude(path, error.reasons)
-            say(
-                f"{path}: {len(names)} of {len(asked.units)} items are left out, since a prompt of theirs does not fit "
-                f"the context window: {', '.join([*names][:5])}{' ...' if len(names) > 5 else ''} (all of them in "
-                f"{EXCLUDED_FOLDER}/)",
-                sys.stderr,
-            )
-    if too_long:
-        reasons = {prompt: reason for error in too_long for prompt, reason in error.reasons.items()}
-        first = str(too_long[0])
-        raise PromptsTooLong(first if len(too_long) == 1 else f"{len(reasons)} prompts in all. {first}", reasons)
-
-
-def collect(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, watched: Watchdog, name: str) -> None:
-    """Write completions a shard at a time as they come, with progress, throughput and time left."""
-    started, tokens = time.monotonic(), 0
-    every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
-    total, done = asked.n_expected, asked.n_taken
-    with tqdm(total=total, initial=done, unit="answer", dynamic_ncols=True, desc=name, mininterval=every) as bar:
         try:
             for completion in engine.generate(prompts, asked.due):
                 asked.add(completion)
-                tokens += (completion.prompt_tokens or 0) + (completion.completion_tokens or 0)
-                bar.total = max(asked.n_expected, asked.n_taken)
-                bar.set_postfix_str(f"{tokens / (time.monotonic() - started):.0f} tok/s", refresh=False)
-                bar.update()
-                watched.add(completion)
-        finally:
-            # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
-            watched.write()
+                yield completion
+            break
+        except PromptsTooLong as error:
+            too_long |= error.reasons
+            if run.config.study.skips_long_units:
+                exclude(run.path, error.reasons)
+            asked.leave_out({prompt.item_id for prompt in error.reasons})
+            prompts = asked.due()
+    if too_long and not run.config.study.skips_long_units:
+        raise PromptsTooLong(too_long)
+    if names := [*dict.fromkeys(prompt.item_id for prompt in too_long)]:
+        say(
+            f"{run.path}: {len(names)} of {len(asked.units)} items are left out, since a prompt of theirs does not "
+            f"fit the context window: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''} (all of them in "
+            f"{EXCLUDED_FOLDER}/)",
+            sys.stderr,
+        )
 
 
 def settle(run: Run, plan: Plan, asked: Schedule) -> None:
@@ -154,12 +141,10 @@ def settle(run: Run, plan: Plan, asked: Schedule) -> None:
             "own: --shard i/n",
             sys.stderr,
         )
+    planned: list[Prompt] = []
     if run.plan_grows or read_excluded(path) != plan.excluded:
         plan = Plan(run, answers)
-        planned = list(plan.prompts()) if run.plan_grows else None  # of such a plan every pass is dear
-        is_as_planned = same_plan(path, planned or plan.prompts(), plan_grows=run.plan_grows)
-    else:
-        planned, is_as_planned = None, sum(1 for _ in read_plan_lines(path)) == plan.n_planned
+        planned = [prompt for prompt in plan.prompts() if run.plan_grows]
     if len(plan.excluded) >= len(run.units):
         raise ModelError(
             f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
@@ -167,8 +152,8 @@ def settle(run: Run, plan: Plan, asked: Schedule) -> None:
         )
     owed = {hash_ for hash_, n in plan.owed.items() if answers.n_of(hash_) < n}
     if not owed:
-        if not is_as_planned:
-            rewrite_plan(path, planned or Plan(run, answers).prompts())
+        if run.plan_grows:
+            rewrite_plan(path, planned)
         left_out = {"n_excluded_items": len(plan.excluded)} if plan.excluded else {}
         finish(path, {"n_planned": plan.n_planned, "n_distinct": len(plan.hashes), **left_out})
         return
@@ -176,8 +161,8 @@ def settle(run: Run, plan: Plan, asked: Schedule) -> None:
     reasons = [reason for hash_, reason in answers.errors.items() if hash_ in unanswered]
     if reasons:
         raise ModelError(
-            f"{path}: {len(unanswered)} of {asked.n_asked} prompts got no reply, the last reason: {reasons[-1]}. "
-            "The others are kept; the same command asks for these again"
+            f"{path}: {len(unanswered)} prompts got no reply, the last reason: {reasons[-1]}. The others are kept; the "
+            "same command asks for these again"
         )
     left = f"{path}: {len(owed)} prompts still to be asked by other shards"
     say(f"{left}; once none of them runs, the command without --shard asks for what is left", sys.stderr)

@@ -126,7 +126,6 @@ class Schedule:
         """left_out: ids of units that are not asked."""
         self.units, self.answers, self.sampling = units, answers, sampling
         self.unanswered = set[str]()  # hashes of prompts whose replies could not be had
-        self.n_asked = 0  # prompts
         self.begin(left_out)
 
     def begin(self, left_out: Container[str] = ()) -> None:
@@ -134,8 +133,6 @@ class Schedule:
         self.coming = (unit for unit in self.units if unit.unit_id not in left_out)
         self.waiting: dict[str, list[Progress]] = {}  # hash of a prompt that was handed out → the units that wait
         self.fresh: list[Prompt] = []  # to be handed out
-        self.n_expected = 0  # answers: what the caller knows to be lacking, and what replies lead to
-        self.n_taken = 0  # of them, errors too
 
     def due(self) -> Sequence[Prompt]:
         """What is to be asked now: each prompt once, so that neighbours share the longest beginnings."""
@@ -147,13 +144,11 @@ class Schedule:
                 if len(self.waiting) >= AHEAD:
                     break
         fresh, self.fresh = self.fresh, []
-        self.n_asked += len(fresh)
         return in_prefix_order(fresh)
 
     def add(self, completion: Completion) -> None:
         """Take a reply; the units that waited for it go on. An engine error is no reply, and not asked again here."""
         hash_ = completion.prompt_hash
-        self.n_taken += 1
         self.answers.add(completion)
         if completion.is_error:
             self.unanswered.add(hash_)
@@ -163,13 +158,11 @@ class Schedule:
         if not waiting or self.answers.n_of(hash_) < self.sampling.n_for(waiting[0].lacking[hash_]):
             return
         del self.waiting[hash_]
-        before = len(self.fresh)
         for progress in waiting:
             del progress.lacking[hash_]
             if not progress.lacking:
                 advance(progress, self.answers, self.sampling)
                 self.hand_out(progress)
-        self.n_expected += self.n_answers(self.fresh[before:])
 
     def hand_out(self, progress: Progress) -> None:
         """Have what a unit lacks asked, unless it is under way already."""
@@ -182,17 +175,10 @@ class Schedule:
     def leave_out(self, unit_ids: Container[str]) -> None:
         """Ask nothing more of these units, and once more what others lack: nothing is under way."""
         begun = {id(progress): progress for waiting in self.waiting.values() for progress in waiting}
-        handed_out = {hash_: waiting[0].lacking[hash_] for hash_, waiting in self.waiting.items()}
         self.waiting, self.fresh = {}, []
         for progress in begun.values():
             if progress.unit.unit_id not in unit_ids:
                 self.hand_out(progress)
-        self.n_asked -= len(self.fresh)
-        self.n_expected -= self.n_answers(handed_out.values()) - self.n_answers(self.fresh)
-
-    def n_answers(self, prompts: Iterable[Prompt]) -> int:
-        """That prompts take."""
-        return sum(self.sampling.n_for(prompt) for prompt in prompts)
 
 
 def in_prefix_order(prompts: Sequence[Prompt]) -> list[Prompt]:

@@ -8,7 +8,6 @@ import asyncio
 import os
 import re
 import stat
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from evenhand.errors import ConfigError, ModelError, one_line
 from inference.config import OpenAIConfig
 from inference.server_messages import (
     ANSWERS,
-    BadReply,
     NoReply,
     ServerFacts,
     StatusError,
@@ -40,17 +38,15 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
         self.most_bytes, self.key, self.variable = most_bytes, key.encode(), f"${variable}".encode()
 
     async def send(self, request: Any, **options: Any) -> Any:
-        """The whole response. Raises BadReply for one that is too large or packed."""
+        """The whole response. Raises NoReply for one that is too large."""
         response, content = await super().send(request, **{**options, "stream": True}), bytearray()
         try:
             async for part in response.aiter_raw():
                 content += part
                 if len(content) > self.most_bytes:
-                    raise BadReply(f"reply of more than {self.most_bytes / 2**20:.0f} MiB")
+                    raise NoReply(f"reply of more than {self.most_bytes / 2**20:.0f} MiB")
         finally:
             await response.aclose()
-        if (coding := response.headers.get("Content-Encoding", "identity")) != "identity":
-            raise BadReply(f"reply is packed as '{excerpt(coding)}', which was not asked for")
         headers = {name: response.headers[name] for name in HEADERS if name in response.headers}
         body = bytes(content)
         if len(self.key) >= SHORTEST_KEY:
@@ -77,22 +73,13 @@ class Server:
             http_client=BoundedClient(most_bytes, key, settings.api_key_env),
         )
 
-    async def close(self) -> None:
-        """Close all connections."""
-        await self.client.close()
-
-    async def post(self, path: str, body: Mapping[str, Any]) -> str:
-        """The body of a successful reply. Raises NoReply, StatusError or BadReply when there is none in the end."""
-        return await self.ask("POST", path, dict(body))
-
-    async def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> str:
-        """As post, by any method."""
+    async def ask(self, path: str, body: dict[str, Any] | None = None) -> str:
+        """The body of a successful reply; GET where nothing is sent. Raises NoReply when there is none in the end."""
         at_most = self.settings.timeout_s + self.settings.give_up_s
         try:
             async with asyncio.timeout(at_most):
-                if method == "GET":
-                    return str(await self.client.get(path, cast_to=str))
-                return str(await self.client.post(path, cast_to=str, body=body))
+                post = self.client.post(path, cast_to=str, body=body) if body else self.client.get(path, cast_to=str)
+                return str(await post)
         except TimeoutError:
             raise NoReply(f"no reply within {at_most:g} s, asked again or not") from None
         except openai.APITimeoutError:
@@ -111,22 +98,18 @@ class Server:
         """What the server is. Raises ModelError when it is absent, not ready, or wants another key or model."""
         place, models = self.place, dict[str, dict[str, Any]]()
         try:
-            listing = parse_object(await self.ask("GET", "/models"))
+            listing = parse_object(await self.ask("/models"))
             models = {str(entry["id"]): dict(entry) for entry in listing["data"]}
-        except (BadReply, KeyError, TypeError, ValueError):
-            raise ModelError(f"{place}: is no OpenAI-compatible server; engine.base_url usually ends in /v1") from None
-        except NoReply as error:
-            raise ModelError(
-                f"{place}: no server answers there ({error}); start one, for example "
-                f"`vllm serve {model}`, or set engine.base_url"
-            ) from None
-        except StatusError as error:
-            if error.status in (401, 403):
-                raise key_refused(place, self.settings.api_key_env, error.status) from None
-            if error.status < 400:
-                raise ModelError(f"{place}: is not where the server is ({error}); correct engine.base_url") from None
-            if error.status not in (404, 405, 501):  # it does not list its models, and need not
-                raise ModelError(f"{place}: the server is not ready ({error}); try again later") from None
+        except (NoReply, KeyError, TypeError, ValueError) as error:
+            status = error.status if isinstance(error, StatusError) else None
+            if status in (401, 403):
+                raise key_refused(place, self.settings.api_key_env, status) from None
+            if status not in (404, 405, 501):  # it does not list its models, and need not
+                reason = error if isinstance(error, NoReply) else "it lists no models"
+                raise ModelError(
+                    f"{place}: no OpenAI-compatible server is ready there ({reason}); start one, for example "
+                    f"`vllm serve {model}`, or correct engine.base_url, which usually ends in /v1"
+                ) from None
         if models and model not in models:
             raise ModelError(f"{place}: does not serve model '{model}'. It serves: {', '.join(sorted(models)[:10])}")
         is_vllm = models.get(model, {}).get("owned_by") == "vllm"
@@ -139,8 +122,8 @@ class Server:
         for answer in ANSWERS:
             body = {"model": model, "prompt": answer, "add_special_tokens": False}
             try:
-                tokens[answer] = parse_object(await self.post(url, body))["tokens"]
-            except (NoReply, StatusError, BadReply, KeyError) as error:
+                tokens[answer] = parse_object(await self.ask(url, body))["tokens"]
+            except (NoReply, KeyError) as error:
                 raise ModelError(
                     f"{url}: does not give the tokens of '{answer}' ({excerpt(str(error))}), and without them a margin "
                     "may be missing; point engine.base_url at the vLLM server itself, or take `verdict: reason`"

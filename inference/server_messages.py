@@ -22,19 +22,13 @@ CERTAIN = 100.0
 REPLY_BYTES, TOKEN_BYTES = 4 * 2**20, 64
 # vLLM writes this in the place of minus infinity, which JSON lacks.
 NO_PROBABILITY = -9999.0
-ROUNDING = 0.01  # nats that a log-probability may be above 0
-MOST_TOKENS = 10**9  # of one reply; a server that counts more is wrong
 
 
 class NoReply(Exception):
-    """The server could not be reached, broke off, or did not finish in time."""
+    """No usable reply: not reached, too late, too large, not JSON, no text. Its words become the finish reason."""
 
 
-class BadReply(Exception):
-    """A reply that is unusable: not JSON, no choices, no text, too large. Its words become the finish reason."""
-
-
-class StatusError(Exception):
+class StatusError(NoReply):
     """A status other than success, and what the server says with it on one line: "500 out of memory"."""
 
     def __init__(self, status: int, message: str = "", code: str | None = None) -> None:
@@ -143,21 +137,17 @@ def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None 
     """The n completions in the body of a chat or text completion response.
 
     spellings: of the answers whose log-probabilities are wanted; None when none are.
-    Raises BadReply when the body is no such response or holds another number of choices.
+    Raises NoReply when the body is no such response or holds another number of choices.
     """
     reply = parse_object(body)
     choices = reply.get("choices")
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
-        raise BadReply(f"reply without choices: {excerpt(body)}")
+        raise NoReply(f"reply without choices: {excerpt(body)}")
     if len(choices) != n:
-        raise BadReply(f"asked for {n} samples, got {len(choices)}")
+        raise NoReply(f"asked for {n} samples, got {len(choices)}")
     usage = reply.get("usage")
-
-    def count(key: str) -> int | None:
-        value = usage.get(key) if isinstance(usage, dict) else None
-        return value if isinstance(value, int) and 0 <= value <= MOST_TOKENS else None
-
-    generated, rendered = count("completion_tokens"), reply.get("prompt_text")  # the latter from vLLM only
+    counts = {key: n for key, n in usage.items() if isinstance(n, int)} if isinstance(usage, dict) else {}
+    generated, rendered = counts.get("completion_tokens"), reply.get("prompt_text")  # the latter from vLLM only
     names = [reply.get("model"), reply.get("system_fingerprint")]
     answered_by = " ".join(excerpt(name) for name in names if isinstance(name, str) and name) or None
     return [
@@ -167,7 +157,7 @@ def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None 
             text=read_text(choice, generated),
             finish_reason=excerpt(str(choice.get("finish_reason") or "unknown")),
             answer_logprobs=None if spellings is None else read_answers(choice, spellings),
-            prompt_tokens=count("prompt_tokens"),
+            prompt_tokens=counts.get("prompt_tokens"),
             # The server counts all samples together; what one of them took is then not known.
             completion_tokens=generated if n == 1 else None,
             rendered=writable(rendered) if isinstance(rendered, str) and index == 0 else None,
@@ -178,13 +168,13 @@ def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None 
 
 
 def parse_object(body: str) -> dict[str, Any]:
-    """The JSON object in a body. Raises BadReply when it is something else."""
+    """The JSON object in a body. Raises NoReply when it is something else."""
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError):
-        raise BadReply(f"reply is not JSON: {excerpt(body)}") from None
+        raise NoReply(f"reply is not JSON: {excerpt(body)}") from None
     if not isinstance(parsed, dict):
-        raise BadReply(f"reply is no JSON object: {excerpt(body)}")
+        raise NoReply(f"reply is no JSON object: {excerpt(body)}")
     return parsed
 
 
@@ -192,13 +182,13 @@ def read_text(choice: Mapping[str, Any], generated: int | None) -> str:
     """The text of a chat choice or a text choice; a refusal's words where the server keeps them apart.
 
     Empty text is an answer only when the server counts generated tokens: the model said nothing, or only thought.
-    Raises BadReply otherwise.
+    Raises NoReply otherwise.
     """
     message = choice.get("message")
     said = [message.get("content"), message.get("refusal")] if isinstance(message, dict) else [choice.get("text")]
     texts = [text for text in said if isinstance(text, str) and text]
     if not texts and not generated:
-        raise BadReply("reply without text")
+        raise NoReply("reply without text")
     return writable(texts[0]) if texts else ""
 
 
@@ -206,7 +196,7 @@ def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, f
     """Answer → natural log-probability, of the answers that the server listed at the answer position.
 
     One spelling is taken for all answers: "1" beside " 2" are no pair. An answer that is not listed has a probability
-    which is not known, so it is left out. Raises BadReply when there are no log-probabilities, one is none, or the lead
+    which is not known, so it is left out. Raises NoReply when there are no log-probabilities, one is none, or the lead
     is missing.
     """
     logprobs: Any = choice.get("logprobs")
@@ -220,12 +210,10 @@ def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, f
             tokens = logprobs["tokens"]
             top = {token: float(value) for token, value in logprobs["top_logprobs"][position].items()}
     except (TypeError, KeyError, IndexError, ValueError, AttributeError, OverflowError):
-        raise BadReply("reply without log-probabilities") from None
+        raise NoReply("reply without log-probabilities") from None
     if tuple(tokens[:position]) != spellings.lead:
-        raise BadReply(f"the answer's lead {spellings.lead} was not generated, but {tokens[:position]}")
+        raise NoReply(f"the answer's lead {spellings.lead} was not generated, but {tokens[:position]}")
     seen = {token: value for token, value in top.items() if math.isfinite(value) and value > NO_PROBABILITY}
-    if max(seen.values(), default=0.0) > ROUNDING:
-        raise BadReply(f"log-probability of {max(seen.values()):g}, which is above 0")
     readings = [{answer: seen[t] for answer, t in spelled.items() if t in seen} for spelled in spellings.answers]
     return max(readings, key=len)
 

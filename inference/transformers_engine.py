@@ -5,14 +5,13 @@ With `row_tokens` the prompts of one forward pass share a row, and what they beg
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 import torch
 from transformers import GenerationConfig
 
-from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError
@@ -22,10 +21,7 @@ from evenhand.token_trees import attend_to_seen_columns, common, logits_at, padd
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, Encoder, Supply
 from inference.engine import Further, nothing_further
-from inference.options import Node, Readings, nodes
-
-# What one forward pass takes: a prompt, or a prompt with a path of its options' trie.
-Asked = Encoded | Node
+from inference.options import Asked, Node, Readings, asked_of
 
 
 class TransformersEngine:
@@ -43,10 +39,8 @@ class TransformersEngine:
                 "sampling.repetition_penalty: this engine would count the padding of a batch as repeated; set "
                 "engine.batch_size=1, or engine.kind=vllm"
             )
-        self.config = config
-        self.expected = prompts
-        self.batch_size = config.engine.batch_size
-        self.row_tokens = config.engine.row_tokens
+        self.config, self.expected = config, prompts
+        self.batch_size, self.row_tokens = config.engine.batch_size, config.engine.row_tokens
         self.is_short_of_memory = False
         self.dtype = getattr(torch, config.engine.dtype)
         self.device = torch.device(torch_device())
@@ -56,7 +50,7 @@ class TransformersEngine:
             use_onednn()
         folder = resolve(self.config.model)
         self.tokenizer = load_tokenizer(folder)
-        self.answers = answer_tokens(self.tokenizer) if self.config.verdict == "margin" else AnswerTokens((), {})
+        self.encoder = Encoder(self.tokenizer, self.config)
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(self.expected), None)
         self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
@@ -72,18 +66,18 @@ class TransformersEngine:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    @property
-    def encoder(self) -> Encoder:
-        """What makes token ids of prompts."""
-        return Encoder(self.tokenizer, self.config, self.answers.lead)
-
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         """Yield completions a batch at a time, the longest of those handed out together first; see Engine.
 
         Prompts that share rows keep their order, in which neighbours begin alike.
         """
         window = self.model.config.get_text_config().max_position_embeddings
-        ordered: Callable[[Sequence[Prompt]], list[Prompt]] = list if self.row_tokens else longest_first
+
+        def ordered(some: Sequence[Prompt]) -> Sequence[Prompt]:
+            if self.row_tokens:
+                return some
+            return sorted(some, key=lambda p: sum(len(message.content) for message in p.messages), reverse=True)
+
         supply = Supply(self.encoder, ordered(prompts), lambda: ordered(further()), window)
         readings = Readings()
         waiting = deque[Asked]()
@@ -97,7 +91,7 @@ class TransformersEngine:
         n_tokens = 0  # of the row
         while waiting or (encoded := supply.take()):
             if not waiting:
-                waiting.extend(nodes(encoded) if self.config.verdict == "options" else encoded)
+                waiting.extend(asked_of(encoded))
             asked = waiting[0]
             if self.row_tokens:
                 n_tokens += n_new(asked, batch)
@@ -119,10 +113,10 @@ class TransformersEngine:
             prompt = batch[0].prompt
             reason = f"out of memory on {self.device} at this prompt alone, of {longest} tokens"
             return failed(prompt, self.config.sampling.for_prompt(prompt).n, reason)
+        key = "row_tokens" if self.row_tokens else "batch_size"
         if not self.is_short_of_memory:
             self.is_short_of_memory = True
             words = f"{self.device}: no memory for {len(batch)} prompts of up to {longest} tokens"
-            key = "row_tokens" if self.row_tokens else "batch_size"
             print(f"{words}; such batches are halved. Lower engine.{key} to save the time", file=sys.stderr)
         half = len(batch) // 2
         return [c for part in (batch[:half], batch[half:]) for c in self.answer_within_memory(part, readings)]
@@ -130,9 +124,7 @@ class TransformersEngine:
     @torch.inference_mode()
     def answer(self, batch: Sequence[Any], readings: Readings) -> list[Completion]:
         """The completions that a batch makes whole."""
-        if self.config.verdict == "options":
-            return self.read_options(batch, readings)
-        return self.read_margins(batch) if self.config.verdict == "margin" else self.write_answers(batch)
+        return self.read(batch, readings) if isinstance(batch[0], Node) else self.write(batch)
 
     def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:
         """Logits behind each of the batch, [batch, vocabulary], in float32."""
@@ -148,20 +140,10 @@ class TransformersEngine:
         last: torch.Tensor = output.logits[:, -1]
         return last
 
-    def read_margins(self, batch: Sequence[Encoded]) -> list[Completion]:
-        """log P of each answer behind each prompt, over the whole vocabulary, in float32."""
-        logprobs = self.next_token(batch).log_softmax(dim=-1)
-        read = logprobs[:, list(self.answers.ids.values())].tolist()  # [batch, answers]
-        completions = []
-        for encoded, values in zip(batch, read, strict=True):
-            answers = dict(zip(self.answers.ids, values, strict=True))
-            text = max(answers, key=lambda answer: answers[answer])
-            completions.append(encoded.completion(0, text, "length", 1, answer_logprobs=answers))
-        return completions
-
-    def read_options(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
-        """log P of each node's children, over the whole vocabulary at the sampling temperature."""
-        temperature = self.config.sampling.for_prompt(batch[0].prompt).temperature
+    def read(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
+        """log P of each node's children, over the whole vocabulary: of options at the sampling temperature."""
+        is_margin = self.config.verdict == "margin"
+        temperature = 1.0 if is_margin else self.config.sampling.for_prompt(batch[0].prompt).temperature
         logprobs = (self.next_token(batch) / temperature).log_softmax(dim=-1)
         completions: list[Completion] = []
         for node, row in zip(batch, logprobs, strict=True):
@@ -169,7 +151,7 @@ class TransformersEngine:
             completions += readings.add(node, dict(zip(node.question.children, values, strict=True)))
         return completions
 
-    def write_answers(self, batch: Sequence[Encoded]) -> list[Completion]:
+    def write(self, batch: Sequence[Encoded]) -> list[Completion]:
         """The generated answers to each prompt, all of them drawn alike."""
         sampling = self.config.sampling.for_prompt(batch[0].prompt)
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
@@ -230,8 +212,3 @@ def pad_left(batch: Sequence[Asked], padding_id: int, device: torch.device) -> t
     ids = [[padding_id] * (width - len(e.token_ids)) + e.token_ids for e in batch]
     mask = [[0] * (width - len(e.token_ids)) + [1] * len(e.token_ids) for e in batch]
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
-
-
-def longest_first(prompts: Sequence[Prompt]) -> list[Prompt]:
-    """Like lengths together: little padding."""
-    return sorted(prompts, key=lambda p: sum(len(message.content) for message in p.messages), reverse=True)

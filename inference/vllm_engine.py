@@ -2,22 +2,20 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-from evenhand.chat_templates import AnswerTokens, answer_tokens
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
-from inference.encoding import Encoded, Encoder, Supply
+from inference.encoding import Encoder, Supply
 from inference.engine import Further, nothing_further
-from inference.options import Node, Readings, nodes
+from inference.options import Asked, Node, Readings, asked_of
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
@@ -28,16 +26,6 @@ NOT_FINISHED = {None, "abort", "error"}  # of vLLM's finish reasons
 BY_TOKEN = ("margin", "options")  # verdicts that are read from the log-probabilities of tokens that we name
 NOT_BY_TOKEN = "the installed vLLM gives no log-probabilities of named tokens, as 0.19, the last for CUDA 12, does not"
 BY_TRANSFORMERS = "set 'engine={kind: transformers, dtype: bfloat16}', or take a node with driver 580 or newer"
-
-
-class Request(NamedTuple):
-    """One request to vLLM, and what its finished output is made into."""
-
-    request_id: str
-    prompt: Prompt
-    token_ids: list[int]
-    params: Any  # vLLM's SamplingParams
-    read: Callable[[Any], Iterator[Completion]]
 
 
 class VllmEngine:
@@ -55,10 +43,9 @@ class VllmEngine:
         self.numbers = count()
         device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
-        self.tokenizer = load_tokenizer(folder)
-        self.answers = answer_tokens(self.tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
+        self.encoder = Encoder(load_tokenizer(folder), config)
         options: dict[str, Any] = {}
-        if config.verdict in ("margin", "options"):
+        if config.verdict in BY_TOKEN:
             # Of written replies nothing hangs on it, and on CPU vLLM would cast the head anew for every token.
             options["hf_overrides"] = with_float32_head
         if config.verdict == "options":  # what is sampled from at the temperature; for margins it is never looked at
@@ -78,24 +65,18 @@ class VllmEngine:
     def __exit__(self, *_: object) -> None:
         self.llm.llm_engine.engine_core.shutdown()
 
-    @property
-    def encoder(self) -> Encoder:
-        """What makes token ids of prompts."""
-        return Encoder(self.tokenizer, self.config, self.answers.lead)
-
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         """Yield completions as they finish; see Engine. The batch is topped up while it runs, so it never drains."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
         window = self.llm.model_config.max_model_len
-        supply, running = Supply(self.encoder, prompts, further, window), dict[str, Request]()
-        refused: list[Completion] = []
-        make = partial(self.node_requests, Readings()) if self.config.verdict == "options" else self.requests
+        supply, running = Supply(self.encoder, prompts, further, window), dict[str, Asked]()
+        refused, readings = list[Completion](), Readings()
         try:
-            while self.top_up(supply, make, running, refused):
+            while self.top_up(supply, running, refused):
                 for output in self.llm.llm_engine.step() if running else ():  # with none it would wait for ever
                     if output.finished:
-                        yield from self.read(running.pop(output.request_id), output)
+                        yield from self.read(running.pop(output.request_id), output, readings)
                 yield from refused
                 refused.clear()
         except EngineDeadError as error:
@@ -105,81 +86,59 @@ class VllmEngine:
             ) from None
         supply.refuse_too_long()
 
-    def top_up(
-        self,
-        supply: Supply,
-        make: Callable[[Sequence[Encoded]], Iterator[Request]],
-        running: dict[str, Request],
-        refused: list[Completion],
-    ) -> bool:
+    def top_up(self, supply: Supply, running: dict[str, Asked], refused: list[Completion]) -> bool:
         """Enqueue until about IN_FLIGHT requests run; whether anything runs or was refused."""
         while (room := IN_FLIGHT - len(running)) > 0 and (encoded := supply.take(room)):
-            for request in make(encoded):
-                tokens = {"prompt_token_ids": request.token_ids}
+            for asked in asked_of(encoded):
+                name, tokens = str(next(self.numbers)), {"prompt_token_ids": asked.token_ids}
                 try:
-                    self.llm.llm_engine.add_request(request.request_id, tokens, request.params)
+                    self.llm.llm_engine.add_request(name, tokens, self.sampling_params(asked))
                 except ValueError as error:  # of this request alone: its grammar, its tokens
-                    refused += self.failed(request, f"vLLM refuses the request ({one_line(error)})")
+                    refused += self.failed(asked.prompt, f"vLLM refuses the request ({one_line(error)})")
                 else:
-                    running[request.request_id] = request
+                    running[name] = asked
         return bool(running or refused)
 
-    def read(self, request: Request, output: Any) -> Iterator[Completion]:
+    def read(self, asked: Asked, output: Any, readings: Readings) -> Iterator[Completion]:
         """What a finished request says. One that vLLM could not finish is an error with its reason."""
         reasons = {sample.finish_reason for sample in output.outputs}
         if not_finished := reasons & NOT_FINISHED or ({"no reason"} if not output.outputs else set()):
-            yield from self.failed(request, f"vLLM ended the request itself ({', '.join(map(str, not_finished))})")
+            words = ", ".join(map(str, not_finished))
+            yield from self.failed(asked.prompt, f"vLLM ended the request itself ({words})")
+        elif isinstance(asked, Node):
+            position = output.outputs[0].logprobs[0]
+            yield from readings.add(asked, {t: float(position[t].logprob) for t in asked.question.children})
         else:
-            yield from request.read(output)
+            for sample in output.outputs:
+                yield asked.completion(sample.index, sample.text, sample.finish_reason, len(sample.token_ids))
 
-    def failed(self, request: Request, reason: str) -> list[Completion]:
-        """A request's errors, which the next command asks again."""
-        return failed(request.prompt, self.config.sampling.for_prompt(request.prompt).n, reason)
+    def failed(self, prompt: Prompt, reason: str) -> list[Completion]:
+        """A prompt's errors, which the next command asks again."""
+        return failed(prompt, self.config.sampling.for_prompt(prompt).n, reason)
 
-    def requests(self, encoded: Sequence[Encoded]) -> Iterator[Request]:
-        """One request a prompt, all of its samples in it."""
-        for one in encoded:
-            params = self.sampling_params(one.prompt)
-            yield Request(one.prompt.prompt_hash, one.prompt, one.token_ids, params, partial(self.completions, one))
-
-    def node_requests(self, readings: Readings, encoded: Sequence[Encoded]) -> Iterator[Request]:
-        """One request for each inner node of a prompt's options: what lies before it comes from the prefix cache."""
-        from vllm import SamplingParams
-        from vllm.sampling_params import MAX_LOGPROB_TOKEN_IDS, RequestOutputKind
-
-        for node in nodes(encoded):
-            if len(node.question.children) > MAX_LOGPROB_TOKEN_IDS:
-                raise ModelError(
-                    f"{node.prompt.item_id}: its options go on with {len(node.question.children)} different "
-                    f"tokens, and vLLM gives no more than {MAX_LOGPROB_TOKEN_IDS} log-probabilities; use the "
-                    "transformers engine or `verdict: answer`"
-                )
-            # No mask (allowed_token_ids): probabilities over the whole vocabulary are wanted.
-            params = SamplingParams(
-                temperature=self.config.sampling.for_prompt(node.prompt).temperature,
-                max_tokens=1,
-                logprob_token_ids=list(node.question.children),
-                detokenize=False,
-                output_kind=RequestOutputKind.FINAL_ONLY,
-            )
-            read = partial(read_node, readings, node)
-            yield Request(f"{next(self.numbers)}", node.prompt, node.token_ids, params, read)
-
-    def sampling_params(self, prompt: Prompt) -> Any:
+    def sampling_params(self, asked: Asked) -> Any:
         """vLLM's SamplingParams. No per-request seed: it kills the CPU engine; the engine itself is seeded."""
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
-        if self.config.verdict == "margin":
-            token_ids = list(self.answers.ids.values())
+        sampling, schema = self.config.sampling.for_prompt(asked.prompt), asked.prompt.drawing.json_schema
+        if isinstance(asked, Node):
+            from vllm.sampling_params import MAX_LOGPROB_TOKEN_IDS  # 0.19 has none
+
+            if len(asked.question.children) > MAX_LOGPROB_TOKEN_IDS:
+                raise ModelError(
+                    f"{asked.prompt.item_id}: its options go on with {len(asked.question.children)} different "
+                    f"tokens, and vLLM gives no more than {MAX_LOGPROB_TOKEN_IDS} log-probabilities; use the "
+                    "transformers engine or `verdict: answer`"
+                )
+            # No mask (allowed_token_ids): probabilities over the whole vocabulary are wanted.
             return SamplingParams(
-                temperature=0.0,
+                temperature=sampling.temperature if self.config.verdict == "options" else 0.0,
                 max_tokens=1,
-                logprob_token_ids=token_ids,
-                allowed_token_ids=token_ids,
+                logprob_token_ids=list(asked.question.children),
+                detokenize=False,
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )
-        sampling, schema = self.config.sampling.for_prompt(prompt), prompt.drawing.json_schema
         grammar = StructuredOutputsParams(json=schema) if sampling.structured == "json" and schema else None
         return SamplingParams(
             temperature=sampling.temperature,
@@ -191,24 +150,6 @@ class VllmEngine:
             structured_outputs=grammar,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-
-    def completions(self, encoded: Encoded, output: Any) -> Iterator[Completion]:
-        """One Completion per sample; of margins with log P of each answer over the whole vocabulary, unmasked."""
-        for sample in output.outputs:
-            logprobs = None
-            if self.config.verdict == "margin":
-                position = sample.logprobs[0]
-                logprobs = {answer: float(position[token].logprob) for answer, token in self.answers.ids.items()}
-            n_tokens = len(sample.token_ids)
-            yield encoded.completion(
-                sample.index, sample.text, sample.finish_reason, n_tokens, answer_logprobs=logprobs
-            )
-
-
-def read_node(readings: Readings, node: Node, output: Any) -> Iterator[Completion]:
-    """A finished request of node_requests: the prompt's completion, if it was the prompt's last."""
-    position = output.outputs[0].logprobs[0]
-    return readings.add(node, {token: float(position[token].logprob) for token in node.question.children})
 
 
 def with_float32_head(hf_config: Any) -> Any:

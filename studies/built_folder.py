@@ -32,7 +32,7 @@ def building(out: Path, build: str) -> Generator[None]:
 
 def refuse_foreign(out: Path) -> None:
     """Raises DataError when a folder holds files and none of what a build begins with: README.md would be lost."""
-    ours = (MANIFEST_FILE, "pool", "raw", LOCK_FILE)
+    ours = (MANIFEST_FILE, "raw", LOCK_FILE)
     if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):
         raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")
 
@@ -132,12 +132,13 @@ def finished(
     if not is_built(out):
         return None
     manifest = read_manifest(out, build, file)
-    now = sorted(source.sha256 for source in sources)
-    then = sorted(source["sha256"] for source in manifest.get("sources", []))
-    differs = [key for key, value in asked.items() if manifest.get(key) != value] + ["sources"] * (now != then)
+    listed = manifest.get("sources", [])
+    every = [source for files in listed.values() for source in files] if isinstance(listed, dict) else listed
+    is_same = sorted(source.sha256 for source in sources) == sorted(source["sha256"] for source in every)
+    differs = [key for key, value in asked.items() if manifest.get(key) != value] + ["sources"] * (not is_same)
     if differs:
         raise DataError(
-            f"{out}: holds a finished build with another {' and '.join(differs)}; choose another --out, or remove "
+            f"{out}: holds a finished build of other {' and '.join(differs)}; choose another --out, or remove "
             f"{out / MANIFEST_FILE}"
         )
     return manifest if not changed_files(out, manifest) and (out / CARD_FILE).is_file() else None

@@ -51,7 +51,7 @@ def judgements(path: Path) -> list[Task]:
             f"{path}: is of the stage `responses`; name the judgements run, whose judge is held against people"
         )
     responses = {
-        (reply.prompt_hash, sample.sample_index): responses_in(sample).responses
+        (reply.prompt_hash, sample.sample_index): responses_in(sample).value
         for reply in run.replies
         for sample in reply.samples
     }

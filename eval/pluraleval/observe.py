@@ -145,7 +145,7 @@ def judged_lists(
     for reply in replies:
         for sample in reply.samples if reply.factors["task"] == "generation" else ():
             key = (reply.thread_id, reply.prompt_hash, sample.sample_index)
-            n_responses = len(responses_in(sample).responses)
+            n_responses = len(responses_in(sample).value)
             matrix = np.full((n_responses, len(references[reply.thread_id].clusters)), np.nan)
             for place, value in confidence[key].items():
                 matrix[place] = value

@@ -7,33 +7,45 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from evenhand.files import LOCK_FILE
 from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket, release
-from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed_tables, whole_split
+from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed, whole_split
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.unit_sets import drawn, refuse_repeats, set_hash
 
 
+def known_dataset(name: str) -> str:
+    """The name of a dataset. Raises ValueError for another word."""
+    if name not in SOURCES:
+        raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(SOURCES))}")
+    return name
+
+
+def is_none(value: object) -> bool:
+    """Whether a key is not set, so that it is left out of the resolved config."""
+    return value is None
+
+
+DatasetName = Annotated[str, AfterValidator(known_dataset)]
+
+
 class DatasetSpec(Closed):
     """One dataset as a config names it."""
 
-    dataset: str  # truthfulqa and the others (`evenhand show --help`); unified: all of them; pocket: our own
-    split: str = "test"  # test or train
+    dataset: DatasetName  # truthfulqa and the others (`evenhand show --help`); unified: all of them; pocket: our own
+    split: Literal["test", "train"] = "test"  # which part of it
     root: Path | None = None  # what `evenhand build unified` made, or the authors' release; null for `pocket`
     n_items: int | None = Field(default=None, ge=1)  # the first n, in the split's own order; null is all
     # Draw the n at random instead: a split's own order goes stratum by stratum, so its first 20 may be of one kind.
-    draw_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
-    families: tuple[str, ...] | None = Field(
-        default=None, min_length=1, exclude_if=lambda names: names is None
-    )  # pocket's
+    draw_seed: int | None = Field(default=None, exclude_if=is_none)
+    families: tuple[str, ...] | None = Field(default=None, min_length=1, exclude_if=is_none)  # pocket's
 
     @model_validator(mode="after")
     def fits_the_dataset(self) -> Self:
@@ -44,13 +56,6 @@ class DatasetSpec(Closed):
             if name not in known:
                 raise ValueError(f"{self.dataset}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
         return self
-
-    @field_validator("dataset")
-    @classmethod
-    def known(cls, name: str) -> str:
-        if name not in SOURCES:
-            raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(SOURCES))}")
-        return name
 
 
 def pocket_source(spec: DatasetSpec) -> Iterator[Item]:
@@ -72,28 +77,18 @@ def published_source(spec: DatasetSpec) -> Iterable[Item]:
             f"{name}: set `root` (--root of `evenhand show`) to a folder made by `evenhand build unified --out "
             "data/unified`"
         )
-    if not root.is_dir() or not any(root.iterdir()):
-        raise DataError(
-            f"{root}: is empty or no folder; build it with `evenhand build unified --out {root}` (with "
-            "--test-only for the test split alone), or set `root`"
-        )
-    if is_built(root):
-        if name == "aio":
-            raise DataError(f"{root}: a built folder has r/AIO's contexts alone (aio-context). {release.WAY_OUT}")
+    if is_built(root) and name != "aio":
         return whole_split(root, split) if name == "unified" else built_items(root, name, split)
-    if name in AIO:
-        return AIO[name](root)
-    if (root / LOCK_FILE).exists():
-        raise DataError(f"{root}: the build in it is not finished; the same `evenhand build unified` continues it")
+    if name in ("aio", "aio-context"):
+        return release.conflicts(root, name)
     if split != "test" or name not in release.FILES:
         raise ConfigError(
-            f"{name}: the {split} split is not in the authors' release; build it with `evenhand build unified --out "
-            "data/unified`, and set `root` to that folder"
+            f"{name}: {root} is no finished build, and the {split} split is not in the authors' release; `evenhand "
+            f"build unified --out {root}` builds it, or continues"
         )
     return release.published_items(name, root)
 
 
-AIO = {"aio": release.aio_items, "aio-context": release.aio_context_items}
 SOURCES: dict[str, Callable[[DatasetSpec], Iterable[Item]]] = {
     "pocket": pocket_source,
     **dict.fromkeys(("unified", *DATASETS, "aio"), published_source),
@@ -127,8 +122,8 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
     for item in items:
         if item.dataset in EVALUATION_ONLY:
             raise DataError(f"training item '{item.item_id}' is of {item.dataset}, which is for evaluation only")
-    roots = [root for root in dict.fromkeys(s.root for s in specs if s.dataset != "pocket") if root is not None]
-    as_published = any(read_manifest(root)["split"]["kind"] == "published" for root in roots)
+    roots = {spec.root: read_manifest(spec.root) for spec in specs if spec.root is not None}
+    as_published = any(manifest["split"]["kind"] == "published" for manifest in roots.values())
     published = HeldOut(())
     for name, ids in release.published_ids().items():
         if as_published or name in EVALUATION_ONLY:
@@ -138,8 +133,8 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
         tests.append(pocket.pocket_items("test"))
     for held_out in (*map(HeldOut, tests), published):
         held_out.refuse(items, "the train split")
-    for root in roots:
-        refuse_changed_tables(root)
+    for root, manifest in roots.items():
+        refuse_changed(root, manifest["files"])
 
 
 def published_among(items: Iterable[Item]) -> int:

@@ -57,17 +57,11 @@ def differences(dataset: str, items: Sequence[Item]) -> dict[str, list[str]]:
     """
     published, differing = published_digests().get(dataset, ""), dict[str, list[str]]()
     for place, item in enumerate(items if published else ()):
-        digits = digits_of(item)
         for k, field in enumerate(DIGESTED):
-            start = k * N_DIGITS
-            if digits[start : start + N_DIGITS] != published[len(digits) * place + start :][:N_DIGITS]:
+            start = N_DIGITS * (len(DIGESTED) * place + k)
+            if digest(getattr(item, field), N_DIGITS) != published[start : start + N_DIGITS]:
                 differing.setdefault(field, []).append(item.item_id)
     return differing
-
-
-def digits_of(item: Item) -> str:
-    """An item's hex digits in published_digests.json."""
-    return "".join(digest(getattr(item, field), N_DIGITS) for field in DIGESTED)
 
 
 def published_items(dataset: str, root: Path) -> Iterator[Item]:
@@ -75,7 +69,7 @@ def published_items(dataset: str, root: Path) -> Iterator[Item]:
 
     Raises DataError naming file, line and field.
     """
-    for record in records_at(released_file(root, SPLIT_FOLDER / f"{FILES[dataset]}_formatted.jsonl")):
+    for record in records_at(root, SPLIT_FOLDER / f"{FILES[dataset]}_formatted.jsonl"):
         wrong = record.get("incorrect_answers")
         if not isinstance(wrong, list):
             raise record.error("incorrect_answers", "must be a list of texts")
@@ -99,20 +93,18 @@ def published_items(dataset: str, root: Path) -> Iterator[Item]:
         )
 
 
-def records_at(path: Path) -> Iterator[Record]:
-    """The records of a released file, or of its password-protected zip beside it."""
-    zipped = path.with_name(f"{path.name}.zip")
-    if path.exists():
-        return json_records(path)
-    if zipped.exists():
-        return line_records(zip_member(zipped, "*.jsonl", GPQA_PASSWORD), f"{zipped}!{path.name}")
-    raise DataError(f"{path}: no such file; set `root` to a folder that `evenhand build unified` made")
-
-
-def released_file(root: Path, place: Path) -> Path:
-    """A file of a checkout, or of a flat folder as `evenhand build unified` fetches it."""
-    flat = root / place.name
-    return flat if flat.exists() or flat.with_name(f"{flat.name}.zip").exists() else root / place
+def records_at(root: Path, place: Path) -> Iterator[Record]:
+    """The records of a released file, in a checkout or a flat folder, or of a password-protected zip in its place."""
+    for path in (root / place.name, root / place):
+        zipped = path.with_name(f"{path.name}.zip")
+        if path.exists():
+            return json_records(path)
+        if zipped.exists():
+            return line_records(zip_member(zipped, "*.jsonl", GPQA_PASSWORD), f"{zipped}!{path.name}")
+    raise DataError(
+        f"{root / place}: no such file; name a folder with the authors' release (for r/AIO's dialogues a copy of it, "
+        "see docs/aio.md), or one that `evenhand build unified` has finished: the same command continues it"
+    )
 
 
 def filled(record: Record, name: str) -> str:
@@ -123,26 +115,14 @@ def filled(record: Record, name: str) -> str:
     return text
 
 
-def aio_context_items(root: Path) -> Iterator[Item]:
-    """r/AIO's conflicts with the neutralised context alone."""
-    return conflicts(root, "aio-context")
-
-
-def aio_items(root: Path) -> Iterator[Item]:
-    """r/AIO's conflicts with their dialogues. Raises DataError where one is redacted, and says what can be done."""
-    return conflicts(root, "aio")
-
-
 def conflicts(root: Path, dataset: str) -> Iterator[Item]:
-    """One item a record. correct_answer is the verdict on the original poster (Speaker 2); the renderer inverts it for
-    2->1, where Speaker 2 judges Speaker 1, and takes it as it is for 1->2.
+    """r/AIO's conflicts, `aio` with their dialogues or `aio-context` with the neutralised context alone.
 
-    `c1_input`, a prose summary of the dialogue, is kept in meta; no prompt shows it.
+    correct_answer is the verdict on the original poster (Speaker 2); the renderer inverts it for 2->1, where Speaker 2
+    judges Speaker 1, and takes it as it is for 1->2. `c1_input`, a prose summary of the dialogue, is kept in meta; no
+    prompt shows it. Raises DataError where a dialogue is asked for and redacted, and says what can be done.
     """
-    path = released_file(root, AIO_FILE)
-    if not path.exists():
-        raise DataError(f"{path}: no such file; set `root` to a folder with the authors' release of r/AIO")
-    for record in json_records(path):
+    for record in records_at(root, AIO_FILE):
         dialogue = record.values.get("c2_input")
         is_there = isinstance(dialogue, str) and dialogue.strip() and REDACTED not in dialogue
         if dataset == "aio" and not is_there:

@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from evenhand.config import Closed, did_you_mean
+from evenhand.config import Closed
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
-from studies.dialdefer.datasets import SOURCES, DatasetSpec, item_set_hash, load_items
+from studies.dialdefer.datasets import SOURCES, DatasetName, DatasetSpec, is_none, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
 from studies.dialdefer.templates import template_for
@@ -24,11 +24,6 @@ AnswerOrder = Literal["yes_first", "no_first"]
 SETTINGS = ("template", "arm", "speakers", "roles", "answer_order")  # of a variant; keywords of `render`
 
 
-def is_none(value: object) -> bool:
-    """Whether a key is not set, so that it is left out of the resolved config."""
-    return value is None
-
-
 class Variant(Closed):
     """A wording asked beside the main one, in the same run: the keys that it names are changed, the others kept."""
 
@@ -37,21 +32,13 @@ class Variant(Closed):
     speakers: SpeakerLabels | None = Field(default=None, exclude_if=is_none)
     roles: Roles | None = Field(default=None, exclude_if=is_none)
     answer_order: AnswerOrder | None = Field(default=None, exclude_if=is_none)
-    datasets: tuple[str, ...] | None = Field(default=None, exclude_if=is_none, min_length=1)  # null is all of the run's
+    datasets: tuple[DatasetName, ...] | None = Field(default=None, exclude_if=is_none, min_length=1)  # null: all
 
     @model_validator(mode="after")
     def changes_something(self) -> "Variant":
         if set(self.model_dump()) <= {"datasets"}:
             raise ValueError("names nothing to change; say which arm, template, speakers, roles or answer_order")
         return self
-
-    @field_validator("datasets")
-    @classmethod
-    def known(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        for name in names or ():
-            if name not in SOURCES:
-                raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(SOURCES))}")
-        return names
 
 
 class PromptConfig(Closed):
@@ -134,39 +121,28 @@ def planned_units(section: "DialDeferSection", answer_form: str) -> Units:
     What two variants have in common is planned once where it is the same prompt in every factor (r/AIO under another
     benchmark template), and once for each where it is only the same text (C1 under other speaker labels): then both
     share a hash, so it is asked once and counts for both.
-    Raises ConfigError when a variant asks nothing of its own, or names a dataset that the run does not sample.
+    Raises ConfigError when a variant asks nothing of its own.
     """
     items, variants = load_items(section.benchmarks), list(prompt_variants(section.prompts))
-    there = list(dict.fromkeys(item.dataset for item in items))
-    for variant in variants:
-        if absent := [name for name in variant.datasets or () if name not in there]:
-            raise ConfigError(
-                f"dialdefer.prompts.variants[{variant.number}].datasets: the run samples no '{absent[0]}', only "
-                f"{', '.join(there)}; add it to `dialdefer.benchmarks`, or take the variant out"
-            )
 
     def asked(item: Item) -> list[tuple[Prompt, int | None]]:
         """An item's prompts, each once, and the number of the variant that is the first to ask it."""
         planned: dict[tuple[str, object], tuple[Prompt, int | None]] = {}
         for variant in variants:
-            for condition in section.prompts.conditions if item.dataset in (variant.datasets or there) else ():
-                prompt = render(item, condition, answer_form=answer_form, **variant.settings)
-                planned.setdefault((prompt.condition, prompt.factors), (prompt, variant.number))
+            if variant.datasets is None or item.dataset in variant.datasets:
+                for condition in section.prompts.conditions:
+                    prompt = render(item, condition, answer_form=answer_form, **variant.settings)
+                    planned.setdefault((prompt.condition, prompt.factors), (prompt, variant.number))
         return list(planned.values())
 
-    idle = dict(enumerate(section.prompts.variants))
-    for item in items:
-        if not idle:
-            break
-        for _, number in asked(item):
-            if number is not None:
-                idle.pop(number, None)
-    for number, without_use in idle.items():
-        words = ", ".join(f"{key}: {value}" for key, value in without_use.model_dump().items())
-        raise ConfigError(
-            f"dialdefer.prompts.variants[{number}] ({words}): asks nothing that is not asked already; take it out. "
-            "Roles are for r/AIO only, and r/AIO has one template"
-        )
+    of_datasets = {item.dataset: item for item in items}  # one of each is asked as the others are
+    used = {number for item in of_datasets.values() for _, number in asked(item)}
+    for number in range(len(section.prompts.variants)):
+        if number not in used:
+            raise ConfigError(
+                f"dialdefer.prompts.variants[{number}]: asks nothing that is not asked already; take it out. Roles are "
+                f"for r/AIO only, which has one template; the run samples {', '.join(of_datasets)}"
+            )
     units = LazyUnits(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in asked(item))))
     return Units(units, item_set_hash(items))
 

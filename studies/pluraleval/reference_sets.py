@@ -21,7 +21,6 @@ from pydantic import Field, model_validator
 
 from evenhand.checkpoints import ModelConfig, checkpoint_hash, load_model, load_tokenizer, resolve
 from evenhand.config import Closed
-from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt, SamplingOverride
 from studies.pluraleval.prompts import (
     EXTRACTION_SCHEMA,
@@ -60,10 +59,9 @@ from studies.pluraleval.reply_reading import (
 from studies.pluraleval.sources import ThreadSpec
 from studies.stepwise import Steps, Stepwise
 
-NEEDED: dict[str | None, tuple[str, ...]] = {  # method or algorithm → the keys that it needs
-    "embeddings": ("embedding", "algorithm"),
-    "agglomerative": ("distance_threshold",),
-    "hdbscan": ("min_cluster_size",),
+NEEDED: dict[str, tuple[str, ...]] = {  # method → the keys that it needs
+    "algorithm_1": (),
+    "embeddings": ("embedding", "distance_threshold"),
     "one_pass": ("proposal_size",),
 }
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
@@ -76,7 +74,6 @@ TOKENS: Mapping[Step, int] = {  # a reply's longest length; of bootstrap and pro
 }
 LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 TFIDF = "tfidf"
-NOISE = -1  # scikit-learn's label of a point that is in no cluster
 
 Value = TypeVar("Value")
 
@@ -86,21 +83,17 @@ class ClusteringSettings(Closed):
 
     method: Literal["algorithm_1", "embeddings", "one_pass"] = "algorithm_1"
     embedding: str | None = None  # of embeddings: tfidf, or a checkpoint (folder or Hub id) that transformers reads
-    algorithm: Literal["agglomerative", "hdbscan"] | None = None  # of embeddings: scikit-learn's
-    distance_threshold: float | None = Field(default=None, gt=0)  # of agglomerative: cosine distance; see scikit-learn
-    min_cluster_size: int | None = Field(default=None, ge=2)  # of hdbscan; see scikit-learn
+    distance_threshold: float | None = Field(default=None, gt=0)  # of embeddings: largest cosine distance in a cluster
     proposal_size: int | None = Field(default=None, ge=1)  # of one_pass: clusters are proposed from so many opinions
 
     @model_validator(mode="after")
     def has_its_keys(self) -> Self:
-        needed = {*NEEDED.get(self.method, ())}
-        if self.method == "embeddings":
-            needed |= {*NEEDED.get(self.algorithm, ())}
-        given = {name for name, value in self if name != "method" and value is not None}
-        if lacking := sorted(needed - given):
-            raise ValueError(f"method {self.method}: set {' and '.join(lacking)}")
-        if foreign := sorted(given - needed):
-            raise ValueError(f"{foreign[0]} is not for {self.algorithm or f'method {self.method}'}; leave it out")
+        needed = NEEDED[self.method]
+        given = [name for name, value in self if name != "method" and value is not None]
+        if {*given} != {*needed}:
+            raise ValueError(
+                f"method {self.method} needs {' and '.join(needed) or 'no key'} beside it, and has {given or 'none'}"
+            )
         return self
 
 
@@ -355,36 +348,24 @@ def propose(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[str]]:
 def cluster_by_embeddings(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:
     """The clusters in the order of their first opinions; each is summarised from its members (prompt 9).
 
-    What is noise to HDBSCAN is a cluster of its own.
+    Clusters are merged, the nearest first, as long as the mean cosine distance of their opinions (average linkage) is
+    below distance_threshold.
     """
-    clusters: dict[tuple[int, int], Growing] = {}
-    labels = cluster_labels([opinion.text for opinion in opinions], judge.settings.clustering)
-    for number, (opinion, label) in enumerate(zip(opinions, labels, strict=True)):
-        key = (label, number if label == NOISE else 0)
-        clusters.setdefault(key, Growing()).members.append(opinion)
+    chosen, labels = judge.settings.clustering, [0] * len(opinions)
+    if len(opinions) > 1:  # scikit-learn takes no fewer
+        from sklearn.cluster import AgglomerativeClustering
+        from sklearn.metrics.pairwise import cosine_distances
+
+        distances = cosine_distances(embed([opinion.text for opinion in opinions], str(chosen.embedding)))
+        threshold, measured = chosen.distance_threshold, {"metric": "precomputed", "linkage": "average"}
+        method = AgglomerativeClustering(n_clusters=None, distance_threshold=threshold, **measured)
+        labels = method.fit_predict(distances).tolist()
+    clusters: dict[int, Growing] = {}
+    for opinion, label in zip(opinions, labels, strict=True):
+        clusters.setdefault(label, Growing()).members.append(opinion)
     ordered = list(clusters.values())
     yield from refresh(judge, ordered, range(len(ordered)))
     return ordered
-
-
-def cluster_labels(texts: Sequence[str], chosen: ClusteringSettings) -> list[int]:
-    """The label of each text's cluster, by cosine distances; NOISE for none.
-
-    agglomerative: average linkage up to distance_threshold. hdbscan: clusters of at least min_cluster_size.
-    """
-    if len(texts) < (chosen.min_cluster_size or 2):  # scikit-learn takes no fewer
-        return [NOISE] * len(texts)
-    from sklearn.cluster import HDBSCAN, AgglomerativeClustering
-    from sklearn.metrics.pairwise import cosine_distances
-
-    if chosen.algorithm == "hdbscan":
-        method = HDBSCAN(min_cluster_size=chosen.min_cluster_size, metric="precomputed", copy=True)
-    else:
-        threshold = chosen.distance_threshold
-        method = AgglomerativeClustering(
-            n_clusters=None, distance_threshold=threshold, metric="precomputed", linkage="average"
-        )
-    return [int(label) for label in method.fit_predict(cosine_distances(embed(texts, str(chosen.embedding))))]
 
 
 def embed(texts: Sequence[str], embedding: str) -> Any:
@@ -418,12 +399,7 @@ def embedding_input(embedding: str | None) -> Mapping[str, str]:
 
     Raises ModelError when there is no such checkpoint.
     """
-    if embedding in (None, TFIDF):
-        return {}
-    try:
-        return {embedding: checkpoint_hash(resolve(ModelConfig(name=embedding)))}
-    except ModelError as error:
-        raise ModelError(f"pluraleval.references.clustering.embedding: {error}; or write {TFIDF}") from None
+    return {} if embedding in (None, TFIDF) else {embedding: checkpoint_hash(resolve(ModelConfig(name=embedding)))}
 
 
 def find_reference(judge: Judge, summaries: Sequence[str]) -> Steps[tuple[int | None, tuple[str, ...]]]:

@@ -151,15 +151,10 @@ def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:
     return Read(ranked, OK if len(ranked) == n_shown else PARTIAL_RANKING)
 
 
-class Listed(NamedTuple):
-    """The responses of a reply, and the state that it is in."""
+def responses_in(reply: Completion) -> Read[list[str]]:
+    """The responses of a generation's reply: at most N_RESPONSES, none empty.
 
-    responses: list[str]  # at most N_RESPONSES, none empty
-    state: str  # OK for exactly ten; FEWER, MORE, UNNUMBERED, CUT (fewer, since the reply was cut), NONE
-
-
-def responses_in(reply: Completion) -> Listed:
-    """The responses of a generation's reply.
+    Its state is OK for exactly ten; else FEWER, MORE, UNNUMBERED, CUT (fewer, since the reply was cut), or NONE.
 
     Numbers count when they go up from 1 one by one, so that a list within a response, or "3. Mai" at the start of a
     line, does not begin a new one. Without them, bullets or paragraphs are the responses (UNNUMBERED). A response that
@@ -178,13 +173,13 @@ def responses_in(reply: Completion) -> Listed:
     if is_cut and 1 < len(found) <= N_RESPONSES:
         found = found[:-1]
     if not found:
-        return Listed([], NONE)
+        return Read([], NONE)
     if is_cut and len(found) < N_RESPONSES:
-        return Listed(found, CUT)
+        return Read(found, CUT)
     if not is_numbered:
-        return Listed(found[:N_RESPONSES], UNNUMBERED)
+        return Read(found[:N_RESPONSES], UNNUMBERED)
     state = OK if len(found) == N_RESPONSES else FEWER if len(found) < N_RESPONSES else MORE
-    return Listed(found[:N_RESPONSES], state)
+    return Read(found[:N_RESPONSES], state)
 
 
 def rising_numbers(text: str) -> list[tuple[re.Match[str], int]]:

@@ -25,7 +25,6 @@ from evenhand.run_directory import (
     read_plan_lines,
     refuse_incomplete,
 )
-from studies.pluraleval import pocket
 from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
 from studies.pluraleval.records import (
     STANCES,
@@ -39,7 +38,15 @@ from studies.pluraleval.records import (
 from studies.pluraleval.reference_sets import ReferenceSettings, embedding_input, reference_unit
 from studies.pluraleval.reply_reading import responses_in
 from studies.pluraleval.responses import Asker, ResponseSettings
-from studies.pluraleval.sources import WILDSCOPE, ReferenceSpec, ThreadSpec, load_references, load_threads
+from studies.pluraleval.sources import (
+    POCKET,
+    WILDSCOPE,
+    ReferenceSpec,
+    ThreadSpec,
+    load_references,
+    load_threads,
+    pocket_references,
+)
 from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
 
 KEY = "pluraleval"
@@ -131,9 +138,9 @@ class PluralEvalSection(StudySection):
     @classmethod
     def shown(cls) -> Mapping[str, Shown]:
         """The stages of our own threads, and what the built folders hold; see StudySection."""
-        own = {"dataset": pocket.DATASET}
+        own = {"dataset": POCKET}
         return {
-            pocket.DATASET: Shown({"responses": {"references": own}}),
+            POCKET: Shown({"responses": {"references": own}}),
             "pocket-references": Shown({"references": {"threads": own}}),
             "pocket-judgements": Shown({"judgements": {}}),
             "reference-sets": Shown({"responses": {"references": {}}}, {"root": "responses.references.root"}),
@@ -142,9 +149,9 @@ class PluralEvalSection(StudySection):
 
     def on_own_items(self) -> Self:
         """The same stage over our own threads; see StudySection."""
-        changes: dict[str, object] = {"threads": ThreadSpec(dataset=pocket.DATASET)}
+        changes: dict[str, object] = {"threads": ThreadSpec(dataset=POCKET)}
         if self.responses is not None:
-            changes = {"references": ReferenceSpec(dataset=pocket.DATASET)}
+            changes = {"references": ReferenceSpec(dataset=POCKET)}
         if self.judgements is not None:
             changes = {"responses": None}
         return self.model_copy(update={self.stage: getattr(self, self.stage).model_copy(update=changes)})
@@ -241,7 +248,7 @@ def references_asked(path: Path) -> list[ReferenceSet]:
 def own_generations() -> list[Generation]:
     """Made-up neutral generations over our own threads that list the summaries of the reference set."""
     generations = []
-    for known in pocket.pocket_references():
+    for known in pocket_references():
         if known.is_feasible:
             name, text = known.thread.thread_id, numbered([cluster.summary for cluster in known.clusters], "\n")
             reply = Completion(prompt_hash=name, sample_index=0, text=text, finish_reason="stop")
@@ -256,7 +263,7 @@ def judgement_prompts(generation: Generation, judgements: Iterable[Judgement]) -
     about = {"stance": [known.reference or 0], "entailment": range(len(summaries))}
     asked = [(judgement, cluster) for judgement in judgements for cluster in about[judgement]]
     for reply in generation.replies:
-        for number, response in enumerate(responses_in(reply).responses):
+        for number, response in enumerate(responses_in(reply).value):
             for judgement, cluster in asked:
                 opinion, options = summaries[cluster], STANCES if judgement == "stance" else YES_NO
                 if judgement == "stance":

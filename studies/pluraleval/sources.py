@@ -1,6 +1,10 @@
-"""Which threads and reference sets a config names: our own, or those of a built folder."""
+"""Which threads and reference sets a config names: our own, or those of a built folder.
+
+pocket-threads, from pocket_threads.yaml, are ours: their opinions, stances and votes are known.
+"""
 
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -8,18 +12,116 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from evenhand.config import Closed
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from evenhand.records import normalised
 from studies.built_folder import file_hash, read_rows
-from studies.pluraleval.pocket import DATASET as POCKET
-from studies.pluraleval.pocket import pocket_references, pocket_threads
-from studies.pluraleval.records import ReferenceSet, Thread
+from studies.pluraleval.records import FEASIBLE, Cluster, Comment, Opinion, ReferenceSet, Thread
 from studies.unit_sets import drawn
 
+POCKET: Literal["pocket-threads"] = "pocket-threads"
 WILDSCOPE = "wildscope"
 THREADS = (WILDSCOPE, "threads.jsonl")  # NAME of `evenhand build NAME`, and the file that it writes
 REFERENCES = ("references", "references.jsonl")
 TEST_PART = 3  # one post in so many is held out for testing
 THREAD, REFERENCE_SET = TypeAdapter(Thread), TypeAdapter(ReferenceSet)
+
+
+class KnownOpinion(Closed):
+    """An opinion of a thread."""
+
+    side: str  # "for", "against", "aside"
+    summary: str
+    belief: str
+
+
+class KnownComment(Closed):
+    """A comment with the atomic opinions in it."""
+
+    score: int
+    text: str
+    says: dict[str, str]  # key of an opinion → its paraphrase in this comment
+
+
+class KnownThread(Closed):
+    """A thread with everything that there is to know of it."""
+
+    thread_id: str
+    community: str
+    title: str
+    text: str
+    opinions: dict[str, KnownOpinion]
+    opposing: str  # the belief against the most popular opinion
+    comments: tuple[KnownComment, ...]
+
+    @property
+    def thread(self) -> Thread:
+        """The thread as anybody sees it."""
+        return Thread(
+            thread_id=self.thread_id,
+            dataset=POCKET,
+            community=self.community,
+            title=self.title,
+            text=self.text,
+            comments=tuple(Comment(text=comment.text, score=comment.score) for comment in self.comments),
+        )
+
+    @property
+    def keys(self) -> list[str]:
+        """Its opinions, those with most votes first."""
+        return sorted(self.opinions, key=lambda key: -self.votes(key))
+
+    def votes(self, key: str) -> int:
+        """Of an opinion: the scores of the comments that hold it."""
+        return sum(comment.score for comment in self.comments if key in comment.says)
+
+    def stance(self, key: str, reference: str) -> str:
+        """Of one opinion toward another."""
+        sides = (self.opinions[key].side, self.opinions[reference].side)
+        if "aside" in sides:
+            return "NEUTRAL"
+        return "SUPPORTING" if sides[0] == sides[1] else "AGAINST"
+
+
+@cache
+def known_threads() -> tuple[KnownThread, ...]:
+    """All of them."""
+    texts = shipped_yaml(Path(__file__).parent / "pocket_threads.yaml")
+    return tuple(KnownThread.model_validate(text) for text in texts)
+
+
+def pocket_threads() -> list[Thread]:
+    """The threads."""
+    return [known.thread for known in known_threads()]
+
+
+def pocket_references() -> list[ReferenceSet]:
+    """The reference sets that a judge without fault finds."""
+    return [known_reference_set(known) for known in known_threads()]
+
+
+def known_reference_set(known: KnownThread) -> ReferenceSet:
+    """The reference set of a thread, by what is known of it."""
+    keys = known.keys
+    clusters = tuple(
+        Cluster(
+            summary=known.opinions[key].summary,
+            members=tuple(
+                Opinion(text=comment.says[key], comments=(number,))
+                for number, comment in enumerate(known.comments)
+                if key in comment.says
+            ),
+            votes=known.votes(key),
+            belief=known.opinions[key].belief,
+        )
+        for key in keys
+    )
+    for position, reference in enumerate(keys):
+        stances = tuple("" if key == reference else known.stance(key, reference) for key in keys)
+        if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= FEASIBLE:
+            return ReferenceSet(
+                thread=known.thread, clusters=clusters, reference=position, stances=stances, opposing=known.opposing
+            )
+    return ReferenceSet(thread=known.thread, clusters=clusters)
 
 
 class OwnOrBuilt(Closed):
@@ -48,7 +150,6 @@ class ThreadSpec(OwnOrBuilt):
 
     dataset: Literal["pocket-threads", "wildscope"]
     root: Path | None = None  # what `evenhand build wildscope` made; null for `pocket-threads`
-    communities: tuple[str, ...] = ()  # of these subreddits alone; none named is all
     n_threads: int | None = Field(default=None, ge=1)  # so many, drawn by draw_seed; null is all
     draw_seed: int = 42
 
@@ -67,28 +168,18 @@ class ReferenceSpec(OwnOrBuilt):
 
 
 def load_threads(spec: ThreadSpec) -> list[Thread]:
-    """The threads in the folder's order. Raises DataError for none, too few of them, or a repeated id."""
+    """The threads in the folder's order. Raises DataError for none or too few of them."""
     threads = pocket_threads() if spec.root is None else list(read_rows(spec.root, *THREADS, THREAD.validate_python))
-    if spec.communities:
-        threads = [thread for thread in threads if thread.community in spec.communities]
-    where = spec.root or spec.dataset
-    if len({thread.thread_id for thread in threads}) < len(threads):
-        raise DataError(f"{where}: a thread's id occurs twice; build the threads anew")
-    if len(threads) < (spec.n_threads or 1):
-        raise DataError(f"{where}: {spec.n_threads or 1} threads are wanted, and {len(threads)} are there")
-    if spec.n_threads is None:
-        return threads
-    return drawn(threads, spec.n_threads, f"{spec.dataset} {spec.draw_seed}")
+    n_threads = spec.n_threads or len(threads) or 1
+    if len(threads) < n_threads:
+        raise DataError(f"{spec.root or POCKET}: {n_threads} threads are wanted, and {len(threads)} are there")
+    return drawn(threads, n_threads, f"{spec.dataset} {spec.draw_seed}")
 
 
 def load_references(spec: ReferenceSpec) -> list[ReferenceSet]:
     """The reference sets in the folder's order. Raises DataError for none."""
     built = pocket_references() if spec.root is None else built_references(spec.root)
-    if not built:
-        raise DataError(f"{spec.root}: holds no reference set; build it of a run with threads")
-    if spec.split == "all":
-        return built
-    of_split = [references for references in built if side_of(references) == spec.split]
+    of_split = [references for references in built if spec.split in ("all", side_of(references))]
     if not of_split:
         raise DataError(
             f"{spec.root}: none of its {len(built)} threads is of split {spec.split}, which a post's text decides; "

@@ -14,12 +14,12 @@ import json
 import re
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
@@ -56,6 +56,8 @@ MENTION = re.compile(r"(?<![\w/])(/?u/)[A-Za-z0-9_-]{3,20}")
 ID = re.compile(r"[a-z0-9]{1,12}")
 AGAIN = "record of the same id again"  # dumps overlap
 
+Made = TypeVar("Made")
+Record = Mapping[str, Any]
 Files = Mapping[str, Sequence[Path]]  # submissions and comments → the files of a dump, in the order of their names
 
 
@@ -245,37 +247,32 @@ def drawn(
 def posts_in(files: Files, wanted: Wanted, dropped: Counter[str]) -> Iterator[Thread]:
     """The posts that count, each once and without comments: of two records of a post the first."""
     seen: set[str] = set()
-    for record in records(files["submissions"], wanted, dropped):
-        try:
-            if wanted.year is not None and datetime.fromtimestamp(created_in(record), UTC).year != wanted.year:
-                continue
-            thread = post_in(record, wanted.communities)
-            if thread.thread_id in seen:
-                raise Dropped(AGAIN)
-        except Dropped as reason:
-            dropped[str(reason)] += 1
+    for post in counting(records(files["submissions"], wanted, dropped), partial(post_in, wanted), dropped):
+        if post.thread_id in seen:
+            dropped[AGAIN] += 1
         else:
-            seen.add(thread.thread_id)
-            yield thread
+            seen.add(post.thread_id)
+            yield post
 
 
 def comments_in(files: Files, wanted: Wanted, posts: Container[str], dropped: Counter[str]) -> Iterator[DatedComment]:
     """The comments that count under some posts; one that dumps hold twice comes twice."""
-    for record in records(files["comments"], wanted, dropped):
-        thread_id = str(record.get("link_id", "")).removeprefix("t3_")
-        if thread_id not in posts:
-            continue
+    return counting(records(files["comments"], wanted, dropped), partial(comment_in, wanted, posts), dropped)
+
+
+def counting(records: Iterable[Record], make: Callable[[Record], Made | None], dropped: Counter[str]) -> Iterator[Made]:
+    """What is made of the records that count; the reasons of those that are Dropped are counted."""
+    for record in records:
         try:
-            dated = comment_in(record, thread_id)
-            if wanted.top_level and dated.comment.is_reply:
-                raise Dropped("reply to another comment")
+            made = make(record)
         except Dropped as reason:
             dropped[str(reason)] += 1
         else:
-            yield dated
+            if made is not None:
+                yield made
 
 
-def records(paths: Iterable[Path], wanted: Wanted, dropped: Counter[str]) -> Iterator[Mapping[str, Any]]:
+def records(paths: Iterable[Path], wanted: Wanted, dropped: Counter[str]) -> Iterator[Record]:
     """The records of the wanted subreddits. Of other lines only the key `subreddit` is looked at."""
     names = b"|".join(re.escape(name.encode()) for name in wanted.communities)
     is_wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
@@ -338,23 +335,30 @@ def unpacked(packed: Iterable[bytes], path: Path) -> Iterator[bytes]:
         raise DataError(f"{path}: is cut off; fetch it again")
 
 
-def post_in(record: Mapping[str, Any], communities: Mapping[str, str]) -> Thread:
-    """The post of a record, as a thread without comments. Raises Dropped."""
+def post_in(wanted: Wanted, record: Record) -> Thread | None:
+    """The post of a record, as a thread without comments; None of another year. Raises Dropped."""
+    if wanted.year is not None and datetime.fromtimestamp(created_in(record), UTC).year != wanted.year:
+        return None
     thread_id = id_in(record, "t3_", "submission")
     title, text = text_in(record, "title"), text_in(record, "selftext", may_be_empty=True)
     refuse_machines(record, text)
-    community = communities[str(record["subreddit"]).lower()]
+    community = wanted.communities[str(record["subreddit"]).lower()]
     return Thread(thread_id=thread_id, dataset=WILDSCOPE, community=community, title=title, text=text, comments=())
 
 
-def comment_in(record: Mapping[str, Any], thread_id: str) -> DatedComment:
-    """The comment of a record. Raises Dropped."""
+def comment_in(wanted: Wanted, posts: Container[str], record: Record) -> DatedComment | None:
+    """The comment of a record; None where it is not under one of some posts. Raises Dropped."""
+    thread_id = str(record.get("link_id", "")).removeprefix("t3_")
+    if thread_id not in posts:
+        return None
     comment_id = id_in(record, "t1_", "comment")
     body = text_in(record, "body")
     refuse_machines(record, body)
     if record.get("stickied") is True:
         raise Dropped("comment pinned by a moderator")
     is_reply = str(record.get("parent_id", "")).startswith("t1_")
+    if wanted.top_level and is_reply:
+        raise Dropped("reply to another comment")
     try:
         score = int(record["score"])  # some months write numbers as text
     except (KeyError, TypeError, ValueError, OverflowError):
@@ -363,7 +367,7 @@ def comment_in(record: Mapping[str, Any], thread_id: str) -> DatedComment:
     return DatedComment(int(comment_id, 36), thread_id, created_in(record), comment)
 
 
-def id_in(record: Mapping[str, Any], prefix: str, kind: str) -> str:
+def id_in(record: Record, prefix: str, kind: str) -> str:
     """Reddit's id of a record. Raises Dropped."""
     name = str(record.get("id", "")).removeprefix(prefix)
     if not ID.fullmatch(name):
@@ -371,7 +375,7 @@ def id_in(record: Mapping[str, Any], prefix: str, kind: str) -> str:
     return name
 
 
-def text_in(record: Mapping[str, Any], key: str, *, may_be_empty: bool = False) -> str:
+def text_in(record: Record, key: str, *, may_be_empty: bool = False) -> str:
     """A text with user names in it masked. Raises Dropped for one that was deleted or removed, or is empty."""
     value = record.get(key)
     text = LONE_SURROGATE.sub("\ufffd", value if isinstance(value, str) else "").replace("\x00", "").strip()
@@ -382,7 +386,7 @@ def text_in(record: Mapping[str, Any], key: str, *, may_be_empty: bool = False) 
     return MENTION.sub(r"\1someone", text)
 
 
-def refuse_machines(record: Mapping[str, Any], text: str) -> None:
+def refuse_machines(record: Record, text: str) -> None:
     """Raises Dropped for what AutoModerator or a bot wrote."""
     author = str(record.get("author") or "")
     if author.lower() == "automoderator":
@@ -391,7 +395,7 @@ def refuse_machines(record: Mapping[str, Any], text: str) -> None:
         raise Dropped("by a bot")
 
 
-def created_in(record: Mapping[str, Any]) -> float:
+def created_in(record: Record) -> float:
     """Seconds since 1970; some months write them as text. Raises Dropped."""
     try:
         created = float(record["created_utc"])

@@ -228,7 +228,7 @@ def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path,
     )
     with TransformersEngine(config) as engine, seen_by_the_head(engine.model) as hidden:
         answers = [found.answer_logprobs for found in engine.generate(first_prompts(config))]
-        choices = list(engine.answers.ids.values())
+        choices = list(engine.encoder.answers.ids.values())
         expected = expected_of(engine.model, hidden, choices)
         assert engine.model.device.type == device
     assert sorted(answer["1"] - answer["2"] for answer in answers if answer) == pytest.approx(expected, abs=1e-4)

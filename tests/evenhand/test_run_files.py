@@ -1,7 +1,7 @@
 """A run's files are as the run wrote them, or scoring and continuing say which is not."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.completions import read_answers
 from evenhand.errors import DataError
+from evenhand.records import Completion
 from evenhand.run_directory import is_done, refuse_changed
 from inference import sampling
 from inference.sampling import sample
@@ -56,14 +57,14 @@ def test_an_answer_that_was_edited_or_is_of_another_run_was_scored_without_a_wor
 def test_answers_that_two_processes_paid_for_twice_are_announced(
     tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = sampling.collect
+    first = sampling.completions
 
-    def at_once(*words: Any) -> None:
-        monkeypatch.setattr(sampling, "collect", first)
+    def at_once(*words: Any) -> Iterator[Completion]:
+        monkeypatch.setattr(sampling, "completions", first)
         sample(config(tmp_path))  # another process, which started when nothing was answered yet
-        first(*words)
+        return first(*words)
 
-    monkeypatch.setattr(sampling, "collect", at_once)
+    monkeypatch.setattr(sampling, "completions", at_once)
     sample(config(tmp_path))
     assert "40 answers were asked for twice, by processes that ran at once" in capsys.readouterr().err
 

@@ -15,6 +15,7 @@ from inference import encoding
 from inference.config import InferenceConfig
 from inference.encoding import BATCH, Encoded, Encoder
 from inference.open_engine import open_engine
+from inference.options import Node, Readings
 from inference.transformers_engine import TransformersEngine
 from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 from tests.made.tiny_families import TEMPLATES
@@ -46,12 +47,13 @@ def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, 
     assert len(prompts) > BATCH
     for tokenizer in tokenizers():
         tokenizer.chat_template = TEMPLATES[family]
-        found = list(Encoder(tokenizer, asked, lead=(7,)).encode(prompts))
+        encoder = Encoder(tokenizer, asked)
+        found = list(encoder.encode(prompts))
         assert [one.prompt for one in found] == prompts
         for one in found:
             assert one.rendered == render_chat(tokenizer, one.prompt.messages, chat_format)
             alone = encode(tokenizer, render_chat(tokenizer, one.prompt.messages, chat_format), chat_format)
-            assert one.token_ids == [*alone, 7]
+            assert one.token_ids == [*alone, *encoder.answers.lead]
             if "<|" not in one.prompt.messages[-1].content:  # the others' are in test_special_tokens
                 assert alone == tokenizer.encode(one.rendered, add_special_tokens=chat_format == "raw")
 
@@ -84,10 +86,10 @@ def peak_of(config: InferenceConfig, n_prompts: int) -> int:
 def test_the_transformers_engine_holds_no_more_of_a_long_run_than_of_a_short_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read_nothing(self: TransformersEngine, batch: list[Encoded]) -> list[Completion]:
-        return [one.completion(0, "1", "length", 1) for one in batch]
+    def read_nothing(self: TransformersEngine, batch: list[Node], readings: Readings) -> list[Completion]:
+        return [one.encoded.completion(0, "1", "length", 1) for one in batch]
 
-    monkeypatch.setattr(TransformersEngine, "read_margins", read_nothing)
+    monkeypatch.setattr(TransformersEngine, "read", read_nothing)
     monkeypatch.setattr(encoding, "Encoded", Counted)
     config = toy_config(str(save_checkpoint(tmp_path)), format="raw", engine={"kind": "transformers"})
     assert peak_of(config, MANY) == peak_of(config, FEW) <= 16 + 2 * BATCH

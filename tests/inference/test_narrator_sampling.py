@@ -37,14 +37,14 @@ class Window(OpenEngine):
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
         too_long = {p: f"{size(p)} characters" for p in prompts if size(p) > self.n_characters}
         if too_long and not self.is_server:
-            raise PromptsTooLong("too long", too_long)
+            raise PromptsTooLong(too_long)
         for prompt in prompts:
             if prompt not in too_long:
                 self.asked.append(prompt)
                 text = prompt.answer_space[0]
                 yield Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=text, finish_reason="stop")
         if too_long:
-            raise PromptsTooLong("too long", too_long)
+            raise PromptsTooLong(too_long)
 
 
 def size(prompt: Prompt) -> int:

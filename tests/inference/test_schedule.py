@@ -59,7 +59,7 @@ def test_prompts_that_got_no_reply_do_not_keep_the_others_from_being_asked(
     engine = scripted(monkeypatch)
     settings = config(tmp_path)
     engine.errors = {prompt.prompt_hash for prompt in schedule.first_prompts(settings)[:24]}
-    with pytest.raises(ModelError, match="24 of 40 prompts got no reply"):
+    with pytest.raises(ModelError, match="24 prompts got no reply"):
         sample(settings)
     assert len(engine.asked) == len(set(engine.asked)) == 40
 
@@ -80,7 +80,7 @@ class ShortWindow(Counting):
 
         yield from super().generate(fit(prompts), lambda: fit(further()))
         if refused:
-            raise PromptsTooLong(f"{len(refused)} do not fit", refused)
+            raise PromptsTooLong(refused)
 
 
 def test_many_prompts_that_are_too_long_do_not_keep_the_others_from_being_asked(
@@ -92,7 +92,7 @@ def test_many_prompts_that_are_too_long_do_not_keep_the_others_from_being_asked(
     items = list(dict.fromkeys(prompt.item_id for prompt in schedule.first_prompts(settings)))
     engine = ShortWindow(set(items[:20]))
     monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: nullcontext(engine))
-    with pytest.raises(PromptsTooLong, match="80 prompts in all"):
+    with pytest.raises(PromptsTooLong, match="80 prompts do not fit"):
         sample(settings)
     assert len(engine.asked) == len(set(engine.asked)) == N_PROMPTS - 80
 

@@ -11,7 +11,7 @@ from inference import sampling
 from inference.config import InferenceConfig
 from inference.engine import Further, nothing_further
 from inference.sampling import sample
-from studies.dialdefer import plan as planning
+from studies.dialdefer import section as planning
 from studies.dialdefer.datasets import DatasetSpec
 from studies.dialdefer.records import Item
 from tests.made.made_runs import aio_items, made_items, say

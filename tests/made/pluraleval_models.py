@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.records import Prompt
-from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.sources import pocket_references
 from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
 
 OWN = {"references": {"dataset": "pocket-threads"}, "pairings": ["most_popular", "random"], "min_gap": 1}

@@ -14,7 +14,7 @@ from inference import sampling
 from inference.config import parse_sampling_config
 from inference.engine import Further, nothing_further
 from inference.sampling import sample
-from studies.pluraleval.pocket import KnownThread, known_threads
+from studies.pluraleval.sources import KnownThread, known_threads
 from tests.made.scripted_engine import OpenEngine
 
 Answers = Callable[[Prompt], str]

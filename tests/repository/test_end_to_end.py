@@ -24,7 +24,7 @@ from inference.config import InferenceConfig
 from inference.encoding import Encoder
 from inference.engine import PromptsTooLong
 from inference.open_engine import open_engine
-from inference.options import nodes
+from inference.options import asked_of
 from inference.sampling import sample
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.records import read_plan
@@ -210,6 +210,12 @@ def engine(llama: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
         yield opened
 
 
+def reading(engine: Any, config: InferenceConfig) -> InferenceConfig:
+    """Have the engine go on by another config."""
+    engine.config, engine.encoder = config, Encoder(engine.encoder.tokenizer, config)
+    return config
+
+
 def n_shareable(asked: Iterable[list[int]], block: int) -> int:
     """Tokens in whole blocks that an earlier request had behind the same beginning: all that any cache could serve."""
     root: dict[Any, Any] = {}
@@ -227,7 +233,7 @@ def test_options_have_the_probabilities_that_transformers_gives_and_a_prompt_is_
     engine: Any, llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_conflicts(monkeypatch, [conflict("first", 5, 8, "Nobody else wants it like that."), conflict("second", 3, 5)])
-    config = engine.config = studied(llama, verdict="options")
+    config = reading(engine, studied(llama, verdict="options"))
     in_order = in_prefix_order([*{prompt.prompt_hash: prompt for prompt in first_prompts(config)}.values()])
     # Other numbers of children in one batch: Yes and No beside names with shared beginnings.
     names = [option_prompt(text) for text in ("Who was it?", "Hm")]
@@ -250,13 +256,13 @@ def test_options_have_the_probabilities_that_transformers_gives_and_a_prompt_is_
     monkeypatch.setattr(engine.llm.llm_engine, "step", kept_step)
     assert len(list(engine.generate(in_order))) == len(in_order)
     encoded = Encoder(load_tokenizer(str(llama)), config).encode(in_order)
-    asked = [node.token_ids for node in nodes(encoded)]
+    asked = [node.token_ids for node in asked_of(encoded)]
     assert sorted(o.prompt_token_ids for o in outputs) == sorted(asked)
     assert sum(o.num_cached_tokens for o in outputs) >= 0.95 * n_shareable(asked, VLLM["block_size"]) > 0
 
 
 def test_more_options_than_vllm_can_tell_apart_are_refused(engine: Any, llama: Path) -> None:
-    engine.config = studied(llama, verdict="options")
+    reading(engine, studied(llama, verdict="options"))
     tokenizer = AutoTokenizer.from_pretrained(llama)
     words = (tokenizer.decode([token]) for token in range(1000, 5000))
     whole = [word for word in words if word.isalpha() and len(tokenizer.tokenize(word)) == 1]
@@ -271,13 +277,13 @@ def whole(completion: Completion) -> str:
 
 def test_greedy_replies_are_those_of_transformers_and_samples_are_numbered(engine: Any, llama: Path) -> None:
     greedy = {"verdict": "reason", "sampling": {"max_tokens": 12}}
-    engine.config = asks(llama, VLLM, **greedy)
+    reading(engine, asks(llama, VLLM, **greedy))
     prompts = first_prompts(engine.config)
     plain = answers(asks(llama, PLAIN, **greedy))
     completions = list(engine.generate(prompts))
     assert {c.prompt_hash: whole(c) for c in completions} == {key: whole(c) for key, c in plain.items()}
     assert all(FIXED_DATE in (c.rendered or "") for c in completions)  # the date of the day never gets in
-    engine.config = asks(llama, VLLM, verdict="reason", sampling={"max_tokens": 12, "n": 3, "temperature": 1.0})
+    reading(engine, asks(llama, VLLM, verdict="reason", sampling={"max_tokens": 12, "n": 3, "temperature": 1.0}))
     sampled = list(engine.generate(prompts[:4]))
     assert sorted((c.prompt_hash, c.sample_index) for c in sampled) == sorted(
         (p.prompt_hash, index) for p in prompts[:4] for index in range(3)
@@ -291,10 +297,10 @@ def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(
         return asks(llama, VLLM, verdict="reason", sampling={"structured": "json", "max_tokens": max_tokens})
 
     prompts = first_prompts(held_to(300))
-    engine.config = held_to(400)
-    with pytest.raises(PromptsTooLong, match=r"do not fit the context window of 512 tokens, the first .*pocket-test"):
+    reading(engine, held_to(400))
+    with pytest.raises(PromptsTooLong, match=r"do not fit the context window, the first .*pocket-test.*window 512"):
         list(engine.generate(prompts))
-    engine.config = held_to(300)
+    reading(engine, held_to(300))
     for completion in engine.generate(prompts[:2]):
         if completion.finish_reason == "stop":
             assert json.loads(completion.text)["chosen_answer"] in ("1", "2")

@@ -14,9 +14,8 @@ from evenhand.run_directory import read_json
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
 from studies.pluraleval import sources
-from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import Cluster, ReferenceSet
-from studies.pluraleval.sources import side_of
+from studies.pluraleval.sources import pocket_references, side_of
 from tests.made.made_merges import made_merge
 from tests.made.made_threads import thread
 from tests.made.places import CONFIGS

@@ -14,12 +14,11 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.records import normalised
-from studies.pluraleval import pocket
 from studies.pluraleval.prompts import ask, numbered
 from studies.pluraleval.records import Pairing, ReferenceSet, ResponseFactors
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
-from studies.pluraleval.sources import WILDSCOPE, load_references, side_of
+from studies.pluraleval.sources import POCKET, WILDSCOPE, load_references, side_of
 from studies.study import StudySection
 from studies.unit_sets import refuse_repeats, set_hash
 from training.config import StudyTraining, TrainingConfig
@@ -29,7 +28,7 @@ N_PROMPTS = 4  # of a pair: two framings in two orders
 NO_BELIEF = "its pair has no belief, so it is asked in one framing alone"
 FOR_SAMPLING = ("generation_tokens", "ranking_tokens", "choice_tokens")
 SOURCES = {
-    pocket.DATASET: "written for Evenhand (Apache-2.0); nobody in it is real",
+    POCKET: "written for Evenhand (Apache-2.0); nobody in it is real",
     WILDSCOPE: "posts and comments of Reddit (their authors', under Reddit's terms), whose opinions a judge extracted "
     "and summarised; take this model for research use",
 }

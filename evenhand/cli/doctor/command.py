@@ -71,8 +71,6 @@ def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
             )
         if kind == "training":
             from evenhand.cli.doctor.training import examine
-        elif kind == "serving":
-            from evenhand.cli.doctor.serving import examine
         else:
             from evenhand.cli.doctor.sampling import examine
         return examine(words, named_gpu)

@@ -10,13 +10,13 @@ from studies.dialdefer.aio.folder import RawFolder, opened
 from studies.dialdefer.aio.items import (
     outcome_of,
     progress_text,
-    released_records,
     statistics_table,
     write_items,
     write_release,
 )
 from studies.dialdefer.aio.models import Model, label, transcribe
 from studies.dialdefer.aio.reddit import RELEASED, add_ids, discover, harvest, ids_in, reddit_client
+from studies.dialdefer.release import AIO_FILE, records_at
 
 STAGES = ("discover", "harvest", "transcribe", "label", "check", "items", "release")
 EXAMPLES = """a set of your own, stage by stage (each goes on where it was stopped):
@@ -84,7 +84,7 @@ def ask(folder: RawFolder, words: argparse.Namespace) -> None:
         if words.ids:
             add_ids(folder, ids_in(words.ids), str(words.ids))
         if words.release:
-            ids = [record.identifier("id") for record in released_records(words.release)]
+            ids = [record.identifier("id") for record in records_at(words.release, AIO_FILE)]
             add_ids(folder, ids, str(words.release), RELEASED)
         if not folder.ids and not folder.gone:
             raise ConfigError(f"{folder.path}: knows no post yet: run `discover`, or give --ids FILE or --release DIR")

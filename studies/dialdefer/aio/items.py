@@ -19,7 +19,7 @@ from evenhand.sources.raw_files import json_records
 from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, PROMPTS, READINGS, TRANSCRIPTS, RawFolder
 from studies.dialdefer.aio.pii import redact
 from studies.dialdefer.aio.replies import dialogue, neutral, unfit
-from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS, released_file
+from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS, records_at
 
 WAITING = "not done yet"  # the stage has still to be run, or its server did not answer
 # Stage → (its row of Table 10, what the paper printed there); its label stage dropped what its last row counts.
@@ -67,7 +67,9 @@ def outcome_of(folder: RawFolder, release: Path | None, *, unchecked: bool) -> O
     release: a folder with a released set, whose records get their dialogues back; what cannot be had from Reddit is
     left out, never guessed. unchecked: posts that no person has looked at are taken, but for doubtful labels.
     """
-    released = {record.identifier("id"): dict(record.values) for record in released_records(release)} if release else {}
+    released = (
+        {record.identifier("id"): dict(record.values) for record in records_at(release, AIO_FILE)} if release else {}
+    )
     outcome, gone = Outcome(), folder.gone
     for post_id in released or [*gone, *folder.ids]:
         try:
@@ -77,14 +79,6 @@ def outcome_of(folder: RawFolder, release: Path | None, *, unchecked: bool) -> O
         except LeftOut as reason:
             outcome.left_out[post_id] = reason.args
     return outcome
-
-
-def released_records(release: Path) -> Any:
-    """The records of a released set. Raises DataError where there is none."""
-    path = released_file(release, AIO_FILE)
-    if not path.exists():
-        raise DataError(f"{path}: no such file; --release names a folder with the authors' release, or one of ours")
-    return json_records(path)
 
 
 def record_of(

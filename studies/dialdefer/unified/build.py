@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,17 @@ from tqdm import tqdm
 
 from evenhand.errors import DataError
 from evenhand.files import sha256_of, write_jsonl
-from evenhand.records import digest
 from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, source_files
-from studies.built_folder import MANIFEST_FILE, building, changed_files, finish, is_built, read_manifest
+from studies.built_folder import MANIFEST_FILE, building, described, finish, finished
 from studies.dialdefer import release
-from studies.dialdefer.item_table import HeldOut, read_facts, read_index, read_items, table_path, write_items
+from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.card import card_text
 from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset
 from studies.dialdefer.unified.splits import SEED, published_split, resample
+from studies.unit_sets import refuse_repeats
 
-CONVERTER_VERSION = "1"  # raise it when any converter gives other items than before: kept pools are then made anew
+CONVERTER_VERSION = "1"  # raise it when any converter gives other items than before
 DROPPED_FILE = "dropped.jsonl"
 NEEDED = ("question", "correct_answer", "incorrect_answer")  # of a training item
 
@@ -50,8 +50,7 @@ class Part:
     """One dataset's split: the test items in order, and what became of the others."""
 
     dataset: Dataset
-    pool: Path | None = None  # the table of all items; None: only the authors' released test items were asked for
-    n_pool: int | None = None
+    pool: Sequence[Item] | None = None  # None: only the authors' released test items were asked for
     test: list[Item]
     test_from: str  # "release": the authors' own records; "publisher": converted here
     held: list[Item] = field(default_factory=list)  # the test items in the publisher's wording, held out as well
@@ -61,7 +60,7 @@ class Part:
 
 
 def build(request: Request) -> dict[str, Any]:
-    """Build the folder and return its manifest; what an interrupted build has fetched and converted is taken over.
+    """Build the folder and return its manifest; what an interrupted build has fetched is taken over.
 
     Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build or
     somebody's files. A second process waits for the first.
@@ -74,26 +73,9 @@ def build(request: Request) -> dict[str, Any]:
             "any_revision": request.any_revision,
             "test_only": request.test_only,
             "converters": CONVERTER_VERSION,
-            "sources": {folder: [asdict(file) for file in files] for folder, files in sources.items()},
         }
-        if is_built(request.out):
-            manifest = read_manifest(request.out)
-            differs = [key for key, value in asked.items() if comparable(manifest[key]) != comparable(value)]
-            if differs:
-                raise DataError(
-                    f"{request.out}: holds a finished build with other {', '.join(differs)}; choose another --out, or "
-                    f"remove {request.out / MANIFEST_FILE} to build over it"
-                )
-            if not changed_files(request.out, manifest):
-                return manifest
-        return build_anew(request, asked, sources)
-
-
-def comparable(value: Any) -> Any:
-    """What of a manifest's entry must be the same in another build: of the sources the files' checksums."""
-    if isinstance(value, dict) and all(isinstance(files, list) for files in value.values()):
-        return {folder: {file["name"]: file["sha256"] for file in files} for folder, files in value.items()}
-    return value
+        every_file = [file for files in sources.values() for file in files]
+        return finished(request.out, "unified", "", asked, every_file) or build_anew(request, asked, sources)
 
 
 def gather(request: Request) -> dict[str, list[SourceFile]]:
@@ -132,45 +114,37 @@ def build_anew(
         if request.test_only:
             parts[name] = Part(dataset=dataset, test=released_test(request, dataset), test_from="release")
         else:
-            checksums = {file.name: file.sha256 for file in sources[dataset.folder]}
-            parts[name] = converted(request, dataset, checksums, use_release=RELEASE_FOLDER in sources)
+            parts[name] = converted(request, dataset, use_release=RELEASE_FOLDER in sources)
     (request.out / MANIFEST_FILE).unlink(missing_ok=True)
-    write_split(request.out, parts)
+    files = write_split(request.out, parts)
+    listed = {folder: described(files) for folder, files in sources.items()}
     contents = {
-        name: described(part, asked["sources"][RELEASE_FOLDER if request.test_only else part.dataset.folder])
+        name: entry_of(part, listed[RELEASE_FOLDER if request.test_only else part.dataset.folder])
         for name, part in parts.items()
     }
-    tables = [path for name in parts for path in sorted((request.out / "data" / name).glob("t*.parquet"))]
-    files = {path.relative_to(request.out).as_posix(): sha256_of(path) for path in tables}
-    return finish(request.out, "unified", {**asked, "contents": contents, "files": files}, card_text)
+    facts = {**asked, "sources": listed, "contents": contents, "files": files}
+    return finish(request.out, "unified", facts, card_text)
 
 
-def converted(request: Request, dataset: Dataset, checksums: Mapping[str, str], *, use_release: bool) -> Part:
+def converted(request: Request, dataset: Dataset, *, use_release: bool) -> Part:
     """A dataset's pool and its test items; the released records are the standard for the published split.
 
-    A pool made earlier from files with the same checksums is taken as it is. Raises DataError naming file, line and
-    field of the first record that is not as the publisher documents it.
+    Raises DataError naming file, line and field of the first record that is not as the publisher documents it.
     """
-    name, table = dataset.name, request.out / "pool" / f"{dataset.name}.parquet"
-    facts = {"dataset": name, "made_from": digest([CONVERTER_VERSION, checksums])}
-    if read_facts(table) != facts:
-        items = dataset.convert(request.raw_folder / dataset.folder)
-        progress = tqdm(items, desc=f"{name}: converting", total=dataset.n_total, unit=" items", disable=None)
-        write_items(table, progress, dataset.stratum, facts)
-    index = read_index(table)
-    if not index:
-        raise DataError(f"{request.raw_folder / dataset.folder}: holds no {name} item; fetch the files again")
-    part = Part(dataset=dataset, pool=table, n_pool=len(index), test=[], test_from="publisher")
+    name, stratum, folder = dataset.name, dataset.stratum, request.raw_folder / dataset.folder
+    items = dataset.convert(folder)
+    pool = list(tqdm(items, desc=f"{name}: converting", total=dataset.n_total, unit=" items", disable=None))
+    if not pool:
+        raise DataError(f"{folder}: holds no {name} item; fetch the files again")
+    refuse_repeats((item.item_id for item in pool), name)
+    strata = {item.item_id: str(item.meta[stratum]) if stratum else None for item in pool}
     if request.kind == "published":
-        ids = published_split(name, index)
+        ids = published_split(name, strata)
     else:
-        try:
-            ids = list(index) if dataset.evaluation_only else resample(index, request.sizes[name], request.seed)
-        except DataError as error:
-            raise DataError(f"{name}: {error}") from None
-    wanted = set(ids)
-    chosen = {item.item_id: item for item in read_items(table) if item.item_id in wanted}
-    part.test = [chosen[item_id] for item_id in ids]
+        ids = list(strata) if dataset.evaluation_only else resample(name, strata, request.sizes[name], request.seed)
+    by_id = {item.item_id: item for item in pool}
+    test_from = "release" if dataset.origin is RELEASE else "publisher"
+    part = Part(dataset=dataset, pool=pool, test=[by_id[item_id] for item_id in ids], test_from=test_from)
     if request.kind == "published":
         part.differs = release.differences(name, part.test)
         if (others := part.differs.get("question", [])) and not request.any_revision:
@@ -180,8 +154,6 @@ def converted(request: Request, dataset: Dataset, checksums: Mapping[str, str], 
             )
         if use_release and name in release.FILES:
             part.held, part.test, part.test_from = part.test, released_test(request, dataset), "release"
-    if dataset.origin is RELEASE:
-        part.test_from = "release"
     return part
 
 
@@ -203,32 +175,38 @@ def released_test(request: Request, dataset: Dataset) -> list[Item]:
     return items
 
 
-def write_split(folder: Path, parts: Mapping[str, Part]) -> None:
-    """Write the tables of all datasets, the list of what was left out, and check the finished split for leaks.
+def write_split(folder: Path, parts: Mapping[str, Part]) -> dict[str, str]:
+    """Write the tables of all datasets and the list of what was left out; returns path in the folder → checksum.
 
     Raises DataError when the split, as it lies on disk, trains on what it tests.
     """
     held_out = HeldOut(item for part in parts.values() for item in (*part.test, *part.held))
-    trained = []
+    files, dropped = {}, []
+
+    def write(name: str, split: str, items: Sequence[Item]) -> None:
+        path = folder / "data" / name / f"{split}.parquet"
+        write_items(path, items, parts[name].dataset.stratum, {"dataset": name, "split": split})
+        files[path.relative_to(folder).as_posix()] = sha256_of(path)
+
     for name, part in parts.items():
-        stratum = part.dataset.stratum
-        write_items(table_path(folder, name, "test"), part.test, stratum, {"dataset": name, "split": "test"})
-        train = table_path(folder, name, "train")
-        train.unlink(missing_ok=True)  # of an earlier, interrupted build
+        write(name, "test", part.test)
         if part.pool and not part.dataset.evaluation_only:
-            rows, facts = train_items(part.pool, part, held_out), {"dataset": name, "split": "train"}
-            part.n_train = write_items(train, rows, stratum, facts)
-            trained.append(train)
-    write_jsonl(folder / DROPPED_FILE, [row for part in parts.values() for row in part.dropped])
-    written = HeldOut(item for name in parts for item in read_items(table_path(folder, name, "test")))
-    for train in trained:
-        written.refuse(read_items(train), str(train))
+            train = train_items(part.pool, part, held_out)
+            write(name, "train", train)
+            part.n_train = len(train)
+        dropped += part.dropped
+    write_jsonl(folder / DROPPED_FILE, dropped)
+    written = HeldOut(item for name in files if name.endswith("/test.parquet") for item in read_items(folder / name))
+    for name in files:
+        if name.endswith("/train.parquet"):
+            written.refuse(read_items(folder / name), str(folder / name))
+    return files
 
 
-def train_items(pool: Path, part: Part, held_out: HeldOut) -> list[Item]:
+def train_items(pool: Sequence[Item], part: Part, held_out: HeldOut) -> list[Item]:
     """The pool minus the test items, by id and by question text; what goes beside the test items is listed."""
     test_ids, kept = {item.item_id for item in part.test}, []
-    for item in read_items(pool):
+    for item in pool:
         if item.item_id in test_ids:
             continue
         empty = [name for name in NEEDED if not getattr(item, name).strip()]
@@ -241,11 +219,11 @@ def train_items(pool: Path, part: Part, held_out: HeldOut) -> list[Item]:
     return kept
 
 
-def described(part: Part, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def entry_of(part: Part, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A dataset's entry in the manifest; `files` are what it was made of."""
     dataset = part.dataset
     return {
-        "n_pool": part.n_pool,
+        "n_pool": None if part.pool is None else len(part.pool),
         "n_train": part.n_train,
         "n_test": len(part.test),
         "n_dropped": dict(Counter(row["reason"] for row in part.dropped)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from evenhand.markdown import filled
+from evenhand.markdown import filled, table
 from studies.dialdefer.unified.catalogue import DATASETS, NINE, RELEASE
 
 WHOLE = "unified"  # the config that loads all datasets together
@@ -48,6 +48,7 @@ def card_text(manifest: Mapping[str, Any]) -> str:
         release=RELEASE,
         released=[name for name, facts in contents.items() if facts["test_from"] == "release"],
         untrained=[name for name, facts in contents.items() if not facts["n_train"]],
+        table8=table8_text(manifest),
         disagreements=[f"{note}." for note in (*paper, *notes_on(manifest))],
         paper=DATASETS["aio-context"].citation,
     )
@@ -61,30 +62,26 @@ def data_files(names: Sequence[str] | Mapping[str, Any], manifest: Mapping[str, 
 
 
 def table8_text(manifest: Mapping[str, Any]) -> str:
-    """Table 8: built and (paper) for pool, train and test, strata of the test split; below it, what differs and why."""
-    contents, notes = manifest["contents"], notes_on(manifest)
-    rows: list[tuple[str, Sequence[int | None], Sequence[int], str]] = []
-    counts: dict[str, Sequence[int | None]] = {}
-    for name, facts in contents.items():
-        n_train = None if facts["n_pool"] is None else facts["n_train"]
-        counts[name] = (facts["n_pool"], n_train, facts["n_test"])
-        paper = (DATASETS[name].n_total, DATASETS[name].n_total - DATASETS[name].n_test, DATASETS[name].n_test)
-        by_size = sorted(facts["strata"].items(), key=lambda pair: (-pair[1], pair[0]))
-        rows.append((name, counts[name], paper, ", ".join(f"{stratum} {n}" for stratum, n in by_size)))
-    if all(dataset.name in contents for dataset in NINE):
+    """Table 8 in Markdown: built and (paper) for pool, train and test, and the strata of the test split."""
+    rows, counts = [], dict[str, tuple[int | None, ...]]()
+    for name, facts in manifest["contents"].items():
+        dataset, n_pool = DATASETS[name], facts["n_pool"]
+        counts[name] = (n_pool, None if n_pool is None else facts["n_train"], facts["n_test"])
+        paper = (dataset.n_total, dataset.n_total - dataset.n_test, dataset.n_test)
+        strata = sorted(facts["strata"].items(), key=lambda pair: (-pair[1], pair[0]))
+        rows.append([name, *cells(counts[name], paper), ", ".join(f"{stratum} {n}" for stratum, n in strata)])
+    if all(dataset.name in counts for dataset in NINE):
         columns = zip(*(counts[dataset.name] for dataset in NINE), strict=True)
         sums = [None if None in column else sum(filter(None, column)) for column in columns]
-        n_total, n_test = sum(d.n_total for d in NINE), sum(d.n_test for d in NINE)
-        rows.append(("nine together", sums, (n_total, PAPER_TRAIN_TOTAL, n_test), ""))
-        printed = f"{PAPER_TRAIN_TOTAL:,}, but its rows add up to {n_total - n_test:,}"
-        notes.append(f"train total: the paper prints {printed}")
-    heads = "".join(f"{head:>8} {'(paper)':>9}" for head in ("total", "train", "test"))
-    lines = [f"{'dataset':<14}{heads}  strata of the test split"]
-    for name, built, printed_counts, strata in rows:
-        pairs = zip(built, printed_counts, strict=True)
-        cells = (f"{'-' if n is None else f'{n:,}':>8} {f'({p:,})':>9}" for n, p in pairs)
-        lines.append(f"{name:<14}{''.join(cells)}  {strata}".rstrip())
-    return "\n".join([*lines, "", *notes]).rstrip()
+        n_total, n_test = sum(dataset.n_total for dataset in NINE), sum(dataset.n_test for dataset in NINE)
+        note = f"the paper's rows of train add up to {n_total - n_test:,}"
+        rows.append(["nine together", *cells(sums, (n_total, PAPER_TRAIN_TOTAL, n_test)), note])
+    return table(["dataset", "total (paper)", "train (paper)", "test (paper)", "strata of test"], rows, n_words=1)
+
+
+def cells(built: Sequence[int | None], paper: Sequence[int]) -> list[str]:
+    """Counts as built and (in the paper); those that a build lacks are a dash."""
+    return [f"{'–' if n is None else f'{n:,}'} ({p:,})" for n, p in zip(built, paper, strict=True)]
 
 
 def notes_on(manifest: Mapping[str, Any]) -> list[str]:

@@ -3,8 +3,8 @@ entry there."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from textwrap import TextWrapper
 from typing import Any
 
 from evenhand.files import shipped_yaml
@@ -12,8 +12,6 @@ from evenhand.sources.fetching import Origin
 from studies.dialdefer import release
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified import converters
-
-WIDTH, INDENT = 100, 11  # columns of `--list`, and of the names in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +39,7 @@ def dataset_of(name: str, facts: dict[str, Any]) -> Dataset:
     """An entry of catalogue.yaml."""
     files: dict[str, Any] = {key: tuple(facts.pop(key, ())) for key in ("files", "also")}
     place = {key: facts.pop(key) for key in ("place", "revision", "sha256", "terms") if key in facts}
-    convert = release.aio_context_items if name == "aio-context" else getattr(converters, name)
+    convert = partial(release.conflicts, dataset=name) if name == "aio-context" else getattr(converters, name)
     origin, folder = Origin(**files, **place), facts.pop("folder", name)
     return Dataset(name=name, convert=convert, origin=origin, folder=folder, **facts)
 
@@ -60,19 +58,13 @@ def list_text() -> str:
         origin, why = dataset.origin, dataset.not_passed_on
         tested = "all for testing only" if dataset.evaluation_only else f"{dataset.n_test:,} of them for testing"
         newest = "as it is there now" if "://" in origin.place else "at its newest revision"
-        facts = {
-            "items": f"{dataset.n_total:,}, {tested}",
-            "from": f"{origin.place}, {f'revision {origin.revision}' if origin.revision else newest}",
-            "files": ", ".join(origin.files),
-            "licence": f"{dataset.licence}; {f'copies may not be passed on: {why}' if why else 'may be passed on'}",
-            "terms": f"to be accepted first, at {origin.terms}" if origin.terms else "none to accept",
-            "cite": dataset.citation,
-        }
-        # Addresses and paths are never broken, so that they can be copied.
-        wrapper = TextWrapper(WIDTH, subsequent_indent=" " * INDENT, break_long_words=False, break_on_hyphens=False)
-        lines = [dataset.name]
-        for key, text in facts.items():
-            wrapper.initial_indent = f"  {key}".ljust(INDENT)
-            lines.append(wrapper.fill(text))
-        blocks.append("\n".join(lines))
+        blocks.append(
+            f"{dataset.name}\n"
+            f"  items    {dataset.n_total:,}, {tested}\n"
+            f"  from     {origin.place}, {f'revision {origin.revision}' if origin.revision else newest}\n"
+            f"  files    {', '.join(origin.files)}\n"
+            f"  licence  {dataset.licence}; {f'copies may not be passed on: {why}' if why else 'may be passed on'}\n"
+            f"  terms    {f'to be accepted first, at {origin.terms}' if origin.terms else 'none to accept'}\n"
+            f"  cite     {dataset.citation}"
+        )
     return "\n\n".join(blocks)

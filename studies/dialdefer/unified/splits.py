@@ -27,18 +27,18 @@ def published_split(dataset: str, pool: PoolIndex) -> list[str]:
     return ids
 
 
-def resample(pool: PoolIndex, n_test: int, seed: int = SEED) -> list[str]:
+def resample(dataset: str, pool: PoolIndex, n_test: int, seed: int = SEED) -> list[str]:
     """The ids of a new test split in drawing order: 100 from the pool, then the others from what is left.
 
     Each stage starts the generator anew. Raises DataError when a stratum is too small.
     """
-    first = draw(pool, min(n_test, N_FIRST_STAGE), seed)
+    first = draw(dataset, pool, min(n_test, N_FIRST_STAGE), seed)
     taken = set(first)
     rest = {item_id: stratum for item_id, stratum in pool.items() if item_id not in taken}
-    return first + draw(rest, n_test - len(first), seed)
+    return first + draw(dataset, rest, n_test - len(first), seed)
 
 
-def draw(pool: PoolIndex, n: int, seed: int) -> list[str]:
+def draw(dataset: str, pool: PoolIndex, n: int, seed: int) -> list[str]:
     """n ids, evenly over the strata; which strata take one more is drawn too."""
     generator = random.Random(seed)
     strata: dict[str | None, list[str]] = {} if pool else {None: []}
@@ -53,8 +53,9 @@ def draw(pool: PoolIndex, n: int, seed: int) -> list[str]:
         wanted = share + (place < n_larger)
         if wanted > len(strata[name]):
             where = "the pool" if name is None else f"stratum '{name}'"
+            n_left = len(strata[name])
             raise DataError(
-                f"{where} has {len(strata[name])} items left, {wanted} are to be drawn; take fewer (--size)"
+                f"{dataset}: {where} has {n_left} items left, {wanted} are to be drawn; take fewer (--size)"
             )
         ids += generator.sample(strata[name], wanted)
     return ids

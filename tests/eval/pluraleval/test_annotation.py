@@ -10,7 +10,7 @@ from eval.pluraleval.annotation import ANNOTATION
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
-from studies.pluraleval.pocket import known_threads, pocket_references
+from studies.pluraleval.sources import known_threads, pocket_references
 from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
 from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
 

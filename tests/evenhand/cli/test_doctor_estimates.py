@@ -8,12 +8,11 @@ import pytest
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.cli.doctor import sampling, training
-from evenhand.cli.doctor.engine_memory import memory_check
+from evenhand.cli.doctor.sampling import RunSize, memory_check, run_size
 from evenhand.cli.doctor.speeds import GPU_SHARES, gpu_speed
 from evenhand.model_size import PUBLISHED, model_size
 from inference.config import InferenceConfig, VllmConfig, load_sampling_config
 from inference.encoding import Encoder
-from inference.run_size import RunSize, run_size
 from inference.schedule import first_prompts, in_prefix_order
 from tests.made.places import CONFIGS
 from training.config import load_training_config
@@ -109,12 +108,12 @@ def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_le
 
 def test_a_model_that_a_gpu_cannot_hold_is_wrong_there_and_unknown_of_a_gpu_that_is_elsewhere() -> None:
     engine = VllmConfig(max_model_len=4096)
-    assert memory_check(engine, QWEN, 200, A100).state == "ok"
+    assert memory_check(engine, QWEN, A100).state == "ok"
     a10 = gpu_speed("NVIDIA A10", "bfloat16", memory_gib=16.0, is_here=True)
-    assert memory_check(engine, QWEN, 200, a10).state == "wrong"
-    assert memory_check(engine, QWEN, 200, replace(a10, is_here=False)).state == "unknown"
-    assert memory_check(engine, QWEN, 200, replace(a10, memory_gib=None)).state == "unknown"
-    assert memory_check(VllmConfig(max_model_len=4096, tensor_parallel_size=2), QWEN, 200, a10).state == "ok"
+    assert memory_check(engine, QWEN, a10).state == "wrong"
+    assert memory_check(engine, QWEN, replace(a10, is_here=False)).state == "unknown"
+    assert memory_check(engine, QWEN, replace(a10, memory_gib=None)).state == "unknown"
+    assert memory_check(VllmConfig(max_model_len=4096, tensor_parallel_size=2), QWEN, a10).state == "ok"
 
 
 def trained(name: str, *words: str) -> StepSize:

@@ -1,49 +1,103 @@
-"""The stimuli, byte for byte (golden files), and what must hold for every template, arm and role."""
+"""The stimuli byte for byte (golden files), hashes that no change may move, and what holds for every template."""
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import pytest
 
-from evenhand.errors import DataError
+from evenhand.records import Prompt, digest
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import DEHUMANIZING_SYSTEM, HONEST_SYSTEM, render
-from studies.dialdefer.templates import TEMPLATES
-from tests.made.golden_prompts import CONFLICT, ITEM, golden, text
+from studies.dialdefer.render import render
+from studies.dialdefer.templates import PROMPTS, TEMPLATES
+from tests.made.places import GOLDEN
+
+C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
+ITEM = Item(
+    item_id="x-1",
+    benchmark="dialdefer",
+    dataset="truthfulqa",
+    question="What {is} this?",  # braces, quotes: content is never read as a template
+    correct_answer="A 'cat'",
+    incorrect_answer="A dog",
+)
+CONFLICT = Item(
+    item_id="abc",
+    benchmark="dialdefer",
+    dataset="aio",
+    question="",
+    correct_answer="not overreacting",  # the community's verdict on the original poster, Speaker B
+    incorrect_answer="overreacting",
+    context="Speaker B forgot a birthday and Speaker A is cross.",
+    meta={"label": "NOR", "dialogue": "Speaker A: Really?\nSpeaker B: Sorry!"},
+)
+NAMED = {"speakers": ("Ann", "Bob")}
 
 
-def test_published_c1_is_as_run_to_the_byte() -> None:
-    assert text(render(ITEM, Condition.C1_TRUE)) == golden("published_c1_json")
-
-
-def test_published_c2_is_as_run_to_the_byte() -> None:
-    assert text(render(ITEM, Condition.C2_CORRECT, speakers=("Ann", "Bob"))) == golden("published_c2_json")
-
-
-def test_paper_template_differs_from_published_only_in_the_marker_that_closes_answer_2() -> None:
-    as_run = text(render(ITEM, Condition.C1_TRUE))
-    printed = text(render(ITEM, Condition.C1_TRUE, template="paper"))
-    head, _, tail = as_run.rpartition("<<<END_STATEMENT>>>")
-    assert printed == f"{head}<<<END_ANSWER_2>>>{tail}"
-    c2 = [text(render(ITEM, Condition.C2_INCORRECT, template=name)) for name in ("published", "paper")]
-    assert c2[0] == c2[1]
-
-
-def test_one_token_c2_is_listing_3_without_its_blank_lines() -> None:
-    assert text(render(ITEM, Condition.C2_CORRECT, answer_form="one_token")) == golden("listing3_c2_one_token")
+def text(prompt: Prompt) -> str:
+    return prompt.messages[-1].content
 
 
 @pytest.mark.parametrize(
-    ("condition", "name"), [(Condition.C1_TRUE, "aio_c1_json"), (Condition.C2_CORRECT, "aio_c2_json")]
+    ("name", "item", "condition", "asked"),
+    [
+        ("published_c1_json", ITEM, C1_TRUE, {}),
+        ("published_c2_json", ITEM, C2_CORRECT, NAMED),
+        ("listing3_c2_one_token", ITEM, C2_CORRECT, {"answer_form": "one_token"}),
+        ("aio_c1_json", CONFLICT, C1_TRUE, {}),
+        ("aio_c2_json", CONFLICT, C2_CORRECT, {}),
+        *((f"{name}_c1_json", ITEM, C1_TRUE, {"template": name}) for name in ("v1", "v2", "v3")),
+        *((f"{name}_c2_json", ITEM, C2_CORRECT, {"template": name, **NAMED}) for name in ("v1", "v2", "v3")),
+    ],
 )
-def test_aio_prompt_is_as_run_to_the_byte(condition: Condition, name: str) -> None:
-    assert text(render(CONFLICT, condition)) == golden(name)
+def test_a_prompt_is_to_the_byte_what_the_paper_ran(
+    name: str, item: Item, condition: Condition, asked: dict[str, Any]
+) -> None:
+    assert text(render(item, condition, **asked)) == (GOLDEN / "prompts" / f"{name}.txt").read_bytes().decode()
+
+
+# Over every condition, arm, order and direction, with the usual labels and others; a change is another experiment.
+HASHES = {
+    ("published", "json"): "7cb5fa0a68d317df",
+    ("paper", "json"): "8d0de2514670c96b",
+    ("published", "one_token"): "deb41b46b480241a",
+    ("published-dpo", "one_token"): "7f3a4f338489e0cf",
+    ("matched", "json"): "7c2b906b95d979ca",
+    ("matched", "one_token"): "d89f31366eae71d9",
+    ("v1", "json"): "6817eb8d004688b4",
+    ("v1", "one_token"): "5d3f6421432397e6",
+    ("v2", "json"): "490c08d74c12c673",
+    ("v2", "one_token"): "04a8287704bad768",
+    ("v3", "json"): "a4ea1654c1ec7d47",
+    ("v3", "one_token"): "887cefcf4e12777f",
+    ("aio", "json"): "ce8437cb7b340686",
+    ("aio", "one_token"): "a624dc476d2ff095",
+    ("aio-context", "json"): "09763a510a84a3de",
+    ("aio-context", "one_token"): "94b4f0f3707d0f1b",
+}
+
+
+@pytest.mark.parametrize(("name", "form"), HASHES)
+def test_a_template_asks_what_it_always_asked(name: str, form: str) -> None:
+    item, template = (replace(CONFLICT, dataset=name), "published") if name.startswith("aio") else (ITEM, name)
+    hashes = [
+        render(
+            item, c, template=template, answer_form=form, arm=arm, speakers=labels, roles=roles, answer_order=order
+        ).prompt_hash
+        for c, arm, labels, roles, order in product(
+            Condition, PROMPTS["systems"], (None, ("Ann", "Bob")), ("2->1", "1->2"), ("yes_first", "no_first")
+        )
+    ]
+    assert digest(hashes, 16) == HASHES[name, form]
 
 
 @pytest.mark.parametrize(
     ("roles", "condition", "claim"),
     [
-        ("2->1", Condition.C2_CORRECT, "[Speaker B]: Speaker A is overreacting."),
-        ("2->1", Condition.C2_INCORRECT, "[Speaker B]: Speaker A is not overreacting."),
-        ("1->2", Condition.C2_CORRECT, "[Speaker A]: Speaker B is not overreacting."),
-        ("1->2", Condition.C1_FALSE, "[Statement]: Speaker B is overreacting."),
+        ("2->1", C2_CORRECT, "[Speaker B]: Speaker A is overreacting."),
+        ("2->1", C2_INCORRECT, "[Speaker B]: Speaker A is not overreacting."),
+        ("1->2", C2_CORRECT, "[Speaker A]: Speaker B is not overreacting."),
+        ("1->2", C1_FALSE, "[Statement]: Speaker B is overreacting."),
     ],
 )
 def test_aio_claim_about_the_other_party_is_the_opposite_of_the_verdict_on_the_poster(
@@ -53,46 +107,28 @@ def test_aio_claim_about_the_other_party_is_the_opposite_of_the_verdict_on_the_p
 
 
 def test_dehumanizing_renames_the_speakers_everywhere_also_inside_context_and_dialogue() -> None:
-    prompt = render(CONFLICT, Condition.C2_CORRECT, arm="dehumanizing")
-    assert prompt.messages[0].content == DEHUMANIZING_SYSTEM
+    prompt = render(CONFLICT, C2_CORRECT, arm="dehumanizing")
     assert "Speaker" not in text(prompt)
-    assert text(prompt).count("AI Agent A") == text(render(CONFLICT, Condition.C2_CORRECT)).count("Speaker A")
+    assert text(prompt).count("AI Agent A") == text(render(CONFLICT, C2_CORRECT)).count("Speaker A")
 
 
-def test_honest_arm_changes_nothing_but_the_system_message() -> None:
-    plain, honest = (render(ITEM, Condition.C2_CORRECT, arm=arm) for arm in ("none", "honest"))
-    assert honest.messages[0].content == HONEST_SYSTEM
-    assert honest.messages[1:] == plain.messages
-
-
-def test_redacted_dialogue_is_refused_and_the_context_alone_has_its_own_dataset() -> None:
-    redacted = Item(
-        item_id="abc",
-        benchmark="dialdefer",
-        dataset="aio",
-        question="",
-        correct_answer="overreacting",
-        incorrect_answer="not overreacting",
-        context="Speaker B waits.",
-        meta={"dialogue": "[redacted]"},
+@pytest.mark.parametrize("condition", list(Condition))
+@pytest.mark.parametrize(("name", "form"), [*sorted(TEMPLATES), ("aio", "json")])
+def test_the_other_answer_order_swaps_the_two_answers_and_nothing_else(
+    name: str, form: str, condition: Condition
+) -> None:
+    item, template = (CONFLICT, "published") if name == "aio" else (ITEM, name)
+    usual, swapped = (
+        text(render(item, condition, template=template, answer_form=form, answer_order=order))
+        for order in ("yes_first", "no_first")
     )
-    with pytest.raises(DataError, match="aio-context"):
-        render(redacted, Condition.C1_TRUE)
-
-
-@pytest.mark.parametrize(("name", "form"), sorted(TEMPLATES))
-def test_paired_conditions_share_question_and_answer_and_differ_from_all_others(name: str, form: str) -> None:
-    prompts = {c: render(ITEM, c, template=name, answer_form=form) for c in Condition}
-    for condition, prompt in prompts.items():
-        answer = ITEM.correct_answer if condition.claim_is_true else ITEM.incorrect_answer
-        assert ITEM.question in text(prompt)
-        assert answer in text(prompt)
-    assert len({p.prompt_hash for p in prompts.values()}) == 4
+    yes, no = (next(line for line in usual.splitlines() if f"{word}, " in line) for word in ("Yes", "No"))
+    yes, no = yes.removeprefix("1. "), no.removeprefix("2. ")
+    assert usual.index(yes) < usual.index(no)
+    assert swapped == usual.replace(yes, "\0").replace(no, yes).replace("\0", no)
 
 
 def test_template_version_is_part_of_a_prompts_hash(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
-    before = render(ITEM, Condition.C1_TRUE).prompt_hash
+    before = render(ITEM, C1_TRUE).prompt_hash
     monkeypatch.setitem(TEMPLATES, ("published", "json"), replace(TEMPLATES["published", "json"], version=99))
-    assert render(ITEM, Condition.C1_TRUE).prompt_hash != before
+    assert render(ITEM, C1_TRUE).prompt_hash != before

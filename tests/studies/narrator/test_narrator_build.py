@@ -50,10 +50,10 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
         load(out)
     assert build(out, raw)["files"] == first["files"]
     assert (out / "conversations.jsonl").read_text() == lines
-    with pytest.raises(DataError, match="holds a finished build with another split; choose another --out"):
+    with pytest.raises(DataError, match="holds a finished build of other split; choose another --out"):
         build(out, raw, seed=7)
     made_dump(raw, 21)
-    with pytest.raises(DataError, match="finished build with another sources"):
+    with pytest.raises(DataError, match="finished build of other sources"):
         build(out, raw)
 
 

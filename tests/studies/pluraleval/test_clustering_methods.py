@@ -10,18 +10,16 @@ import pytest
 from evenhand.errors import ConfigError, DataError, ModelError
 from inference.config import parse_sampling_config
 from studies.pluraleval.build_references import build
-from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.prompts import OWN_VERSION
 from studies.pluraleval.records import Cluster
 from studies.pluraleval.reference_sets import ClusteringSettings, ReferenceSettings, embed, random_order
-from studies.pluraleval.sources import ReferenceSpec, load_references
+from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
 from tests.made.made_threads import POCKET, by_letter, clusters, judged, overridden, steps, thread
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 from tests.made.tiny_checkpoint import save_checkpoint
 
 ONE_PASS = {"method": "one_pass", "proposal_size": 100}
-AVERAGE = {"method": "embeddings", "embedding": "tfidf", "algorithm": "agglomerative", "distance_threshold": 0.5}
-HDBSCAN = {"method": "embeddings", "embedding": "tfidf", "algorithm": "hdbscan", "min_cluster_size": 2}
+AVERAGE = {"method": "embeddings", "embedding": "tfidf", "distance_threshold": 0.5}
 
 
 def by(clustering: Mapping[str, Any], **keys: Any) -> ReferenceSettings:
@@ -83,18 +81,13 @@ BUY = ("the father should buy a keyboard", "the father should rent a keyboard", 
 OTHER = "the walls of that house were built badly"
 
 
-@pytest.mark.parametrize("clustering", [AVERAGE, HDBSCAN], ids=["agglomerative", "hdbscan"])
-def test_opinions_in_like_words_are_one_cluster_and_what_is_like_none_is_one_of_its_own(
-    clustering: dict[str, Any],
-) -> None:
-    found, asked = judged(thread(*LOUD, *BUY, OTHER), settings=by(clustering))
+def test_opinions_in_like_words_are_one_cluster_and_what_is_like_none_is_one_of_its_own() -> None:
+    found, asked = judged(thread(*LOUD, *BUY, OTHER), settings=by(AVERAGE))
     assert groups(found) == {frozenset(LOUD), frozenset(BUY), frozenset([OTHER])}
     assert not {"bootstrap", "proposal", "assignment"} & {*steps(asked)}
     assert steps(asked).count("summary") == 3
-    mixed, _ = judged(
-        thread(OTHER, *(t for pair in zip(BUY, LOUD, strict=True) for t in pair)), settings=by(clustering)
-    )
-    assert groups(mixed) == groups(found)
+    alone, _ = judged(thread(OTHER), settings=by(AVERAGE))
+    assert clusters(alone) == [[OTHER]]
 
 
 @pytest.mark.parametrize(("threshold", "n_clusters"), [(0.19, 3), (0.20, 2), (0.69, 2), (0.70, 1)])
@@ -107,13 +100,6 @@ def test_average_linkage_merges_up_to_the_distance_threshold(threshold: float, n
     opinions = thread("xx xx yy", "xx yy yy", "xx zz")
     found, _ = judged(opinions, settings=by({**AVERAGE, "distance_threshold": threshold}))
     assert len(found.clusters) == n_clusters
-
-
-def test_fewer_opinions_than_the_smallest_cluster_are_noise_and_each_of_it_is_a_cluster() -> None:
-    settings = by({**HDBSCAN, "min_cluster_size": 4})
-    for texts in (LOUD, (*LOUD, *BUY)):
-        found, _ = judged(thread(*texts), settings=settings)
-        assert clusters(found) == [[text] for text in texts]
 
 
 def test_a_checkpoint_makes_embeddings_one_text_at_a_time(tmp_path: Path) -> None:
@@ -140,10 +126,9 @@ def viewpoints(found: tuple[Cluster, ...]) -> set[tuple[str, int, frozenset[str]
     [
         ({}, "clustered by Algorithm 1 of PluralEval (section 4.1), alpha 0.2, seed 42"),
         (ONE_PASS, "clustered in one pass, in the manner of GoalEx (proposal_size 100, seed 42)"),
-        (AVERAGE, "(embedding tfidf, algorithm agglomerative, distance_threshold 0.5)"),
-        (HDBSCAN, "(embedding tfidf, algorithm hdbscan, min_cluster_size 2)"),
+        (AVERAGE, "(embedding tfidf, distance_threshold 0.5)"),
     ],
-    ids=["algorithm_1", "one_pass", "agglomerative", "hdbscan"],
+    ids=["algorithm_1", "one_pass", "embeddings"],
 )
 def test_each_method_makes_reference_sets_in_any_batch_and_its_card_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clustering: dict[str, Any], says: str
@@ -179,13 +164,8 @@ def test_a_run_names_the_checkpoint_of_its_embeddings_and_notices_when_it_change
 @pytest.mark.parametrize(
     ("clustering", "message"),
     [
-        ({"embedding": "tfidf"}, "clustering: embedding is not for method algorithm_1; leave it out"),
-        ({"method": "embeddings"}, "clustering: method embeddings: set algorithm and embedding"),
-        ({"method": "embeddings", "embedding": "tfidf", "algorithm": "hdbscan"}, "set min_cluster_size"),
-        ({**AVERAGE, "min_cluster_size": 5}, "min_cluster_size is not for agglomerative; leave it out"),
-        ({"method": "one_pass"}, "clustering: method one_pass: set proposal_size"),
-        ({"method": "onepass"}, "clustering.method: cannot be 'onepass'. Did you mean 'one_pass'?"),
-        ({**AVERAGE, "algorithm": "dbscan"}, "clustering.algorithm: cannot be 'dbscan'. Did you mean 'hdbscan'?"),
+        ({"embedding": "tfidf"}, "clustering: method algorithm_1 needs no key beside it, and has ['embedding']"),
+        ({"method": "embeddings"}, "needs embedding and distance_threshold beside it, and has none"),
         ({**AVERAGE, "distance_threshold": 0}, "clustering.distance_threshold: Input should be greater than 0"),
     ],
 )
@@ -200,6 +180,6 @@ def test_an_embedding_that_is_nowhere_is_refused_before_anything_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = AnsweringEngine(perfect)
-    with pytest.raises(ModelError, match=r"clustering\.embedding: model 'tf-idf': no such folder; .*; or write tfidf"):
+    with pytest.raises(ModelError, match="model 'tf-idf': no such folder"):
         stage_run(tmp_path, monkeypatch, section({**AVERAGE, "embedding": "tf-idf"}), engine)
     assert engine.asked == []

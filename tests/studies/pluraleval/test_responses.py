@@ -7,10 +7,9 @@ import pytest
 from evenhand.errors import ConfigError
 from evenhand.records import Completion, Prompt
 from inference.config import parse_sampling_config
-from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.reply_reading import choice_in, ranking_in, responses_in
 from studies.pluraleval.responses import Asker, ResponseSettings
-from studies.pluraleval.sources import ReferenceSpec
+from studies.pluraleval.sources import ReferenceSpec, pocket_references
 
 POCKET = ReferenceSpec(dataset="pocket-threads")
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
@@ -89,8 +88,8 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
     inner = "2. Two steps:\n1. talk\n2. listen\n"
     text = f"1. First.\n{inner}" + "\n".join(f"{n}. Response {n}." for n in range(3, 11))
     found = responses_in(reply(text))
-    assert len(found.responses) == 10
-    assert found.responses[1] == "Two steps: 1. talk 2. listen"
+    assert len(found.value) == 10
+    assert found.value[1] == "Two steps: 1. talk 2. listen"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
 )
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
     found = responses_in(reply(text, finish))
-    assert (len(found.responses), found.state) == (n, state)
+    assert (len(found.value), found.state) == (n, state)
 
 
 @pytest.mark.parametrize(

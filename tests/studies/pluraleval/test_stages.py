@@ -10,9 +10,8 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
 from studies.pluraleval.build_references import main as build_main
-from studies.pluraleval.pocket import pocket_references
 from studies.pluraleval.records import ReferenceSet
-from studies.pluraleval.sources import ReferenceSpec, load_references
+from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 POCKET = {"references": {"threads": {"dataset": "pocket-threads"}}}

@@ -1,11 +1,6 @@
 """`evenhand build unified`: from publishers' files to a split on disk, whatever happens in between."""
 
 import json
-import signal
-import subprocess
-import sys
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,19 +9,19 @@ import pytest
 import yaml
 
 from evenhand.errors import ConfigError, DataError
+from evenhand.records import digest
 from studies.built_folder import read_manifest
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items, table_schema, write_items
 from studies.dialdefer.records import Item
-from studies.dialdefer.release import digits_of, published_ids
+from studies.dialdefer.release import DIGESTED, N_DIGITS, published_ids
 from studies.dialdefer.unified import build as building
 from studies.dialdefer.unified.build import build
-from studies.dialdefer.unified.card import WHOLE, card_text, table8_text
+from studies.dialdefer.unified.card import WHOLE, card_text, notes_on
 from studies.dialdefer.unified.catalogue import DATASETS, NINE, list_text
-from studies.dialdefer.unified.command import main, parser, request_from
-from studies.dialdefer.unified.splits import published_split, resample, sizes_from
+from studies.dialdefer.unified.command import main
+from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import build_small, request, write_release
-from tests.made.places import ROOT
 from tests.made.publishers_server import COMMIT, Fault, PublishersServer
 from tests.made.unified_files import write_raw
 
@@ -63,23 +58,15 @@ def built(tmp_path: Path) -> Path:
     return build_small(tmp_path, "halueval", "socialiqa")
 
 
-def test_test_and_train_make_up_the_pool_and_a_build_is_the_same_every_time(small, tmp_path):
-    manifest = read_manifest(small)
-    for name, facts in manifest["contents"].items():
-        pool, test = ids_of(read_items(small / "pool" / f"{name}.parquet")), ids_of(items_of(small, name, "test"))
+def test_test_and_train_make_up_the_pool_and_the_first_n_are_a_sample_of_all(small):
+    for name, facts in read_manifest(small)["contents"].items():
+        pool, test = list(DATASETS[name].convert(small.parent / "raw" / name)), items_of(small, name, "test")
         if name == "truthfulqa":
             assert test == pool
-            assert not (small / "data" / name / "train.parquet").exists()
             continue
-        train = ids_of(items_of(small, name, "train"))
-        assert len(test) == facts["n_test"] == 6
-        assert sorted(test + train) == sorted(pool)
-        assert facts["n_train"] == len(train) == len(pool) - 6
-    build(request(tmp_path / "again", small.parent / "raw", NAMES, n_test=6))
-    assert read_manifest(tmp_path / "again")["files"] == manifest["files"]
-
-
-def test_one_config_line_gives_all_train_splits_and_the_first_n_are_a_sample_of_them(small):
+        train = items_of(small, name, "train")
+        assert sorted(ids_of(test + train)) == sorted(ids_of(pool))
+        assert (facts["n_pool"], facts["n_train"], facts["n_test"]) == (len(pool), len(train), 6)
     items = whole(small)
     assert {item.dataset for item in items} == {*NAMES} - {"truthfulqa"}
     assert whole(small, n_items=40) == items[:40]
@@ -115,17 +102,18 @@ def test_the_authors_own_test_records_are_taken_where_they_are_and_differences_a
     write_release(raw / "release", "gpqa", test)
     with pytest.raises(DataError, match="is not as published; fetch revision"):
         build(request(tmp_path / "b", raw, ["gpqa"], any_revision=False, test_only=True))
-    with pytest.raises(DataError, match="finished build with other sources"):  # its test items could change hands
+    with pytest.raises(DataError, match="finished build of other sources"):  # its test items could change hands
         build(request(tmp_path / "a", raw, ["gpqa"]))
 
     test[3] = replace(test[3], correct_answer="another apostrophe")
     write_release(raw / "release", "gpqa", test)
-    monkeypatch.setattr("studies.dialdefer.release.published_digests", lambda: {"gpqa": "".join(map(digits_of, test))})
+    digests = "".join(digest(getattr(item, field), N_DIGITS) for item in test for field in DIGESTED)
+    monkeypatch.setattr("studies.dialdefer.release.published_digests", lambda: {"gpqa": digests})
     manifest = build(request(tmp_path / "b", raw, ["gpqa"], any_revision=False))
     assert items_of(tmp_path / "b", "gpqa", "test") == test
     assert manifest["contents"]["gpqa"]["test_from"] == "release"
     assert manifest["contents"]["gpqa"]["test_differs"] == {"correct_answer": [test[3].item_id]}
-    assert f"the correct_answer of 1 test items ({test[3].item_id}) differs" in table8_text(manifest)
+    assert f"the correct_answer of 1 test items ({test[3].item_id}) differs" in "".join(notes_on(manifest))
     build(request(tmp_path / "c", raw, ["gpqa"], test_only=True))
     assert items_of(tmp_path / "c", "gpqa", "test") == test
     with pytest.raises(ConfigError, match="built with --test-only"):
@@ -135,63 +123,24 @@ def test_the_authors_own_test_records_are_taken_where_they_are_and_differences_a
         build(request(tmp_path / "d", raw, ["gpqa"]))
 
 
-def test_what_was_converted_before_an_error_is_not_converted_again(tmp_path):
-    write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval", "socialiqa"])
-    archive = tmp_path / "raw" / "socialiqa" / "socialIQa_v1.4_withDims.tgz"
-    content = archive.read_bytes()
-    archive.write_bytes(content[: len(content) // 2])
-    wanted = request(tmp_path / "out", tmp_path / "raw", ["halueval", "socialiqa"], n_test=9)
-    with pytest.raises(DataError, match=r"withDims\.tgz: is not a whole archive"):
-        build(wanted)
-    kept = tmp_path / "out" / "pool" / "halueval.parquet"
-    made = kept.stat().st_mtime_ns
-    archive.write_bytes(content)
-    build(wanted)
-    assert kept.stat().st_mtime_ns == made
-
-
 def test_a_finished_build_is_found_done_and_never_mixed_with_another(built):
     raw, names = built.parent / "raw", ["halueval", "socialiqa"]
     written = (built / "manifest.json").stat().st_mtime_ns
     build(request(built, raw, names, n_test=9))
     assert (built / "manifest.json").stat().st_mtime_ns == written
-    with pytest.raises(DataError, match="finished build with other split"):
+    with pytest.raises(DataError, match="finished build of other split"):
         build(request(built, raw, names, n_test=10))
-    with pytest.raises(DataError, match="finished build with other datasets"):
+    with pytest.raises(DataError, match="finished build of other datasets"):
         build(request(built, raw, names[:1], n_test=9))
     append_lines(raw / "halueval" / "qa_data.json", NEW_ROW)
-    with pytest.raises(DataError, match="finished build with other sources"):
+    with pytest.raises(DataError, match="finished build of other sources"):
         build(request(built, raw, names, n_test=9))
     assert (built / "manifest.json").stat().st_mtime_ns == written
 
 
-def test_an_id_that_occurs_twice_stops_the_build(tmp_path):
-    write_raw(tmp_path / "raw", scale=0.02, datasets=["amqa"])
-    file = tmp_path / "raw" / "amqa" / "AMQA_Dataset.jsonl"
-    append_lines(file, json.loads(file.read_text().splitlines()[1]))
-    with pytest.raises(DataError, match="item id 'amqa-1' occurs twice"):
-        build(request(tmp_path / "out", tmp_path / "raw", ["amqa"], n_test=9))
-
-
-@pytest.mark.campaign
-def test_a_build_that_was_killed_is_continued_to_the_same_tables(small, tmp_path):
-    out, raw = tmp_path / "killed", small.parent / "raw"
-    command = [sys.executable, "-m", "evenhand.cli.command", "build", "unified", "--out", str(out), "--raw", str(raw)]
-    command += ["--any-revision", "--split", "resample", "--datasets", *NAMES]
-    command += ["--size", *(f"{name}=6" for name in NAMES if name != "truthfulqa")]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    while process.poll() is None and len(list(out.glob("pool/*.parquet"))) < 4:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (out / "manifest.json").exists()
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    assert read_manifest(out)["files"] == read_manifest(small)["files"]
-
-
 def test_a_leak_in_the_tables_that_a_build_has_written_fails_it(tmp_path, monkeypatch):
     write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
-    monkeypatch.setattr(building, "train_items", lambda pool, part, held_out: read_items(pool))  # test items and all
+    monkeypatch.setattr(building, "train_items", lambda pool, part, held_out: pool)  # test items and all
     with pytest.raises(DataError, match=r"train\.parquet: training item 'halueval-qa-\d+' is the test item"):
         build(request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9))
     assert not (tmp_path / "out" / "manifest.json").exists()
@@ -222,26 +171,6 @@ def test_somebodys_folder_is_not_built_into(tmp_path):
     with pytest.raises(DataError, match="holds other files; choose an empty or a new folder"):
         build(request(tmp_path / "mine", tmp_path / "raw", ["halueval"], n_test=9))
     assert (tmp_path / "mine" / "README.md").read_text() == "my notes"
-
-
-def test_of_two_builds_into_one_folder_one_waits_and_is_refused(tmp_path):
-    write_raw(tmp_path / "raw", scale=0.05, datasets=["halueval"])
-    ended: list[str] = []
-
-    def run(seed: int) -> None:
-        try:
-            build(request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9, seed=seed))
-            ended.append(f"built {seed}")
-        except DataError as error:
-            ended.append(str(error))
-
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert f"built {read_manifest(tmp_path / 'out')['split']['seed']}" in ended
-    assert sum("finished build with other split" in line for line in ended) == 1
 
 
 def test_by_default_the_files_are_downloaded_and_a_build_that_was_cut_off_continues(tmp_path, monkeypatch):
@@ -280,72 +209,45 @@ def test_a_built_folder_loads_by_its_card_dataset_by_dataset_and_whole(small, tm
         loaded(small, tmp_path, "truthfulqa", split="train")
 
 
-def test_the_card_names_every_column_source_licence_and_count(small):
+def test_the_card_names_every_column_source_licence_and_count_beside_the_papers(small, capsys):
     card, manifest = (small / "README.md").read_text(), read_manifest(small)
     front = yaml.safe_load(card.split("---\n")[1])
-    assert (front["license"], front["language"]) == ("other", ["en"])
     assert [config["config_name"] for config in front["configs"]] == [WHOLE, *NAMES]
     assert front["configs"][1]["data_files"] == [{"split": "test", "path": ["data/truthfulqa/test.parquet"]}]
     assert [line.split("`")[1] for line in card.splitlines() if line.startswith("| `")] == table_schema().names
     assert all(file["sha256"] in card for files in manifest["sources"].values() for file in files)
+    main(["--out", str(small), "--stats"])
+    table = capsys.readouterr().out
     for name, facts in manifest["contents"].items():
-        assert f"| {name} | 0 | {facts['n_pool']:,} | {facts['n_train']:,} | {facts['n_test']:,} |" in card
+        cell = f"| {name} | {facts['n_pool']:,} ({DATASETS[name].n_total:,}) |"
+        assert cell in card
+        assert cell in table
         assert f"- **{name}**: {DATASETS[name].licence}; " in card
         assert DATASETS[name].citation in card
+        assert f"{name}\n  items    {DATASETS[name].n_total:,}" in list_text()
+    assert f"| nine together | {sum(f['n_pool'] for f in manifest['contents'].values()):,} (87,865) | " in table
+    assert "the paper's rows of train add up to 84,901" in table
     assert "There is no training split of truthfulqa." in card
     assert "They are not the published test split." in card
     published = {**manifest, "split": {"kind": "published", "seed": 42, "sizes": {}}}
     assert "The test items are the published ones" in card_text(published)
 
 
-def test_table_8_stands_beside_the_papers_and_its_sum_is_explained(small, capsys):
-    main(["--out", str(small), "--stats"])
-    table = capsys.readouterr().out
-    assert f"nine together{sum(f['n_pool'] for f in read_manifest(small)['contents'].values()):>9,}  (87,865)" in table
-    assert "train total: the paper prints 85,001, but its rows add up to 84,901" in table
-
-
-def test_the_list_says_of_every_dataset_what_may_be_done_with_it():
-    blocks = dict(zip(DATASETS, list_text().split("\n\n"), strict=True))
-    assert max(len(line) for line in list_text().splitlines()) <= 100
-    for name, dataset in DATASETS.items():
-        flat = " ".join(blocks[name].split())
-        named = (name, dataset.origin.place, *dataset.origin.files, dataset.citation, f"licence {dataset.licence}; ")
-        assert [text for text in named if text not in flat] == []
-        assert ("may not be passed on" in flat) == bool(dataset.not_passed_on)
-
-
-def test_the_shipped_ids_have_table_8s_sizes_and_no_repeats():
-    shipped = published_ids()
-    assert {dataset.name: len(shipped[dataset.name]) for dataset in NINE} == {d.name: d.n_test for d in NINE}
-    assert sum(len(shipped[dataset.name]) for dataset in NINE) == 2964
-    assert len(shipped["aio-context"]) == 280
-    assert len({item_id for ids in shipped.values() for item_id in ids}) == 3244
-
-
 @pytest.mark.parametrize("n_test", [7, 100, 134, 135])
 def test_a_balanced_draw_gives_every_stratum_its_share_and_another_seed_draws_others(n_test):
     pool = {f"{stratum}-{k}": stratum for k in range(80) for stratum in "abc"}
-    chosen = resample(pool, n_test)
+    chosen = resample("made", pool, n_test)
     counts = [sum(pool[item_id] == stratum for item_id in chosen) for stratum in "abc"]
     assert sum(counts) == len(set(chosen)) == n_test
     assert max(counts) - min(counts) <= 2  # one more for the luckiest strata of each stage
-    assert set(resample(pool, n_test, seed=7)) != set(chosen)
+    assert set(resample("made", pool, n_test, seed=7)) != set(chosen)
     with pytest.raises(DataError, match="items left"):
-        resample(pool, 300)
-    with pytest.raises(DataError, match="the pool has 0 items left"):
-        resample(dict.fromkeys(map(str, range(100))), 120)
+        resample("made", pool, 300)
 
 
-def test_a_pool_without_a_published_item_is_named_with_it():
-    pool = dict.fromkeys(published_ids()["halueval"][1:])
-    with pytest.raises(DataError, match=r"halueval: 1 of 300 published test items are not in .*'halueval-qa-1824'"):
-        published_split("halueval", pool)
-
-
-def test_words_that_do_not_go_together_are_refused():
-    assert sizes_from(["bbq=500"], {"bbq": 300, "harp": 300}) == {"bbq": 500, "harp": 300}
-    for words, says in [
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
         (["--seed", "7"], "of --split resample"),
         (["--size", "bbq=5"], "of --split resample"),
         (["--split", "resample", "--test-only"], "does not go with"),
@@ -353,8 +255,8 @@ def test_words_that_do_not_go_together_are_refused():
         (["--split", "resample", "--size", "bbq=many"], "write a number"),
         (["--split", "resample", "--size", "bbq=0"], "write a number"),
         (["--split", "resample", "--seed", "-1"], "take 0 or more"),
-    ]:
-        with pytest.raises(ConfigError, match=says):
-            request_from(parser().parse_args(["--out", "x", *words]))
-    with pytest.raises(ConfigError, match="say where to build"):
-        main([])
+    ],
+)
+def test_words_that_do_not_go_together_are_refused(words, says):
+    with pytest.raises(ConfigError, match=says):
+        main(["--out", "x", *words])
