@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from evenhand.completions import EXCLUDED_FOLDER, read_excluded
 from evenhand.config import parse_config, read_yaml, to_yaml
 from evenhand.errors import DataError
 from evenhand.files import read_jsonl, sha256_of, write_json, write_jsonl, write_new
@@ -115,6 +116,12 @@ def refuse_incomplete(path: Path) -> None:
     if not is_done(path):
         raise DataError(f"{path}: is not complete; continue it with `evenhand sample {path / CONFIG_FILE}`")
     refuse_changed(path)
+    n_excluded, n_done = len(read_excluded(path)), read_json(path / DONE_FILE).get("n_excluded_items", 0)
+    if n_excluded != n_done:
+        raise DataError(
+            f"{path / EXCLUDED_FOLDER}: leaves out {n_excluded} items, and the run was completed without {n_done}; "
+            f"restore it, or delete it and {DONE_FILE}, and sample again: what does not fit is found anew"
+        )
 
 
 def refuse_other_config(config_file: Path, config: BaseModel) -> None:
