@@ -111,6 +111,13 @@ def plan_of(lines: Iterable[Mapping[str, Any]]) -> list[PlannedPrompt]:
     return plan
 
 
+def refuse_repeated(paths: Sequence[Path]) -> None:
+    """Raises DataError when a run is named twice."""
+    resolved = [path.resolve() for path in paths]
+    if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
+        raise DataError(f"{twice[0]}: is named twice; name each run once")
+
+
 def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
     """The runs of each study: studies as they are registered, runs in the order given.
 

@@ -7,7 +7,6 @@ from typing import Any
 from eval.runs import SampledRun
 from evenhand.errors import DataError
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from evenhand.terminal import say
 
 ABSENT = "not set"
 ONE_CHECKPOINT = "model.checkpoint_hash, which should differ"
@@ -181,7 +180,10 @@ def shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) and value else str(value)
 
 
-def say_differences(known: Sequence[Difference]) -> None:
-    """Print in what a run differs from the base."""
-    for difference in known:
-        say(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")
+def difference_lines(of_runs: Mapping[str, Sequence[Difference]]) -> list[str]:
+    """In what runs differ from the base, by what they are called."""
+    return [
+        f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"
+        for name, known in of_runs.items()
+        for difference in known
+    ]

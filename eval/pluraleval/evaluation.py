@@ -11,10 +11,9 @@ from typing import Any, ClassVar, get_args
 import pandas as pd
 
 from eval.annotation.agreement import plain
-from eval.estimates.changes import Change, Compared, change_in, paired
+from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference
 from eval.estimates.estimate import Estimate, drawing_of
-from eval.estimates.frames import Score
 from eval.pluraleval.observe import (
     AGAINST,
     BIASED,

@@ -8,10 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import Change
+from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import Difference
 from eval.estimates.estimate import drawing_of
-from eval.estimates.frames import Score
 from eval.report.tables import Place, TableSpec
 from eval.results import Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from eval.annotation.agreement import kappa_of, plain, share_of
-from eval.estimates.changes import Change, Compared, change_in, paired
+from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
 from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, clustered, estimate_of
-from eval.estimates.frames import Score
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.taxonomy.coded_flips import BETWEEN, NOT_CODED, TIE, CodedRun, Searched, flips_folder
 from evenhand.errors import DataError
