@@ -7,10 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, get_args
 
-from eval.estimates.changes import Change
-from eval.estimates.comparability import Difference
+from eval.estimates.changes import Change, Score
 from eval.estimates.estimate import Estimate
-from eval.estimates.frames import Score
 from eval.narrator import judged_runs, measures, tables
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
@@ -107,15 +105,12 @@ class NarratorEval(Evaluation):
             yield Block(setting=setting, measures=measures.MEASURES, parts={columns.dataset: columns}, averages={})
 
     def changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
-        """Those that are known: detection has no FAR, and no corruption is known where nothing is right."""
-        changes = super().changes(judges, options)
+        """Over the conversations that both judged, those that are known: detection has no FAR, and no corruption is
+        known where nothing is right.
+        """
+        both = dict(zip(judges, judged_runs.over_shared(list(judges.values())), strict=True))
+        changes = super().changes(both, options)
         return [change for change in changes if None not in (change.before.value, change.after.value)]
-
-    def differences(self, base: Any, after: Any, *, is_before_after: bool) -> list[Difference]:
-        """Raises DataError for runs whose answers cannot be paired."""
-        if is_before_after:
-            judged_runs.refuse_unpaired(base, after)
-        return super().differences(base, after, is_before_after=is_before_after)
 
     def tables(self, results: Results) -> list[TableSpec]:
         return tables.narrator_tables(results)
@@ -140,6 +135,7 @@ class NarratorEval(Evaluation):
         lacking = {name: len(run.conversations - shared) for name, run in results.judges.items()}
         afters = [name for name in results.judges if name != results.base and results.is_before_after]
         is_beside = len(runs) > 1 and not results.is_before_after
+        is_exact, way = any(run.verdict == "options" for run in runs), results.options.detection
         return {
             "judges": [said_of(levels, judge, results.judges) for judge in levels.judges],
             "not_pooled": judged_runs.reason_not_to_pool(runs) if is_beside else "",
@@ -150,7 +146,8 @@ class NarratorEval(Evaluation):
             "models": delta_of_models(levels) if is_beside else [],
             "fewest": measures.FEWEST_CONVERSATIONS,
             "orders": [ORDER_WORDS[order] for order in levels.orders],
-            "table_4": counts_of_table_4(results, levels),
+            # How prompts come into the rows of Table 4: of an exact run by share.
+            "conditioned_by": "share" if is_exact and way == "reply" else way,
         }
 
     def verdicts(self, path: Path) -> Verdicts:
@@ -216,9 +213,9 @@ def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict
         "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
         "unread": unread(levels, judge),
         "doubts": run.doubts if run else [],
-        "states": [
-            (TASK_WORDS[asked.task].lower(), SIDE_WORDS[asked.visibility], state.replace("_", " "), *who, size)
-            for (asked, state, *who), size in (measures.state_differences(run.judgments) if run else {}).items()
+        "answered": [
+            (TASK_WORDS[asked.task].lower(), SIDE_WORDS[asked.visibility], *who, size)
+            for (asked, *who), size in (measures.answered_differences(run.judgments) if run else {}).items()
         ],
     }
 
@@ -229,11 +226,11 @@ def lean(pr: Estimate, control: Estimate | None) -> str:
         return "unknown"
     if not pr.excludes(0):
         return "unclear"
-    if control is not None and control.value is not None:
-        if not control.excludes(0):
-            return "slot"
-        if (control.value > 0) != (pr.value > 0):
-            return "reversed"
+    slot = control.value if control is not None else None
+    if control is not None and slot is not None and not control.excludes(0):
+        return "slot"
+    if slot is not None and (slot > 0) != (pr.value > 0):
+        return "reversed"
     return "protects" if pr.value > 0 else "accuses"
 
 
@@ -275,15 +272,6 @@ def questions(levels: Levels, judge: str) -> dict[str, Any]:
         "missed": rows[1].get("delta"),
         "sizes": list(levels.sizes(judge, task, side, order).items()) if task != DETECTION else [],
     }
-
-
-def counts_of_table_4(results: Results, levels: Levels) -> dict[str, Any]:
-    """How prompts come into its rows, and how many, at most, are in both and in neither."""
-    is_exact = any(run.verdict == "options" for run in results.judges.values())
-    kind = "share" if is_exact and results.options.detection == "reply" else results.options.detection
-    rows = [of for key, of in levels.estimates.items() if key[0] in levels.shown and "n_mixed" in of]
-    counts = {n: max((int(of[n].value or 0) for of in rows), default=0) for n in ("n_mixed", "n_undecided")}
-    return {"kind": kind, **counts}
 
 
 def delta_of_models(levels: Levels) -> list[tuple[str, Estimate]]:

@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from eval.estimates.comparability import flattened
 from eval.narrator.answers import STATES, State, read_answer
 from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from eval.verdict_files import Column, Layout, one_of, place, read_frames, refuse
@@ -19,9 +18,8 @@ from evenhand.checkpoints import ModelConfig
 from evenhand.completions import answer_doubts, read_answers, read_excluded
 from evenhand.config import parse_config
 from evenhand.errors import DataError
-from evenhand.files import sha256_of
 from evenhand.records import Completion, digest
-from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, read_json, read_plan_lines
+from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json, read_plan_lines
 from studies.built_folder import read_manifest
 from studies.narrator import pocket
 from studies.narrator.corpora import CorpusSpec, load_conversations
@@ -29,8 +27,6 @@ from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import BENCHMARK, NarratorFactors, OptionOrder, Perspective, Task, Visibility
 
 Denominator = Literal["answered", "all"]
-VERDICTS = ("answer", "options")  # sampled replies; exact probabilities of the options
-MOST_MASS = 1.02  # probabilities of the options together: 1, and room for bfloat16
 POOLED = "all models"  # what tables call the judge of pooled_run
 SAME = 1e-9  # shares that are closer than this are tied
 
@@ -123,36 +119,28 @@ class NarratorRun:
 def load_narrator_run(path: Path) -> NarratorRun:
     """A complete run. Conversations that did not fit the context window are no part of it, and are named in `excluded`.
 
-    Raises DataError when it is no run of the study, a file in it is damaged, or a planned prompt has no completion.
+    Raises DataError when a file in it is damaged, or a planned prompt has no completion.
     """
-    first = next(read_plan_lines(path), {})  # says what to do where there is no run at all
-    if first.get("benchmark") != BENCHMARK:
-        raise DataError(f"{path}: is no run of the narrator study; see `evenhand score` for the others")
-    config = run_config(path)
-    if config["verdict"] not in VERDICTS:
-        raise DataError(f"{path / CONFIG_FILE}: verdict '{config['verdict']}' is none of {', '.join(VERDICTS)}")
-    excluded = read_excluded(path)
-    planned = list[dict[str, Any]]()
-    for number, line in enumerate(read_plan_lines(path), start=1):
-        try:
-            about = {"prompt_hash": line["prompt_hash"], "factors": NarratorFactors(**line["factors"])}
-            about["conversation"] = f"{line['dataset']}/{line['item_id']}"
-            planned += [{**about, "options": tuple(line["answer_space"])}] if line["item_id"] not in excluded else []
-        except (KeyError, TypeError) as error:
-            place = f"{path / PLAN_FILE}:{number}"
-            raise DataError(
-                f"{place}: is no planned prompt of the narrator study ({error}); restore the file"
-            ) from None
+    config, excluded, completions = run_config(path), read_excluded(path), read_answers(path)
+    planned = [
+        {
+            "prompt_hash": line["prompt_hash"],
+            "conversation": f"{line['dataset']}/{line['item_id']}",
+            "factors": NarratorFactors(**line["factors"]),
+            "options": tuple(line["answer_space"]),
+        }
+        for line in read_plan_lines(path)
+        if line["item_id"] not in excluded
+    ]
     n_samples = config["sampling"].get("n", 1)
-    found = read_answers(path)
-    replies, rendered = found.replies, found.rendered
+    replies = completions.replies
     refuse_unfinished(path, {line["prompt_hash"]: n_samples for line in planned}, replies)
 
     @cache
     def answers(hash_: str, options: tuple[str, ...]) -> dict[str, Any]:
         """Of lines of equal texts, which share their replies."""
         of_prompt = replies[hash_][:n_samples]
-        return exact(of_prompt[0], options, path) if config["verdict"] == "options" else sampled(of_prompt, options)
+        return exact(of_prompt[0], options) if config["verdict"] == "options" else sampled(of_prompt, options)
 
     judge = parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
     judgments = [Judgment(judge=judge, **line, **answers(line["prompt_hash"], line["options"])) for line in planned]
@@ -163,7 +151,7 @@ def load_narrator_run(path: Path) -> NarratorRun:
         n_samples=n_samples,
         config=config,
         provenance=read_json(path / PROVENANCE_FILE),
-        rendered=rendered,
+        rendered=completions.rendered,
         judgments=tuple(judgments),
         excluded=excluded,
         doubts=answer_doubts(chain.from_iterable(replies.values())),
@@ -183,17 +171,13 @@ def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, 
     return {"shares": shares, "states": tuple(states[s] / len(replies) for s in STATES), "n_replies": n_replies}
 
 
-def exact(reply: Completion, options: Sequence[str], path: Path) -> dict[str, Any]:
+def exact(reply: Completion, options: Sequence[str]) -> dict[str, Any]:
     """What the probabilities of the options say; what they lack from 1 is off the list."""
-    if reply.is_error:
+    if reply.answer_logprobs is None:  # an engine error
         return {"shares": (0.0,) * len(options), "states": states_of(error=1.0), "n_replies": 0, "is_exact": True}
-    shares = tuple(math.exp((reply.answer_logprobs or {}).get(option, math.nan)) for option in options)
-    mass = math.fsum(shares)
-    if not mass <= MOST_MASS:
-        problem = "no log-probability of an option" if math.isnan(mass) else f"options with a probability of {mass:.3f}"
-        advice = "the shard is damaged: delete it and run the sampling command again"
-        raise DataError(f"{path}: prompt {reply.prompt_hash} has {problem}; {advice}")
-    states = states_of(chosen=min(1.0, mass), off_list=max(0.0, 1 - mass))
+    shares = tuple(math.exp(reply.answer_logprobs[option]) for option in options)
+    mass = min(1.0, math.fsum(shares))
+    states = states_of(chosen=mass, off_list=1 - mass)
     return {"shares": shares, "states": states, "n_replies": 1, "is_exact": True}
 
 
@@ -216,49 +200,36 @@ def named_options(run: FinishedRun) -> Verdicts:
 
 # Keys of a config that say what is asked of a conversation: measures pair within what both were asked.
 WHAT_WAS_ASKED = ("narrator.tasks", "narrator.visibilities", "narrator.option_orders")
-OTHER_STUDIES = ("narrator.corpus.dataset", "narrator.seed", "verdict")  # no conversation can be paired then
-
-
-def refuse_unpaired(base: NarratorRun, after: NarratorRun) -> None:
-    """Raises DataError where corpus, seed, verdict kind or conversations differ: their answers cannot be paired."""
-    runs = f"narrator runs {base.name} and {after.name} cannot be compared"
-    for key in OTHER_STUDIES:
-        ours, theirs = (flattened(run.config).get(key) for run in (base, after))
-        if ours != theirs:
-            raise DataError(f"{runs}: {key} is {ours} there and {theirs} here; sample both alike")
-    ours, theirs = base.conversations, after.conversations
-    if ours != theirs:
-        lone = min(ours ^ theirs)
-        raise DataError(
-            f"{runs}: they are over {len(ours):,} and {len(theirs):,} conversations, of which {len(ours & theirs):,} "
-            f"are the same (only {(base if lone in ours else after).name} has {lone}); sample both over the same ones, "
-            "or show them beside each other with `evenhand report --side-by-side`"
-        )
 
 
 def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
     """Why runs are not averaged, or "" where they are of different models and were asked alike."""
-    if len({run.judge for run in runs}) < len(runs):
-        return "a model is among them twice"
-    if len({run.verdict for run in runs}) > 1:
-        return "some were sampled and some read exactly"
-    if not frozenset.intersection(*(run.conversations for run in runs)):
-        return "no conversation was judged by all of them"
-    asked = ({(j.factors.task, j.factors.visibility, j.factors.option_order) for j in run.judgments} for run in runs)
-    if len(set(map(frozenset, asked))) > 1:
-        return "they were not asked the same tasks, visibilities and option orders"
-    return ""
+    asked = {
+        frozenset((j.factors.task, j.factors.visibility, j.factors.option_order) for j in run.judgments) for run in runs
+    }
+    reasons = {
+        "a model is among them twice": len({run.judge for run in runs}) < len(runs),
+        "some were sampled and some read exactly": len({run.verdict for run in runs}) > 1,
+        "no conversation was judged by all of them": not frozenset.intersection(*(run.conversations for run in runs)),
+        "they were not asked the same tasks, visibilities and option orders": len(asked) > 1,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def over_shared(runs: Sequence[NarratorRun]) -> list[NarratorRun]:
+    """The runs over the conversations that all of them judged."""
+    shared = frozenset.intersection(*(run.conversations for run in runs))
+    return [replace(run, judgments=tuple(j for j in run.judgments if j.conversation in shared)) for run in runs]
 
 
 def pooled_run(runs: Sequence[NarratorRun]) -> NarratorRun:
     """The judgments of several models as one judge's, over the conversations that all of them judged."""
-    shared = frozenset.intersection(*(run.conversations for run in runs))
     return replace(
         runs[0],
         path=Path(" ".join(run.name for run in runs)),
         judge=POOLED,
         n_samples=max(run.n_samples for run in runs),
-        judgments=tuple(j for run in runs for j in run.judgments if j.conversation in shared),
+        judgments=tuple(judgment for run in over_shared(runs) for judgment in run.judgments),
     )
 
 
@@ -306,21 +277,16 @@ class Known:
 def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[NarratorRun], list[str]]:
     """(a run for each model, columns that nothing was done with). corpus: "pocket-conflicts", a built folder, or None.
 
-    Raises DataError naming file and line for a value that cannot be, a conversation without a known attacker, or rows
-    that cannot be samples; and for a file that is there twice.
+    Raises DataError naming file and line for a value that cannot be, or a conversation without a known attacker.
     """
-    parts, ignored, first = list[pd.DataFrame](), set[str](), dict[str, Path]()
+    parts, ignored = list[pd.DataFrame](), set[str]()
     for path in paths:
         for frame, others in read_frames(path, LAYOUT):
             is_text = (answer is None or isinstance(answer, str) for answer in frame["answer"])
             refuse(path, frame, "answer", (not text for text in is_text), "must be the reply's text, found {}")
             where = [place(path, line) for line in frame.index]
-            parts.append(frame.assign(answer=[answer or "" for answer in frame["answer"]], where=where, path=str(path)))
+            parts.append(frame.assign(answer=[answer or "" for answer in frame["answer"]], where=where))
             ignored.update(others)
-    for path in paths:
-        if (hash_ := sha256_of(path)) in first:
-            raise DataError(f"{path}: holds the same bytes as {first[hash_]}; name each file once")
-        first[hash_] = path
     rows = pd.concat(parts, ignore_index=True)
     known = conversations_in(rows) if corpus is None else conversations_of(corpus)
     for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
@@ -368,8 +334,7 @@ def conversations_of(corpus: str) -> dict[str, Known]:
 
 def run_of(path: Path, model: str, rows: pd.DataFrame, known: Mapping[str, Known]) -> NarratorRun:
     """The answers of one model as a run."""
-    columns = {"answers": ("answer", list), "where": ("where", list), "path": ("path", "first")}
-    prompts = rows.groupby(PROMPT, sort=False).agg(**columns).reset_index()
+    prompts = rows.groupby(PROMPT, sort=False).agg(answers=("answer", list)).reset_index()
     judgments = tuple(judgment_of(row, known[row.conversation]) for row in prompts.itertuples())
     n_samples = int(prompts["answers"].map(len).max())
     return NarratorRun(
@@ -392,29 +357,14 @@ def run_of(path: Path, model: str, rows: pd.DataFrame, known: Mapping[str, Known
 
 
 def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:
-    """Doubts that the rows of a prompt are its samples. Raises DataError for rows that must be repeated ones: twice or
-    more times as many as most prompts of the file have, or copies of answers where elsewhere no two are alike.
-    """
-    # Each file may have a number of samples of its own.
-    for (file, task, visibility, order), alike in prompts.groupby(
-        ["path", "task", "visibility", "option_order"], sort=False
-    ):
-        where = f"{task}, attack {visibility}, {order} in {Path(file).name}"
-        n, n_unlike = alike["answers"].map(len), alike["answers"].map(lambda answers: len(set(answers)))
-        counts = Counter(n.tolist())
-        usual = max(counts, key=lambda number: (counts[number], number))
-        is_free_text = bool((n == n_unlike)[n <= usual].all())
-        for row in alike[(n > usual) & ((n % usual == 0) | (is_free_text & (n_unlike <= usual)))].itertuples():
-            raise DataError(
-                f"{row.where[usual]}: is answer {usual + 1} to a prompt that is answered first at {row.where[0]}; most "
-                f"prompts ({where}) have {usual}. Rows of a prompt count as its samples: remove repeated ones, write a "
-                "missing reply as an empty answer, and keep batches of other numbers of samples in files of their own"
+    """Doubts that the rows of a prompt are its samples."""
+    for (task, visibility, order), alike in prompts.groupby(["task", "visibility", "option_order"], sort=False):
+        where, n = f"{task}, attack {visibility}, {order}", alike["answers"].map(len)
+        if n.nunique() > 1:
+            yield (
+                f"{where}: prompts have {n.min()} to {n.max()} answers, and count alike. Rows of a prompt are its "
+                "samples: remove repeated ones, and write a missing reply as an empty answer."
             )
-        for word, n_uneven in (("fewer", (n < usual).sum()), ("more", (n > usual).sum())):
-            if n_uneven:
-                have = f"prompts {'has' if n_uneven == 1 else 'have'} {word} answers than the others ({usual})"
-                left_out = "If unreadable replies were left out of the file, M is of the others only."
-                yield f"{where}: {n_uneven:,} of {len(alike):,} {have}, and count as much. {left_out}"
         times = math.gcd(*(number for answers in alike["answers"] for number in Counter(answers).values()))
         if times > 1:
             yield f"{where}: every answer stands {times} times. If rows were repeated, keep each row once."

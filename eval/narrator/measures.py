@@ -11,10 +11,10 @@ from operator import attrgetter
 from statistics import NormalDist, fmean
 from typing import Any, Literal, NamedTuple
 
+from eval.estimates.changes import Score
 from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
-from eval.estimates.frames import Score
-from eval.estimates.significance import mcnemar_p
-from eval.narrator.answers import STATES, State
+from eval.estimates.resampling import mcnemar_p
+from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, Denominator, Judgment, NarratorRun
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility
@@ -24,9 +24,13 @@ PERSPECTIVES: tuple[Perspective, ...] = ("neutral", "attacker", "non_attacker")
 ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected")
 FEWEST_CONVERSATIONS = 10  # a number of speakers with fewer leaves Figure 3
-LEVEL = 0.05  # of the tests of a judge's states together
-SMALLEST_BIAS = 1.0  # percentage points by which the share of a state differs, from which on a warning is worth it
-COMPARED = (("attacker", "neutral"), ("non_attacker", "neutral"), ("non_attacker", "attacker"))
+LEVEL = 0.05  # of the tests of a judge's shares of answers together
+SMALLEST_BIAS = 1.0  # percentage points by which they differ, from which on a warning is worth it
+COMPARED: tuple[tuple[Perspective, Perspective], ...] = (
+    ("attacker", "neutral"),
+    ("non_attacker", "neutral"),
+    ("non_attacker", "attacker"),
+)
 
 Detection = Literal["reply", "share", "majority"]
 Outcome = Literal["correct", "incorrect", "tied", "unanswered"]
@@ -383,34 +387,32 @@ def state_rates(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
                 yield {**asked._asdict(), "perspective": perspective}, {"n_prompts": len(prompts), **rates}
 
 
-def state_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, State, str, str], Estimate]:
-    """How much more of one judge's replies have a state under a perspective than under another, in every setting.
-
-    (setting, state, first perspective, second) → the difference.
+def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, Perspective, Perspective], Estimate]:
+    """How much more of one judge's replies name an option under a perspective than under another, in every setting.
 
     M is of the replies that name an option. Where fewer do under one perspective than under another, those that are
     left may be another kind of replies, and that difference is a bias of PR. Prompts that the engine failed are left
     out. Only differences that are no chance, the largest first: their 95 % intervals, widened by Bonferroni's rule,
     exclude 0.
     """
-    differences: dict[tuple[Asked, State, str, str], Estimate] = {}
+    differences: dict[tuple[Asked, Perspective, Perspective], Estimate] = {}
+    chosen, error = STATES.index("chosen"), STATES.index("error")
     for asked, members in by_setting(judgments).items():
-        for i, state in enumerate(STATES):
-            if state == "error" or not any(judgment.states[i] for judgment in members):
-                continue
-            parts: dict[Perspective, dict[str, list[float]]] = {perspective: {} for perspective in PERSPECTIVES}
-            for one in members:
-                if one.n_replies:
-                    share = one.states[i] / (1 - one.states[STATES.index("error")])
-                    parts[one.condition].setdefault(one.unit, []).append(share)
-            rows = [[(unit, fmean(shares), 1.0) for unit, shares in of_units.items()] for of_units in parts.values()]
-            of_state = added_up(members[0].dataset, rows)
-            for first, second in COMPARED:
-                if {first, second} <= {judgment.condition for judgment in members}:
-                    measure = part(state, PERSPECTIVES.index(first), PERSPECTIVES.index(second), unit="pp")
-                    differences[asked, state, first, second] = clustered(measure, of_state)
+        rows = [
+            [
+                (j.unit, j.states[chosen] / (1 - j.states[error]), 1.0)
+                for j in members
+                if j.condition == who and j.n_replies
+            ]
+            for who in PERSPECTIVES
+        ]
+        answered = added_up(members[0].dataset, rows)
+        for first, second in COMPARED:
+            i, k = PERSPECTIVES.index(first), PERSPECTIVES.index(second)
+            if rows[i] and rows[k]:
+                differences[asked, first, second] = clustered(part("answered", i, k, unit="pp"), answered)
     n = max(len(differences), 1)
     wider = NormalDist().inv_cdf(1 - LEVEL / 2 / n) / NormalDist().inv_cdf(1 - LEVEL / 2)
-    known = [(key, e) for key, e in differences.items() if e.half is not None]
-    clear = [(key, e) for key, e in known if abs(e.value or 0.0) >= max(SMALLEST_BIAS, wider * (e.half or 0.0))]
-    return dict(sorted(clear, key=lambda pair: -abs(pair[1].value or 0.0)))
+    known = [(abs(e.value or 0.0), key, e) for key, e in differences.items() if e.half is not None]
+    clear = [(size, key, e) for size, key, e in known if size >= max(SMALLEST_BIAS, wider * (e.half or 0.0))]
+    return {key: e for _, key, e in sorted(clear, key=lambda triple: -triple[0])}

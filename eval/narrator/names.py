@@ -39,11 +39,6 @@ def plain(text: str) -> str:
     return BLANKS.sub(" ", ESCAPED.sub(r"\1", TAG.sub("", text))).strip()
 
 
-def unmarked(text: str) -> str:
-    """Plain text without the quotes, brackets and Markdown around it."""
-    return text.lstrip(OPENING).rstrip(CLOSING)
-
-
 def bare(text: str) -> str:
     """Plain text without what stands around its words: markup and the punctuation of a sentence."""
     return text.lstrip(OPENING).rstrip(CLOSING + STOPS)
@@ -112,9 +107,10 @@ class Names:
 # Ways in which a reply is an option, the closest first: (shape of the reply, shape of the option, case of both). In the
 # names of Wikipedia's users blanks and underscores are the same.
 Shape = Callable[[str], str]
+CASES: tuple[Shape, ...] = (str, str.casefold)
 CLOSENESS: list[tuple[Shape, Shape, Shape]] = [
-    *((shape, str, case) for shape in (str, unmarked, bare) for case in (str, str.casefold)),
-    *((bare, bare, case) for case in (str, str.casefold, lambda text: text.casefold().replace("_", " "))),
+    *((shape, str, case) for shape in (str, lambda t: t.lstrip(OPENING).rstrip(CLOSING), bare) for case in CASES),
+    *((bare, bare, case) for case in (*CASES, lambda text: text.casefold().replace("_", " "))),
 ]
 
 FIRST = 0xE000

@@ -8,8 +8,7 @@ import pandas as pd
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
 from eval.narrator.measures import ALL, DETECTION, SEEN, UNSEEN, Levels, main_order
-from eval.report.tables import TableSpec, with_rows
-from eval.report.text import DASH, is_unknown, printed, signed
+from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows
 from eval.results import Results, changes_table
 from evenhand.model_size import PUBLISHED, model_size
 
@@ -61,14 +60,13 @@ FIGURE_3 = (
 
 def plus_minus(value: float | None, low: float | None, high: float | None, unit: str = "%") -> str | None:
     """An estimate as the paper prints it; with its ends where the interval is not symmetric."""
-    if is_unknown(value) or value is None:
+    if value is None or is_unknown(value):
         return None
     text = printed(value, {"pp": "+.1f", "count": ".0f"}.get(unit, ".1f"))
-    if low is None or high is None or is_unknown(low) or is_unknown(high):
+    if low is None or high is None or is_unknown(low):
         return text
-    if abs(value - (low + high) / 2) > 0.05:
-        return f"{text} [{low:.1f}, {high:.1f}]"
-    return f"{text} ± {(high - low) / 2:.1f}"
+    is_symmetric = abs(value - (low + high) / 2) <= 0.05
+    return f"{text} ± {(high - low) / 2:.1f}" if is_symmetric else f"{text} [{low:.1f}, {high:.1f}]"
 
 
 def narrator_tables(results: Results) -> list[TableSpec]:

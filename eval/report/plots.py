@@ -1,4 +1,4 @@
-"""Figures: four shapes, each drawn from a frame (interval, dumbbell, heat, line), in one look.
+"""Figures: three shapes, each drawn from a frame (interval, heat, line), in one look.
 
 A figure says in its alt text what it shows, number by number. Files have no dates; colours are told apart without
 colour vision. Unknown values are left blank.
@@ -19,16 +19,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from eval.report.tables import shortened
-from eval.report.text import interval, is_unknown, printed, signed
+from eval.report.tables import interval, is_unknown, printed, shortened, signed
 from evenhand.errors import DataError
 
-COLOUR = "#1f6f8b"
 RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"
 WIDTH = 4.4  # inches; narrow, so that letters stay readable when a phone shrinks the figure
-UNUSED_IDS = "figure_|axes_|patch_|line2d_|text_|legend_|xtick_|ytick_|matplotlib.axis_"  # nothing refers to them
 LONGEST_TITLE = 42  # characters of a title's line
 LONGEST_TICK = 13  # characters of a name that fits beside an axis; longer ones stand above their line
 STYLE: dict[str, Any] = {
@@ -83,14 +80,9 @@ def name_lines(axes: Any, names: Sequence[str]) -> None:
 def inline_svg(svg: str) -> str:
     """A figure for the page: transparent and small. What draws nothing is left out, 0.01 points are exact enough."""
     bare = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)  # the white ground
-    drawn = re.sub(rf'<metadata>.*?</metadata>|<!--.*?-->| id="(?:{UNUSED_IDS})[^"]*"', "", bare, flags=re.DOTALL)
-    paths = re.sub(r' d="([^"]*)"', lambda path: f' d="{rounded(path[1])}"', drawn)
+    drawn = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", bare, flags=re.DOTALL)
+    paths = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn)
     return re.sub(r">\s+<", "><", paths)
-
-
-def rounded(text: str) -> str:
-    """A path on one line, whose numbers have two decimals."""
-    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", " ".join(text.split()))
 
 
 def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
@@ -151,28 +143,6 @@ def interval_plot(
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
 
 
-def dumbbell_plot(
-    name: str, heading: str, frame: pd.DataFrame, x_label: str, ends: tuple[str, str], *, zero: float | None = 0
-) -> Plot:
-    """Two values a line, a ring and an arrow's head. frame: label, before, after. ends: what the two are."""
-    labels = list(frame["label"])
-    with new_figure(heading, 1.4 + line_height(labels) * len(labels)) as (figure, axes):
-        for line, row in enumerate(frame.itertuples()):
-            if not is_unknown(row.before) and not is_unknown(row.after):
-                arrow = {"arrowstyle": "-|>", "color": COLOUR, "linewidth": 1.6, "shrinkA": 3, "shrinkB": 0}
-                axes.annotate("", (row.after, line), (row.before, line), arrowprops=arrow)
-            for value, face in ((row.before, "white"), (row.after, COLOUR)):
-                axes.plot(value, line, "o", color=COLOUR, markerfacecolor=face, markersize=5)
-        if zero is not None:
-            axes.axvline(zero, color=INK, linewidth=0.9)
-        axes.set(xlabel=x_label)
-        name_lines(axes, labels)
-        handles = [mark("o", COLOUR, mfc=face) for face in ("white", COLOUR)]
-        figure.legend(handles, ends, loc="outside lower center", ncols=2)
-    words = "; ".join(f"{row.label} {printed(row.before)} to {printed(row.after)}" for row in frame.itertuples())
-    return Plot(name=name, alt=f"{heading}, {ends[0]} to {ends[1]}. {words}", drawing=figure)
-
-
 def heat_plot(
     name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame, label: str, *, span: float | None = None
 ) -> Plot:
@@ -203,7 +173,6 @@ def line_plot(
     labels: tuple[str, str],
     *,
     dashed: Sequence[str] = (),
-    diagonal: bool = False,
 ) -> Plot:
     """Lines with shaded intervals. frame: x, value, low, high, series. dashed: series without marks."""
     series = list(dict.fromkeys(frame["series"]))
@@ -214,8 +183,6 @@ def line_plot(
             axes.plot(part["x"], part["value"], color=colour, markersize=4, label=label, **style)
             if label not in dashed:
                 axes.fill_between(part["x"].astype(float), part["low"], part["high"], color=colour, alpha=0.15)
-        if diagonal:
-            axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
         axes.set(xlabel=labels[0], ylabel=labels[1])
         if (frame["x"].astype(float) % 1 == 0).all():  # counts
             axes.set_xticks(sorted({*frame["x"]}))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.made.places import ROOT
 
-# Stands in for evenhand and accelerate. HOW it stops: at SIGTERM (term), for the stop file (file), for neither (deaf);
+# Stands in for evenhand and accelerate. HOW it stops: at SIGTERM (term), for the stop file (file);
 # done just when it is asked (end); else done at once. KEEPS=1: it has computed something by then.
 PROGRAM = """#!/usr/bin/env bash
 trap 'echo "SIGTERM for ${0##*/}" >> "$CALLS"; [ "$HOW" != term ] || exit 143' TERM
@@ -29,7 +29,7 @@ SCONTROL = """#!/usr/bin/env bash
 echo "scontrol $*" >> "$CALLS"
 case $1 in
   show) echo node7; echo node8;;
-  requeue) [ -z "${REFUSES:-}" ] || exit 1; kill "$PPID";;
+  requeue) kill "$PPID";;
 esac
 """
 

@@ -11,10 +11,10 @@ import yaml
 
 from eval.narrator.evaluation import EVALUATION
 from eval.results import Results, results_of
-from evenhand.completions import append_completions, every_completion
+from evenhand.completions import append_completions
 from evenhand.files import sha256_of, write_json
 from evenhand.records import Completion, Prompt
-from evenhand.run_directory import finish, planned_line, write_plan
+from evenhand.run_directory import finish, write_plan
 from studies.narrator.prompts import ME, narrator_prompts
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 
@@ -62,9 +62,9 @@ def make_narrator_run(
     }
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    write_provenance(path)
+    facts = {"config_sha256": sha256_of(path / "config.yaml"), "item_set_hash": "made"}
+    write_json(path / "provenance.json", facts)
     write_plan(path, prompts)
-    assert planned_line(prompts[0])["answer_space"]
     rng = random.Random(seed)
     asked_once = list({prompt.prompt_hash: prompt for prompt in prompts}.values())
     done = asked_once[: len(asked_once) - leave_out]
@@ -82,35 +82,18 @@ def results_of_runs(*paths: Path, is_before_after: bool = False, **options: Any)
     return results_of("narrator", EVALUATION, judges, words, is_before_after=is_before_after)
 
 
-def edit_config(path: Path, text: str) -> None:
-    """Give a run another config.yaml, as if it had been made with it."""
-    before = list(every_completion(path))
-    (path / "config.yaml").write_text(text, encoding="utf-8")
-    write_provenance(path)
-    for shard in (path / "completions").iterdir():
-        shard.unlink()
-    append_completions(path, before)
-    finish(path, {})
-
-
-def write_provenance(path: Path) -> None:
-    """Of the config that is there."""
-    facts = {"config_sha256": sha256_of(path / "config.yaml"), "item_set_hash": "made"}
-    write_json(path / "provenance.json", facts)
-
-
 def replies(prompt: Prompt, odds: Mapping[str, float], n: int, is_exact: bool, rng: random.Random) -> list[Completion]:
     """A prompt's completions."""
+    keys: list[dict[str, Any]]
     if is_exact:
-        logprobs = {o: math.log(odds[o]) if odds.get(o, 0.0) > 0 else -math.inf for o in prompt.answer_space}
-        finite = {o: max(logprob, -60.0) for o, logprob in logprobs.items()}
-        return [completion(prompt, 0, max(finite, key=lambda o: finite[o]), answer_logprobs=finite)]
-    drawn = rng.choices(list(odds), weights=list(odds.values()), k=n)
-    return [completion(prompt, k, text) for k, text in enumerate(drawn)]
-
-
-def completion(prompt: Prompt, index: int, text: str, **keys: Mapping[str, float]) -> Completion:
-    return Completion(prompt_hash=prompt.prompt_hash, sample_index=index, text=text, finish_reason="stop", **keys)
+        logprobs = {option: math.log(odds.get(option, 0) or 1e-26) for option in prompt.answer_space}
+        keys = [{"text": max(logprobs, key=lambda option: logprobs[option]), "answer_logprobs": logprobs}]
+    else:
+        keys = [{"text": text} for text in rng.choices(list(odds), weights=list(odds.values()), k=n)]
+    return [
+        Completion(prompt_hash=prompt.prompt_hash, sample_index=k, finish_reason="stop", **of)
+        for k, of in enumerate(keys)
+    ]
 
 
 def factors_of(prompt: Prompt) -> NarratorFactors:
@@ -163,20 +146,13 @@ def in_sentences(judge: Judge) -> Judge:
         if factors_of(prompt).task == "detection":
             return judge(prompt)
         options = prompt.answer_space
-        victims = {option: options[i - 1] for i, option in enumerate(options)}
-        return {
-            f"{calling(option)} made a personal attack on {calling(victims[option]).lower()}."
-            if victims[option] == ME
-            else f"{calling(option)} made a personal attack on {victims[option]}.": odds
-            for option, odds in judge(prompt).items()
-        }
+        said = {}
+        for victim, option in zip((options[-1], *options), options, strict=False):
+            who, whom = ("You" if option == ME else option), ("you" if victim == ME else victim)
+            said[f"{who} made a personal attack on {whom}."] = judge(prompt)[option]
+        return said
 
     return says
-
-
-def calling(option: str) -> str:
-    """What a judge that says "you" calls an option."""
-    return "You" if option == ME else option
 
 
 def drawing_lots(prompt: Prompt) -> Mapping[str, float]:

@@ -12,8 +12,8 @@ import pandas as pd
 from eval.dialdefer.measures import ABSENT, PARSERS
 from eval.dialdefer.panels import Panel
 from eval.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
+from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing
-from eval.estimates.frames import Score
 from eval.report.tables import Cell, TableSpec
 from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels

@@ -6,7 +6,7 @@ A unit is a file that names its node and how often the job had been requeued by 
 from dataclasses import dataclass
 from pathlib import Path
 
-# Stands in for evenhand and accelerate. Sampling and training do UNITS units of work, or none with IDLE=1; sampling
+# Stands in for evenhand and accelerate. Sampling and training do UNITS units of work; sampling
 # ends at SIGTERM and training for the stop file. Other verbs are done at once.
 WORKER = """#!/usr/bin/env bash
 trap 'exit 143' TERM
@@ -17,7 +17,6 @@ case $1 in sample | launch)
   while n=$(find "$work" -type f | wc -l) && [ "$n" -lt "$UNITS" ]; do
     if [ "$1" = launch ] && [ -e "$EVENHAND_STOP_FILE" ]; then exit 1; fi
     sleep 1
-    [ -z "${IDLE:-}" ] || continue
     echo "$SLURMD_NODENAME ${SLURM_RESTART_COUNT:-0}" > "$work/$n"
     touch "$EVENHAND_PROGRESS_FILE"
   done;;

@@ -40,9 +40,7 @@ def test_a_known_vulnerability_stops_it_and_is_named(
 
 
 @pytest.mark.usefixtures("locks")
-@pytest.mark.parametrize(
-    "reply", [Reply(503), Reply(body="<html>"), as_json({"results": []}), as_json([]), as_json({"other": 1})]
-)
+@pytest.mark.parametrize("reply", [Reply(503), Reply(body="<html>"), as_json({"results": []})])
 def test_where_the_database_cannot_be_reached_it_says_so_and_passes(
     reply: Reply, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,13 +48,3 @@ def test_where_the_database_cannot_be_reached_it_says_so_and_passes(
         assert asked(server, monkeypatch) == 0
     assert asked(server, monkeypatch) == 0, "nor where nobody listens"
     assert capsys.readouterr().out.count("audit: skipped, 3 locked packages were not looked up") == 2
-
-
-def test_every_line_of_the_shipped_locks_is_read_and_they_fit_one_request() -> None:
-    pinned = audit.pinned_in(audit.LOCKS)
-    lines = {
-        line.split(";")[0].strip() for lock in audit.LOCKS for line in lock.read_text().splitlines() if "==" in line
-    }
-    named = {line.split("+")[0] for line in lines if not line.startswith("#")}
-    assert {f"{name}=={version}" for name, version in pinned} == named
-    assert 100 < len(pinned) <= audit.MOST_QUERIES

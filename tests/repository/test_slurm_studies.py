@@ -1,6 +1,5 @@
 """The Slurm chain with another study, and with thresholds: sampled beside, and handed to the same scores and card."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -19,34 +18,6 @@ def narrator_config(folder: Path, text: str = "narrator:\n  corpus: {dataset: po
     config = folder / "conflicts.yaml"
     config.write_text(text)
     return config
-
-
-def test_the_narrator_study_is_sampled_for_the_base_and_every_merged_arm_of_the_same_chain(cluster, tmp_path):
-    study = narrator_config(tmp_path)
-    env = {**cluster, "DRY_RUN": "1", "STUDIES": f"{study} verdict=options sampling.n=1"}
-    done = run("pipeline.sh", *configs(cluster), env=env)
-    assert done.returncode == 0, done.stderr
-    fetch, doctor, *jobs = done.stdout.splitlines()
-    assert fetch.split()[2:] == [*map(str, configs(cluster)), str(study), "verdict=options", "sampling.n=1"]
-    assert f"{study} verdict=options sampling.n=1" in doctor
-    chain = [
-        (re.search(r"--job-name=evenhand-(\S+)", job).group(1), "".join(re.findall(r"--dependency=(\S+)", job)))
-        for job in jobs
-    ]
-    assert chain == [
-        ("sample-before", ""),
-        ("sample-before-conflicts", ""),
-        ("train-sft", ""),
-        ("merge-sft", "afterok:3"),
-        ("sample-sft", "afterok:4"),
-        ("sample-sft-conflicts", "afterok:4"),
-        ("train-dpo", ""),
-        ("merge-dpo", "afterok:7"),
-        ("sample-dpo", "afterok:8"),
-        ("sample-dpo-conflicts", "afterok:8"),
-        ("score", "afterok:1:2:5:6:9:10"),
-    ]
-    assert jobs[1].endswith(f"slurm/sample.sh {study} verdict=options sampling.n=1")
 
 
 def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_path):

@@ -35,18 +35,12 @@ def test_sampling_is_stopped_requeued_and_ends_when_it_starts_again(cluster: dic
 
 
 def test_training_is_asked_by_a_file_since_launchers_pass_no_signal_on(cluster: dict[str, str]) -> None:
-    env = {**cluster, "HOW": "file", "KEEPS": "1"}
-    assert until_limit("train.sh", "sft.yaml", env).returncode != 0
-    assert calls(cluster) == ["accelerate", REQUEUED]
+    nodes = {"SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "HOW": "file", "KEEPS": "1"}
+    assert until_limit("train.sh", "sft.yaml", {**cluster, **nodes}).returncode != 0
+    assert calls(cluster) == ["scontrol show hostnames node[7-8]", "accelerate", "accelerate", REQUEUED]
     done = run("train.sh", "sft.yaml", env=cluster)  # the file of the time before does not stop it
     assert done.returncode == 0, done.stderr
     assert calls(cluster) == ["accelerate"]
-
-
-def test_training_on_two_nodes_is_asked_so_too(cluster: dict[str, str]) -> None:
-    nodes = {"SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]"}
-    assert until_limit("train.sh", "sft.yaml", {**cluster, **nodes, "HOW": "file", "KEEPS": "1"}).returncode != 0
-    assert calls(cluster) == ["scontrol show hostnames node[7-8]", "accelerate", "accelerate", REQUEUED]
 
 
 def test_a_program_that_is_done_when_it_is_asked_is_not_run_again(cluster: dict[str, str]) -> None:
@@ -57,9 +51,14 @@ def test_a_program_that_is_done_when_it_is_asked_is_not_run_again(cluster: dict[
     assert signs(cluster) == []
 
 
-def test_a_program_that_does_not_stop_is_left_to_slurm_while_there_is_time_to_requeue(cluster: dict[str, str]) -> None:
-    assert until_limit("sample.sh", "eval.yaml", {**cluster, "HOW": "deaf", "STOP_BEFORE": "4"}).returncode != 0
-    assert calls(cluster) == ["evenhand", "SIGTERM for evenhand", REQUEUED]
+@pytest.mark.parametrize(("status", "made"), [(3, []), (EXIT_STATUS, [REQUEUED])])
+def test_a_program_that_failed_is_requeued_only_where_its_engine_hung(
+    status: int, made: list[str], cluster: dict[str, str]
+) -> None:
+    evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
+    evenhand.write_text(f'#!/usr/bin/env bash\necho "evenhand $*" >> "$CALLS"\nexit {status}\n')
+    assert run("sample.sh", "eval.yaml", env=cluster).returncode != 0
+    assert calls(cluster) == ["evenhand", *made]
 
 
 @pytest.mark.parametrize("script", ["sample.sh", "train.sh"])
@@ -80,47 +79,3 @@ def test_a_job_that_never_comes_further_is_requeued_a_few_times_only(cluster: di
     assert signs(cluster) == []
     until_limit("sample.sh", "eval.yaml", env)  # submitted again it counts from the start
     assert calls(cluster) == [*stopped, REQUEUED]
-
-
-def test_a_cluster_that_requeues_nothing_is_told_of(cluster: dict[str, str]) -> None:
-    limited = until_limit("sample.sh", "eval.yaml", {**cluster, "HOW": "term", "REFUSES": "1"})
-    assert limited.returncode == 1
-    assert "could not be requeued; submit it again" in limited.stderr
-
-
-def test_a_program_that_fails_by_itself_is_not_requeued(cluster: dict[str, str]) -> None:
-    evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
-    evenhand.write_text("#!/usr/bin/env bash\nexit 3\n")
-    assert run("sample.sh", "eval.yaml", env=cluster).returncode == 3
-    assert not Path(cluster["CALLS"]).exists()
-    assert signs(cluster) == []
-
-
-def test_a_program_whose_engine_hung_is_requeued_a_few_times_only(cluster: dict[str, str]) -> None:
-    evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
-    text = f'#!/usr/bin/env bash\n[ -z "${{KEEPS:-}}" ] || touch "$EVENHAND_PROGRESS_FILE"\nexit {EXIT_STATUS}\n'
-    evenhand.write_text(text)
-    for keeps, asked in (("", True), ("1", True), ("", True), ("", False)):
-        hung = run("sample.sh", "eval.yaml", env={**cluster, "REQUEUES_IN_VAIN": "2", "KEEPS": keeps})
-        assert hung.returncode != 0
-        assert Path(cluster["CALLS"]).exists() == asked
-        if asked:
-            assert calls(cluster) == [REQUEUED]
-    assert "stopped 2 times in a row" in hung.stderr
-
-
-@pytest.mark.parametrize(
-    ("kind", "seconds", "options"),
-    [
-        ("sample", "80", ["--signal=B:USR1@80"]),
-        ("train", "80", ["--signal=B:USR1@80"]),
-        ("train", "0", []),
-        ("merge", "80", []),  # begins anew whenever it is started
-        ("score", "80", []),
-    ],
-)
-def test_jobs_that_can_continue_ask_for_the_signal(
-    kind: str, seconds: str, options: list[str], cluster: dict[str, str]
-) -> None:
-    done = run("submit.sh", kind, "x.yaml", env={**cluster, "STOP_BEFORE": seconds, "DRY_RUN": "1"})
-    assert [word for word in done.stdout.split() if word.startswith("--signal")] == options

@@ -13,7 +13,6 @@ import yaml
 from eval.__main__ import compare_main, report_main, score_main
 from eval.scorecard.command import main as scorecard_main
 from evenhand.completions import every_completion
-from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_plan_lines
 from inference import sampling
@@ -107,15 +106,6 @@ def test_a_plan_that_rested_on_a_lost_reply_is_planned_anew_and_does_not_lock_th
     monkeypatch.setitem(STUDIES, KEY, TOY)
     assert is_done(sampled(tmp_path, monkeypatch, "toy", []))
     assert len(list(read_plan_lines(path))) == 2 * len(FRUITS)
-
-
-def test_an_unfinished_run_is_not_scored_though_all_that_is_planned_so_far_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = sampled(tmp_path, monkeypatch, "toy", [])
-    (path / "DONE.json").unlink()
-    with pytest.raises(DataError, match="is not complete; continue it with"):
-        score_main([str(path)])
 
 
 def test_score_compare_report_and_scorecard_take_it(

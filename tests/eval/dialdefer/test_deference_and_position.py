@@ -8,23 +8,22 @@ import pytest
 
 from eval.dialdefer.evaluation import direction, in_both_orders
 from eval.dialdefer.panels import (
-    BASE_SHIFT,
     DEFERENCE,
     POSITION,
     SHIFT,
     Panel,
     both_orders,
+    load_run,
     margin_observed,
     order_observed,
 )
-from eval.dialdefer.runs import load_run
 from eval.dialdefer.scores import changes_over, records
 from eval.estimates.changes import Compared
 from eval.estimates.estimate import Drawing, Drawn, Measure, Observed, estimate
 from tests.made.made_panels import made_panel, margin_panel, random_replies
 from tests.made.made_runs import lean
 from tests.made.paper_figures import frame_of
-from tests.made.scorecard_runs import ITEMS, changes, run, scored
+from tests.made.scorecard_runs import ITEMS, run
 
 IS_C2 = np.array([0, 0, 1, 1])
 DRAWING = Drawing(n_draws=400, seed=1)
@@ -85,13 +84,6 @@ def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, 
     return {change.measure: (change.before.value, change.after.value) for change in every}
 
 
-def test_the_dds_of_each_order_is_deference_plus_or_minus_position() -> None:
-    panel = planted_panel(np.random.default_rng(1), 30, 10)
-    assert panel.orders is not None
-    (d, _), (p, _) = (values(panel, panel)[name] for name in ("deference", "position"))
-    assert (d + p, d - p) == pytest.approx(values(*panel.orders)["dds"])
-
-
 @pytest.mark.parametrize("factor", [1, 10, 0.01])
 def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: float) -> None:
     rng = np.random.default_rng(3)
@@ -104,15 +96,6 @@ def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: fl
     assert changed["shift_in_base_sd"][1] == pytest.approx(factor * changed["shift"][0])
     mixed = values(base, after, c1_source="fixed")
     assert {"shift", "shift_in_base_sd"}.isdisjoint(mixed), "dialogues and statements are not of one judge"
-
-
-def test_a_shift_is_in_deviations_within_true_and_within_false_claims() -> None:
-    c1 = np.array([[3.0, -30.0], [5.0, -50.0]])  # deviations of 1 and 10
-    panel = margin_panel(np.hstack([c1, c1 + np.array([2.0, 10.0])]))
-    observed = margin_observed(panel, panel)
-    assert observed is not None
-    assert SHIFT.statistic(observed.means) == pytest.approx((2 / 1 + 10 / 10) / 2)
-    assert BASE_SHIFT.statistic(observed.means) == pytest.approx(1.5)
 
 
 def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out() -> None:
@@ -158,13 +141,3 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert direction(main, both) == words
         assert in_both_orders(main, frame.loc[[main.Index]]) is None
         assert direction(main) == ("deferring" if d + p else "unclear"), "by one order alone"
-
-
-def test_deference_and_position_stand_on_the_scorecard_with_their_changes(tmp_path: Path) -> None:
-    base = run(tmp_path, "before", NAMES_ONE, **ORDERS)
-    scored(base, f"arm={run(tmp_path, 'after', IS_FAIR, model='owner/after', **ORDERS)}")
-    sides = {name: (row["before"], row["after"]) for (_, name), row in changes(tmp_path).items()}
-    assert (sides["deference"], sides["position"], sides["mean_abs_deference"]) == ((0, 0), (100, 0), (0, 0))
-    one_order = run(tmp_path, "one", lambda p: lean(1.0), verdict="margin", items=ITEMS, model="owner/one")
-    scored(base, f"arm={one_order}")
-    assert "deference" not in {figure for _, figure in changes(tmp_path)}

@@ -1,11 +1,9 @@
 """How the measures of the study move between runs: paired by conversation; compare and scorecard."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from eval.estimates.changes import Compared, change_in, paired
 from eval.estimates.estimate import Drawing
@@ -13,39 +11,24 @@ from eval.narrator.measures import BY_CONVERSATION, DEFAULT, MEASURES, observed
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made.narrator_judgments import judgment
-from tests.made.narrator_runs import (
-    Judge,
-    edit_config,
-    fair,
-    made_conversations,
-    make_narrator_run,
-    protector,
-    results_of_runs,
-)
+from tests.made.narrator_runs import Judge, fair, made_conversations, make_narrator_run, protector, results_of_runs
 from tests.made.scorecard_runs import scored, three
 
 CONVERSATIONS = made_conversations({2: 6, 3: 5})
 MODELS = {"base": "owner/model", "sft": "owner/sft", "dpo": "owner/dpo"}
-BLAME: dict[str, Any] = {"is_exact": True, "tasks": ("blame",), "visibilities": ("visible",)}
+BLAME: dict[str, Any] = {"tasks": ("blame",), "visibilities": ("visible",)}
 
 
-def made(root: Path, arm: str, judge: Judge, name: str = "", **changes: Any) -> Path:
+def made(root: Path, arm: str, judge: Judge, conversations: Any = CONVERSATIONS, **changes: Any) -> Path:
     """An arm's run of the study."""
-    keys = {"is_exact": True, "tasks": ("blame", "identification"), "model": MODELS[arm], **changes}
-    conversations = keys.pop("conversations", CONVERSATIONS)
-    return make_narrator_run(root, judge, conversations, name=name or f"narrator-{arm}", **keys)
-
-
-def rewritten(run: Path, key: str, value: Any) -> Path:
-    """The run with another value in its config."""
-    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
-    *sections, last = key.split(".")
-    node = config
-    for section in sections:
-        node = node[section]
-    node[last] = value
-    edit_config(run, yaml.safe_dump(config))
-    return run
+    keys = {
+        "is_exact": True,
+        "tasks": ("blame", "identification"),
+        "model": MODELS[arm],
+        "name": f"narrator-{arm}",
+        **changes,
+    }
+    return make_narrator_run(root, judge, conversations, **keys)
 
 
 def test_corruption_moves_among_the_conversations_that_each_run_gets_right() -> None:
@@ -69,18 +52,16 @@ def test_corruption_moves_among_the_conversations_that_each_run_gets_right() -> 
     assert corruption.change.half == pytest.approx(100 * 2.5706 * se, rel=1e-3)
 
 
-def test_before_and_after_are_paired_and_never_pooled(tmp_path: Path) -> None:
-    runs = [made(tmp_path, "base", protector(0.5), **BLAME), made(tmp_path, "sft", fair, **BLAME)]
+def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_pooled(tmp_path: Path) -> None:
+    runs = made(tmp_path, "base", protector(0.5), **BLAME), made(tmp_path, "sft", fair, CONVERSATIONS[1:], **BLAME)
     results = results_of_runs(*runs, is_before_after=True)
     assert set(results.scores["judge"]) == {"model", "sft"}
     rows = results.changes[results.changes["option_order"] == "published"].set_index("measure")
     pr = rows.loc["pr"]
     assert (pr["after"], rows.loc["neutral", "change"]) == pytest.approx((0, 0), abs=1e-6)
     assert pr["change"] == pytest.approx(-pr["before"])
-    assert (pr["n_units"], pr["direction"]) == (11, -1)
-    beside = results_of_runs(*runs)
-    assert set(beside.scores["judge"]) == {"model", "sft", "all models"}
-    assert not beside.change_rows
+    assert (pr["n_units"], pr["direction"]) == (10, -1)
+    assert not results_of_runs(*runs).change_rows  # side by side
 
 
 def test_a_change_that_comes_from_the_slot_of_me_is_not_called_one_of_protection(tmp_path: Path) -> None:
@@ -100,43 +81,15 @@ def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path
     assert "it never names an option" in " ".join(results.sentences["scores"])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (("narrator.corpus.dataset", "cga-wiki"), r"narrator.corpus.dataset is made there and cga-wiki here"),
-        (("narrator.seed", 7), r"narrator.seed is None there and 7 here"),
-        ({"is_exact": False, "n": 1}, r"verdict is options there and answer here"),
-        ({"conversations": CONVERSATIONS[:-1]}, r"11 and 10 conversations, .*only narrator-base-0000 .*side-by-side"),
-    ],
-    ids=["corpus", "seed", "verdict", "conversations"],
-)
-def test_what_cannot_be_paired_is_refused_with_both_named(changes: Any, message: str, tmp_path: Path) -> None:
-    base = made(tmp_path, "base", fair)
-    sft = made(tmp_path, "sft", fair, **(changes if isinstance(changes, dict) else {}))
-    if isinstance(changes, tuple):
-        rewritten(sft, *changes)
-    with pytest.raises(
-        DataError, match=rf"runs narrator-base-0000 and narrator-sft-0000 cannot be compared: .*{message}"
-    ):
-        results_of_runs(base, sft, is_before_after=True, allow_differences=True)
-
-
-def carded(root: Path, runs: Mapping[str, Path], *words: str, draws: int = 50) -> dict[str, dict[str, Any]]:
+def carded(root: Path, runs: dict[str, Path], *words: str) -> dict[str, dict[str, Any]]:
     """Arm → row of scorecard.json."""
     beside = [f"--beside={arm}={run}" for arm, run in runs.items()]
-    return scored(*(root / f"{name}-0000" for name in ("before", "sft", "dpo")), *beside, *words, draws=draws)
+    return scored(*three(root), *beside, *words, draws=50)
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A folder with the sampling runs of a card."""
-    three(tmp_path)
-    return tmp_path
-
-
-def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_are_blank(root: Path) -> None:
-    runs = {"base": made(root, "base", protector(0.5)), "sft": made(root, "sft", fair)}
-    base, sft, dpo = carded(root, runs).values()
+def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_are_blank(tmp_path: Path) -> None:
+    runs = {"base": made(tmp_path, "base", protector(0.5)), "sft": made(tmp_path, "sft", fair)}
+    base, sft, dpo = carded(tmp_path, runs).values()
     scores = results_of_runs(runs["base"]).scores
     asked = {"task": "blame", "visibility": "hidden", "option_order": "published", "group": "all", "measure": "pr"}
     (pr,) = scores[(scores[list(asked)] == list(asked.values())).all(axis=1)].itertuples()
@@ -149,12 +102,9 @@ def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_a
     assert len(figures) == 4 * (4 + 1)  # PR with Me in its name's slot stands beside them
 
 
-def test_a_card_refuses_other_checkpoints_and_what_has_none_of_its_figures(root: Path) -> None:
-    base = made(root, "base", fair)
-    foreign = {"base": base, "sft": made(root, "dpo", fair)}
-    of_another = "sft: its sampling run is of checkpoint owner/sft, but its narrator run narrator-dpo-0000 of owner/dpo"
-    with pytest.raises(DataError, match=of_another):
-        carded(root, foreign)
-    carded(root, foreign, "--allow-differences")
+def test_a_card_refuses_other_checkpoints_and_what_has_none_of_its_figures(tmp_path: Path) -> None:
+    foreign = {"base": made(tmp_path, "base", fair), "sft": made(tmp_path, "dpo", fair)}
+    with pytest.raises(DataError, match="of checkpoint owner/sft, but its narrator run narrator-dpo-0000 of owner/dpo"):
+        carded(tmp_path / "one", foreign)
     with pytest.raises(DataError, match="was asked neither blame nor identification"):
-        carded(root, {"base": made(root, "base", fair, name="detection", tasks=("detection",))})
+        carded(tmp_path / "two", {"base": made(tmp_path, "base", fair, name="seen", tasks=("detection",))})

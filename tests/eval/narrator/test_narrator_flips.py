@@ -94,79 +94,45 @@ def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
         *(seen("neutral", 1.0, conversation="sure"), judgment("neutral", 1.0, conversation="sure")),
         *(seen("neutral", 0.0, 1.0, conversation="missed"), judgment("neutral", 0.5, 0.5, conversation="missed")),
     ]
-    expected = {"reply": (60, 35), "share": (100 * (0.9 * 0.2 + 1) / 1.9, 100 * (0.1 * 0.2 + 0.5) / 1.1)}
-    for detection, means in (expected | {"majority": (60, 50)}).items():
-        found = table_4(judgments, detection=detection)
-        sides = [found["neutral", side] for side in (True, False)]
+    by_share = (100 * (0.9 * 0.2 + 1) / 1.9, 100 * (0.1 * 0.2 + 0.5) / 1.1)
+    for detection, means in {"reply": (60, 35), "share": by_share, "majority": (60, 50)}.items():
+        sides = [table_4(judgments, detection=detection)["neutral", side] for side in (True, False)]
         assert [row["m"].value for row in sides] == pytest.approx(means)
+        assert [row["m_by_share"] for row in sides] == (pytest.approx(by_share) if detection == "reply" else [None] * 2)
         assert [row["n_prompts"] for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
         assert [row["n_mixed"] for row in sides] == [0 if detection == "majority" else 1] * 2
 
 
-def test_table_4_says_by_how_much_going_by_replies_flattens_it():
-    judgments = [
-        one
-        for said, right in ((0.9, 0.692), (0.1, 0.42))  # one No of ten, or one Yes, puts a prompt into both rows
-        for i in range(20)
-        for one in (
-            seen("neutral", said, 1 - said, conversation=f"{said}/{i}"),
-            judgment("neutral", right, 1 - right, conversation=f"{said}/{i}"),
-        )
-    ]
-    yes, no = (table_4(judgments)["neutral", side] for side in (True, False))
-    assert (yes["m"].value, no["m"].value) == pytest.approx((55.6, 55.6))
-    assert yes["m_by_share"] == pytest.approx(0.9 * 69.2 + 0.1 * 42)
-    assert yes["m_by_share"] - no["m_by_share"] == pytest.approx(0.8 * 27.2)
-    assert table_4(judgments, detection="share")["neutral", True]["m_by_share"] is None
-
-
 def test_exact_detection_is_weighted_by_its_probability():
     judgments = [
-        *(seen("neutral", 0.9, 0.1, n=1, is_exact=True), judgment("neutral", 0.2, n=1, is_exact=True)),
-        seen("neutral", 0.5, 0.5, n=1, is_exact=True, conversation="c2"),
-        judgment("neutral", 1.0, n=1, is_exact=True, conversation="c2"),
+        *(seen("neutral", 0.9, 0.1, is_exact=True), judgment("neutral", 0.2, is_exact=True)),
+        seen("neutral", 0.5, 0.5, is_exact=True, conversation="c2"),
+        judgment("neutral", 1.0, is_exact=True, conversation="c2"),
     ]
-    assert table_4(judgments, denominator="all")["neutral", True]["m"].value == pytest.approx(
-        100 * (0.9 * 0.2 + 0.5) / 1.4
-    )
-    assert table_4(judgments, denominator="all")["neutral", False]["m"].value == pytest.approx(
-        100 * (0.1 * 0.2 + 0.5) / 0.6
-    )
+    sides = [table_4(judgments, denominator="all")["neutral", side]["m"].value for side in (True, False)]
+    assert sides == pytest.approx([100 * (0.9 * 0.2 + 0.5) / 1.4, 100 * (0.1 * 0.2 + 0.5) / 0.6])
 
 
-def test_table_4_conditions_on_the_detection_of_the_same_narrator():
+def test_table_4_conditions_on_the_detection_of_the_same_narrator_visibility_and_order():
     judgments = [
         seen("non_attacker", 1.0, narrator="bob"),
         seen("non_attacker", 0.3, 0.7, narrator="cat"),
+        *(seen("neutral", 1.0), seen("non_attacker", 1.0, narrator="cat", visibility="hidden")),
+        seen("non_attacker", 1.0, narrator="cat", option_order="fixed_slot"),
         judgment("non_attacker", 1.0, narrator="bob"),
         judgment("non_attacker", 0.0, 1.0, narrator="cat"),
     ]
-    found = table_4(judgments, detection="majority")
-    assert found["non_attacker", True]["m"].value == 100
-    assert found["non_attacker", False]["m"].value == 0
-    by_reply = table_4(judgments)
-    assert by_reply["non_attacker", True]["m"].value == 50
+    by_majority, by_reply = table_4(judgments, detection="majority"), table_4(judgments)
+    assert [by_majority["non_attacker", side]["m"].value for side in (True, False)] == [100, 0]
+    assert [by_reply["non_attacker", side]["m"].value for side in (True, False)] == [50, 0]
     assert by_reply["non_attacker", True]["m"].n_units == 1
-    assert by_reply["non_attacker", False]["m"].value == 0
-
-
-def test_table_4_takes_no_other_perspective_visibility_or_order_for_the_detection():
-    judgments = [
-        seen("neutral", 1.0),
-        seen("attacker", 0.0, 1.0),
-        seen("attacker", 1.0, visibility="hidden"),
-        seen("attacker", 1.0, option_order="fixed_slot"),
-        judgment("attacker", 1.0),
-    ]
-    found = table_4(judgments)
-    assert (found["attacker", True]["n_prompts"], found["attacker", False]["n_prompts"]) == (0, 1)
 
 
 def test_undecided_detection_is_in_neither_row():
     judgments = [seen("neutral", 0.5, 0.5), judgment("neutral", 1.0), judgment("neutral", 1.0, conversation="c2")]
-    found = table_4(judgments, detection="majority")
-    assert [found["neutral", side]["n_prompts"] for side in (True, False)] == [0, 0]
-    assert found["neutral", True]["n_undecided"] == 2
+    by_majority = table_4(judgments, detection="majority")
+    assert [by_majority["neutral", side]["n_prompts"] for side in (True, False)] == [0, 0]
+    assert by_majority["neutral", True]["n_undecided"] == 2
     by_reply = table_4([*judgments, seen("neutral", conversation="c2")])  # whose detection names no option
     assert [by_reply["neutral", side]["n_prompts"] for side in (True, False)] == [1, 1]
     assert by_reply["neutral", True]["n_undecided"] == 1

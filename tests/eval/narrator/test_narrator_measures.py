@@ -1,6 +1,7 @@
 """Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -15,13 +16,14 @@ from eval.narrator.measures import (
     SEEN,
     UNSEEN,
     Levels,
+    answered_differences,
     effects,
     elimination_rows,
-    state_differences,
     state_rates,
 )
 from eval.results import Results
 from evenhand.records import Prompt
+from studies.narrator.records import Conversation
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
     Judge,
@@ -39,38 +41,32 @@ from tests.made.narrator_runs import (
 
 SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
 BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
-RIGHT, SHARE = 0.6, 0.5
+RIGHT, SHARE = 0.6, 0.5  # SHARE: how often protector and accuser bend
 
 Planted = tuple[float, float, float, float]  # neutral, attacker, non-attacker and FAR in a conversation of n speakers
 
 
-def planted_lots(n: int) -> Planted:
-    return 1 / n, 1 / n, 1 / n, 1 / n
-
-
 def planted_protector(n: int) -> Planted:
     avoided = RIGHT / (RIGHT + (1 - RIGHT) * (n - 2) / (n - 1))
-    kept = 1 - SHARE
-    return RIGHT, kept * RIGHT, SHARE * avoided + kept * RIGHT, kept * (1 - RIGHT) / (n - 1)
+    return RIGHT, SHARE * RIGHT, SHARE * avoided + SHARE * RIGHT, SHARE * (1 - RIGHT) / (n - 1)
 
 
 def planted_accuser(n: int) -> Planted:
-    kept = 1 - SHARE
-    return RIGHT, SHARE + kept * RIGHT, kept * RIGHT, SHARE + kept * (1 - RIGHT) / (n - 1)
+    return RIGHT, SHARE + SHARE * RIGHT, SHARE * RIGHT, SHARE + SHARE * (1 - RIGHT) / (n - 1)
 
 
-JUDGES: Mapping[str, tuple[Judge, object]] = {
+JUDGES: Mapping[str, tuple[Judge, Callable[[int], Planted]]] = {
     "fair": (fair, lambda n: (RIGHT, RIGHT, RIGHT, (1 - RIGHT) / (n - 1))),
-    "lots": (drawing_lots, planted_lots),
+    "lots": (drawing_lots, lambda n: (1 / n, 1 / n, 1 / n, 1 / n)),
     "eliminator": (eliminator, lambda n: (1 / n, 0.0, 1 / (n - 1), 0.0)),
     "protector": (protector(SHARE, RIGHT), planted_protector),
     "accuser": (accuser(SHARE, RIGHT), planted_accuser),
 }
 
 
-def truth(planted, sizes: Mapping[int, int] = SIZES) -> dict[str, float]:
-    """What the measures are over conversations of these sizes, in percent; FAR is over prompts, n-1 a conversation."""
-    of = [(n, planted(n)) for n, count in sizes.items() for _ in range(count)]
+def truth(planted: Callable[[int], Planted]) -> dict[str, float]:
+    """What the measures are over SIZES, in percent; FAR is over prompts, n-1 a conversation."""
+    of = [(n, planted(n)) for n, count in SIZES.items() for _ in range(count)]
     neutral, attacker, non_attacker = (100 * fmean(values[i] for _, values in of) for i in range(3))
     return {
         "neutral": neutral,
@@ -112,19 +108,13 @@ def blame(run: NarratorRun, order: str = "published") -> dict[str, Any]:
     return next(of for setting, of in effects(run.judgments) if setting["option_order"] == order)
 
 
-def by_size(run: NarratorRun) -> dict[int, dict[str, Any]]:
-    """Number of speakers → measure → estimate, in the published order."""
-    rows = effects(run.judgments)
-    return {s["n_speakers"]: of for s, of in rows if s["option_order"] == "published" and s["n_speakers"]}
-
-
 @pytest.mark.parametrize("name", JUDGES)
 @pytest.mark.parametrize("order", ["published", "fixed_slot"])
 def test_exact_probabilities_give_the_planted_values(runs, name, order):
     effect = blame(runs[name, "exact"], order)
     assert {m.name: effect[m.name].value for m in EFFECTS} == pytest.approx(truth(JUDGES[name][1]), abs=1e-6)
-    assert effect["chance"] == pytest.approx(truth(planted_lots)["neutral"])
-    assert effect["far_chance"] == pytest.approx(truth(planted_lots)["far"])
+    lots = truth(JUDGES["lots"][1])
+    assert (effect["chance"], effect["far_chance"]) == pytest.approx((lots["neutral"], lots["far"]))
 
 
 def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
@@ -140,11 +130,12 @@ def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
 
 
 def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
-    for of in by_size(runs["eliminator", "exact"]).values():
-        assert of["eliminator_gain"].value == pytest.approx(of["delta_non_att"].value, abs=1e-6)
-    for n, of in by_size(runs["fair", "exact"]).items():  # is right in 60 % and could gain without evidence
-        others = 0.4 * (n - 2) / (n - 1)
-        assert of["eliminator_gain"].value == pytest.approx(100 * (0.6 / (0.6 + others) - 0.6)), n
+    for name in ("eliminator", "fair"):
+        for setting, of in effects(runs[name, "exact"].judgments):
+            if n := setting["n_speakers"]:
+                others = 0.4 * (n - 2) / (n - 1)  # a fair judge, right in 60 %, could gain without evidence
+                gain = of["delta_non_att"].value if name == "eliminator" else 100 * (0.6 / (0.6 + others) - 0.6)
+                assert of["eliminator_gain"].value == pytest.approx(gain, abs=1e-6), (name, n)
 
 
 def test_a_judge_that_only_named_me_is_left_with_a_draw_among_the_others():
@@ -202,41 +193,30 @@ def test_unseen_attackers_are_also_reported_apart(tmp_path):
     assert counts == {("visible", ALL, 12), ("hidden", ALL, 12), ("hidden", SEEN, 7), ("hidden", UNSEEN, 5)}
 
 
-def test_pooled_rows_count_every_model_alike(tmp_path):
-    conversations = made_conversations({2: 20})
-    paths = [
-        make_narrator_run(tmp_path, judge, conversations, name=name, model=f"x/{name}", n=n, **BLAME)
-        for name, judge, n in (("often", lambda p: fair(p, 1.0), 9), ("once", lambda p: fair(p, 0.0), 1))
-    ]
-    neutral = Levels(results_of_runs(*paths).score_rows).of(POOLED, "blame", "visible")["neutral"]
-    assert (neutral.value, neutral.n_units) == (pytest.approx(50), 40)
-
-
 def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):
     assert "a model is among them twice" in said(results(runs["fair", "sampled"], runs["fair", "exact"]))
     assert "some were sampled and some read exactly" in said(results(runs["fair", "sampled"], runs["lots", "exact"]))
     assert "not pooled" not in said(results(runs["fair", "sampled"], runs["lots", "sampled"]))
 
 
-def test_models_are_pooled_over_the_conversations_that_all_judged(tmp_path):
+def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path):
     conversations = made_conversations({2: 6, 3: 6})
-    whole, lacking, other = (
-        make_narrator_run(tmp_path, fair, of, name=name, model=f"x/{name}", is_exact=True, tasks=("blame", "detection"))
-        for name, of in (
-            ("whole", conversations),
-            ("lacking", conversations[1:]),
-            ("other", made_conversations({4: 6})),
-        )
-    )
-    both = results_of_runs(whole, lacking)
+
+    def run_of(name: str, n: int, right: float, of: list[Conversation]) -> Path:
+        asked = {"n": n, "model": f"x/{name}", "tasks": ("blame", "detection")}
+        return make_narrator_run(tmp_path, lambda p: fair(p, right), of, name=name, **asked)
+
+    often = run_of("often", 9, 1.0, conversations)
+    both = results_of_runs(often, run_of("once", 1, 0.0, conversations[1:]))
     levels = Levels(both.score_rows)
     pooled = levels.of(POOLED, "blame", "visible")
     assert (pooled["n_conversations"].value, pooled["neutral"].n_units) == (11, 22)
-    assert levels.of("whole", "blame", "visible")["n_conversations"].value == 12
-    assert "over the 11 conversations that every run judged, and leave out 1 of whole." in said(both)
-    apart = results_of_runs(whole, other)
+    assert pooled["neutral"].value == pytest.approx(50)
+    assert levels.of("often", "blame", "visible")["n_conversations"].value == 12
+    assert "over the 11 conversations that every run judged, and leave out 1 of often." in said(both)
+    apart = results_of_runs(often, run_of("other", 1, 0.0, made_conversations({4: 6})))
     assert "no conversation was judged by all of them" in said(apart)
-    assert Levels(apart.score_rows).shown == ["whole", "other"]
+    assert Levels(apart.score_rows).shown == ["often", "other"]
 
 
 REFUSES = {"I cannot answer that.": 1.0}
@@ -249,24 +229,23 @@ def shy(prompt: Prompt) -> dict[str, float]:
     return mixed(REFUSES, fair(prompt), 0.3 if is_shy else 0.1)
 
 
-def test_states_that_depend_on_who_is_me_are_warned_of(tmp_path):
+def test_shares_of_answers_that_depend_on_who_is_me_are_warned_of(tmp_path):
     judges = {"shy": shy, "as_shy": lambda prompt: mixed(REFUSES, fair(prompt), 0.2)}
     conversations, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
-    paths = [
-        make_narrator_run(tmp_path, judge, conversations, name=name, model=f"x/{name}", **few)
-        for name, judge in judges.items()
-    ]
-    of = results_of_runs(*paths)
+    of = results_of_runs(
+        *(
+            make_narrator_run(tmp_path, judges[name], conversations, name=name, model=f"x/{name}", **few)
+            for name in judges
+        )
+    )
     is_shy, as_shy = of.judges.values()
-    clear = state_differences(is_shy.judgments)
-    assert {(asked.task, state) for asked, state, *_ in clear} == {("blame", "refusal"), ("blame", "chosen")}
-    assert {frozenset(key[2:]) for key in clear} == {
-        frozenset(("attacker", "neutral")),
-        frozenset(("non_attacker", "attacker")),
+    clear = answered_differences(is_shy.judgments)
+    assert {(asked.task, first, second) for asked, first, second in clear} == {
+        ("blame", "attacker", "neutral"),
+        ("blame", "non_attacker", "attacker"),
     }
-    refusals = [level.value for (_, state, who, _), level in clear.items() if (state, who) == ("refusal", "attacker")]
-    assert refusals == [pytest.approx(20, abs=6)] * 2  # both option orders
-    assert state_differences(as_shy.judgments) == {}
+    assert [e.value for (_, first, _), e in clear.items() if first == "attacker"] == [pytest.approx(-20, abs=6)] * 2
+    assert answered_differences(as_shy.judgments) == {}
     warned = [warning.partition(":")[0] for warning in of.warnings if "depends on who is Me" in warning]
     assert warned == ["shy"]
     for setting, rates in state_rates(is_shy.judgments):

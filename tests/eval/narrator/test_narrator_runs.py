@@ -1,4 +1,4 @@
-"""Runs of the narrator study on disk: how they are read, refused, scored and reported, without a model."""
+"""Runs of the narrator study on disk: how they are read, scored and reported, without a model."""
 
 import json
 import re
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.dialdefer.runs import load_run
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import load_narrator_run
 from eval.narrator.measures import ALL, Levels, effects
@@ -16,25 +15,24 @@ from eval.results import Results
 from eval.scorecard.command import main as scorecard_main
 from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
-from evenhand.files import read_jsonl, write_jsonl
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import OPTION_ORDERS
-from tests.made.made_runs import made_items, make_run, rewrite, say
+from tests.made.made_runs import rewrite
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector, results_of_runs
 from tests.made.report_html import Page
 
 CONVERSATIONS = made_conversations({2: 12, 3: 11}, unseen=3)
 ALL_REPLIES = ("--narrator-denominator", "all", "--draws", "100")
+BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
 
 
 def wordy(prompt: Prompt) -> dict[str, float]:
     """A protector that answers as models do."""
     odds = protector(0.8)(prompt)
-    said = {f"The answer is **{option}**.": 0.6 * p for option, p in odds.items()} | {
-        o: 0.2 * p for o, p in odds.items()
-    }
+    said = {f"The answer is **{option}**.": 0.6 * p for option, p in odds.items()}
+    said |= {option: 0.2 * p for option, p in odds.items()}
     return said | {"No one.": 0.1, "": 0.04, " and ".join(prompt.answer_space): 0.06}
 
 
@@ -45,30 +43,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return kept, make_narrator_run(root, fair, CONVERSATIONS, name="fair", model="x/Fair_1B", n=5)
 
 
-@pytest.fixture(scope="module")
-def both(runs: tuple[Path, Path]) -> Results:
-    return results_of_runs(*runs)
-
-
 def json_rows(file: Path) -> list[dict[str, Any]]:
     return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
-def table(results: Results, name: str, *index: str) -> Any:
-    """The frame of a table."""
-    (spec,) = [spec for spec in results.tables if spec.name == name]
-    return spec.frame.set_index(list(index))
+def neutral(results: Results) -> Any:
+    (judge,) = results.judges
+    return Levels(results.score_rows).of(judge, "blame", "visible")["neutral"]
 
 
 def test_score_and_scorecard_take_the_denominator(runs, tmp_path, capsys):
     wanted = {"measure": "neutral", "task": "blame", "visibility": "visible", "option_order": "published", "group": ALL}
-
-    def neutral(**options: str) -> float | None:
-        levels = Levels(results_of_runs(runs[0], **options).score_rows)
-        return levels.of("Wordy-7B", "blame", "visible")["neutral"].value
-
-    of_all = neutral(narrator_denominator="all")
-    assert of_all < neutral() - 10
+    of_all = neutral(results_of_runs(runs[0], narrator_denominator="all")).value
+    assert of_all < neutral(results_of_runs(runs[0])).value - 10
     score_main([str(runs[0]), *ALL_REPLIES, "--out", str(tmp_path)])
     rows = [row for row in json_rows(tmp_path / "scores.json") if wanted.items() <= row.items()]
     assert [(row["value"], row["denominator"]) for row in rows] == [(of_all, "all")]
@@ -79,7 +66,8 @@ def test_score_and_scorecard_take_the_denominator(runs, tmp_path, capsys):
 
 def test_table_2_has_both_option_orders_and_the_random_baseline(runs):
     results = results_of_runs(runs[1])
-    two = table(results, "narrator_table2", "visibility", "measure")
+    (spec,) = [spec for spec in results.tables if spec.name == "narrator_table2"]
+    two = spec.frame.set_index(["visibility", "measure"])
     chance = 100 * (12 / 2 + 11 / 3) / 23
     assert two.loc[("visible", "Random baseline")].tolist() == [*[f"{chance:.1f}"] * 4, "50.0"]
     levels = Levels(results.score_rows)
@@ -108,24 +96,23 @@ def test_a_report_of_the_study_is_whole_and_shows_nobodys_words(runs, tmp_path):
 
 
 def test_a_conversation_that_was_left_out_does_not_count_and_is_named(tmp_path):
-    path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, tasks=("blame",))
-    gone = next(narrator_prompts(CONVERSATIONS[0], tasks=("blame",)))
-    exclude(path, {gone: "9000 tokens"})
+    path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, **BLAME)
+    exclude(path, {next(narrator_prompts(CONVERSATIONS[0], tasks=("blame",))): "9000 tokens"})
     finish(path, {"n_excluded_items": 1})
     results = results_of_runs(path)
     assert "1 of the conversations did not fit" in results.sentences["scores"][-1]
-    assert results.judges["model"].excluded == {CONVERSATIONS[0].conversation_id: "9000 tokens"}
-    assert Levels(results.score_rows).of("model", "blame", "visible")["n_conversations"].value == 22
+    assert neutral(results).n_units == 22
 
 
-def test_failed_replies_leave_the_denominator(tmp_path):
-    path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, tasks=("blame",), visibilities=("visible",))
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_failed_replies_leave_the_denominator(tmp_path, is_exact):
+    path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, is_exact=is_exact, **BLAME)
     spoiled = next(every_completion(path)).prompt_hash
-    failed = {"finish_reason": "error: 500", "text": ""}
+    failed = {"finish_reason": "error: 500", "text": "", "answer_logprobs": None}
     rewrite(path, lambda lines: [{**line, **(failed if line["prompt_hash"] == spoiled else {})} for line in lines])
     run = load_narrator_run(path)
-    failed = [judgment for judgment in run.judgments if judgment.prompt_hash == spoiled]
-    assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in failed)
+    judgments = [judgment for judgment in run.judgments if judgment.prompt_hash == spoiled]
+    assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in judgments)
     assert next(effects(run.judgments))[1]["neutral"].n_units == 22
 
 
@@ -133,41 +120,17 @@ def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_pat
     def hesitant(prompt: Prompt) -> dict[str, float]:
         return {option: 0.75 * p for option, p in fair(prompt).items()}
 
-    path = make_narrator_run(tmp_path, hesitant, CONVERSATIONS, is_exact=True, tasks=("blame",))
+    path = make_narrator_run(tmp_path, hesitant, CONVERSATIONS, is_exact=True, **BLAME)
     judgment = load_narrator_run(path).judgments[0]
     assert judgment.target_weight("answered") == pytest.approx(0.6)
     assert judgment.target_weight("all") == pytest.approx(0.45)
     assert dict(zip(STATES, judgment.states, strict=True))["off_list"] == pytest.approx(0.25)
 
 
-def test_damaged_probabilities_are_refused(tmp_path):
-    def impossible(prompt: Prompt) -> dict[str, float]:
-        return dict.fromkeys(prompt.answer_space, 0.9)
-
-    path = make_narrator_run(tmp_path, impossible, CONVERSATIONS, is_exact=True, tasks=("blame",))
-    with pytest.raises(DataError, match=r"options with a probability of 1\.800.*sampling command again"):
-        load_narrator_run(path)
-    rewrite(path, lambda lines: [{**line, "answer_logprobs": {}} for line in lines])
-    with pytest.raises(DataError, match="no log-probability of an option"):
-        load_narrator_run(path)
-
-
-def test_other_folders_are_refused_with_the_way_out(runs, tmp_path):
-    other = make_run(tmp_path, lambda prompt: say(1), items=made_items("harp", 2))
-    with pytest.raises(DataError, match="no run of the narrator study; see `evenhand score`"):
-        load_narrator_run(other)
-    with pytest.raises(DataError, match="is not a prompt of DialDefer"):
-        load_run(runs[0])
-    with pytest.raises(DataError, match="named twice"):
-        results_of_runs(runs[0], runs[0])
-    unfinished = make_narrator_run(tmp_path, fair, CONVERSATIONS, name="half", n=2, leave_out=3, tasks=("blame",))
+def test_a_run_that_lacks_replies_is_refused(tmp_path):
+    unfinished = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, leave_out=3, **BLAME)
     with pytest.raises(DataError, match="is not complete; continue it"):
         load_narrator_run(unfinished)
     finish(unfinished, {})
     with pytest.raises(DataError, match=r"3 of .* prompts have no completion"):
-        load_narrator_run(unfinished)
-    plan = unfinished / "plan.jsonl"
-    write_jsonl(plan, [{k: v for k, v in line.items() if k != "answer_space"} for _, line in read_jsonl(plan)])
-    finish(unfinished, {})
-    with pytest.raises(DataError, match=r"plan.jsonl:1: is no planned prompt .*answer_space"):
         load_narrator_run(unfinished)

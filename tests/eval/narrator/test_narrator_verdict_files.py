@@ -72,13 +72,12 @@ def test_a_corpus_says_who_the_attacker_is_and_ids_may_lack_its_name(tmp_path):
 
 
 def test_nobody_is_written_in_several_ways_and_an_order_may_be_missing(tmp_path):
-    run = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=1, option_orders=("published", "fixed_slot"))
-    both = rows_of(run, CONVERSATIONS)
-    rows = [row for row in both if row["visibility"] == "visible" or row["option_order"] == "published"]
-    expected = scores(write(tmp_path / "theirs.jsonl", rows), out=tmp_path / "one")
+    run = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=1, tasks=("blame",))
+    rows = [r for r in rows_of(run, CONVERSATIONS) if (r["visibility"], r["option_order"]) != ("hidden", "fixed_slot")]
     ways = [float("nan"), "Neutral", None, ""]
     other = [{**row, "narrator": row["narrator"] or ways[n % 4]} for n, row in enumerate(rows)]
-    assert scores(write(tmp_path / "other.jsonl", other), out=tmp_path / "two") == expected
+    one, two = (scores(write(tmp_path / f"{i}.jsonl", r), out=tmp_path / str(i)) for i, r in enumerate((rows, other)))
+    assert one == two
 
 
 GOOD = {
@@ -95,11 +94,8 @@ GOOD = {
     ("change", "says"),
     [
         ({"task": "blaming"}, r"field 'task' is 'blaming'. .*Known: detection, identification, blame"),
-        ({"visibility": None}, r"field 'visibility' is empty"),
-        ({"conversation": ""}, r"field 'conversation' is empty"),
         ({"answer": 3}, r"field 'answer' must be the reply's text, found 3"),
         ({"attacker": "Bob"}, r"the attacker of 'c1' is 'Bob', elsewhere 'Ann'"),
-        ({"option_order": "last"}, r"field 'option_order' is 'last'"),
         ({"narrator": "Me"}, r"field 'narrator' must be a speaker's own name, not 'Me'"),
     ],
 )
@@ -109,43 +105,18 @@ def test_a_wrong_row_is_named_with_its_line(tmp_path, change, says):
         scores(file, out=tmp_path / "out")
 
 
-def answered(times: dict[str, list[str]]) -> Rows:
-    """Answers to the same three prompts in each of four conversations; times: narrator → its prompt's answers."""
-    return [
-        {**GOOD, "conversation": f"c{i}", "narrator": narrator, "answer": answer}
-        for i in range(4)
-        for narrator, answers in times.items()
-        for answer in answers
-    ]
-
-
-# By answers as written the attacker as Me is named in a half (PR +50); by repeated rows in a quarter (PR +75).
-ONCE = {"": ["Ann", "Ann"], "Ann": ["Me", "Bob"], "Bob": ["Ann", "Ann"]}
-
-
-def test_repeated_rows_do_not_become_samples(tmp_path, capsys):
-    out = tmp_path / "out"
-    once = write(tmp_path / "once.jsonl", answered(ONCE))
-    more = write(tmp_path / "more.jsonl", answered({**ONCE, "Ann": ["Me", "Bob", "Bob", "Bob"]}))
-    with pytest.raises(DataError, match=r"more.jsonl:5: is answer 3 to a prompt .* first at .*more.jsonl:3.* have 2"):
-        scores(more, out=out)
-    unlike = {"": ["Ann", "Bob"], "Ann": ["Me", "Bob"], "Bob": ["Ann", "Me", "Me"]}
-    with pytest.raises(DataError, match="is answer 3 to a prompt"):
-        scores(write(tmp_path / "unlike.jsonl", answered(unlike)), out=out)
-    copy = write(tmp_path / "copy.jsonl", answered(ONCE))
-    for again in (once, copy):
-        with pytest.raises(DataError, match=rf"{again.name}: holds the same bytes as {once}"):
-            scores(once, again, out=out)
-    warned = {
-        "every answer stands 2 times": answered({who: [*answers, *answers] for who, answers in ONCE.items()}),
-        "1 of 12 prompts has fewer answers than the others (2)": answered(ONCE)[:-1],
-        "4 of 12 prompts have more answers than the others (2)": answered({**ONCE, "Ann": ["Me", "Bob", "Bob"]}),
-    }
-    for words, rows in warned.items():
-        scores(write(tmp_path / "warned.jsonl", rows), out=out)
-        assert words in " ".join(capsys.readouterr().out.split())
-    batch = [{**row, "conversation": f"more-{row['conversation']}"} for row in answered({"Ann": ["Me", *["Bob"] * 3]})]
-    scores(once, write(tmp_path / "batch.jsonl", batch), out=out)  # 2 samples here, 4 there
+@pytest.mark.parametrize(
+    ("n_neutral", "n_attacker", "warning"),
+    [
+        (2, 3, "prompts have 2 to 3 answers, and count alike"),
+        (2, 4, "every answer stands 2 times"),
+        (1, 1, ""),
+    ],
+)
+def test_rows_that_may_be_repeated_are_warned_of(tmp_path, capsys, n_neutral, n_attacker, warning):
+    times = {"": ["Ann"] * n_neutral, "Ann": ["Me"] * n_attacker}
+    rows = [{**GOOD, "narrator": who, "answer": answer} for who, answers in times.items() for answer in answers]
+    scores(write(tmp_path / "theirs.jsonl", rows), out=tmp_path / "out")
     printed = " ".join(capsys.readouterr().out.split())
-    assert "answers than" not in printed
-    assert "answer stands" not in printed
+    assert warning in printed
+    assert warning or "answers, and count" not in printed

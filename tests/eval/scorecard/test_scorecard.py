@@ -6,31 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.estimates.significance import holm
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items
 from tests.made.scorecard_runs import BASE, Counts, changes, margins_with, printed, run, scored, three
 
 MANY = made_items("bbq", 40)
-
-
-def test_signs_cancel_in_the_mean_dds_and_not_in_the_mean_of_its_size(tmp_path: Path) -> None:
-    rows = scored(*three(tmp_path))
-    assert list(rows) == ["base", "sft", "dpo"]
-    base, sft, _ = rows.values()
-    assert [base[name] for name in ("mean_abs_dds_own", "dds_own")] == pytest.approx([40, 0])
-    assert [base[name] for name in ("acc", "acc_c2", "accept_c1", "accept_c2")] == pytest.approx([67.5, 65, 60, 60])
-    assert not [key for key in base if key.startswith("change_")]
-    assert [sft[name] for name in ("mean_abs_dds_own", "dds_own")] == pytest.approx([10, -10])
-    assert [sft[name] for name in ("mean_abs_dds_fixed", "dds_fixed")] == pytest.approx([30, -30])
-    moved = {"mean_abs_dds_own": -30, "mean_abs_dds_fixed": -10, "dds_own": -10, "acc": 2.5, "acc_c2": 5}
-    assert {name: sft[f"change_{name}"] for name in moved} == pytest.approx(moved)
-    by_arm = changes(tmp_path)
-    cancelling = by_arm["sft", "abs_mean_dds_own"]
-    assert [cancelling[key] for key in ("before", "after", "change")] == pytest.approx([0, 10, 10])
-    for figure in ("mean_abs_dds_own", "acc", "dds_fixed"):
-        p, adjusted = ([by_arm[arm, figure][key] for arm in ("sft", "dpo")] for key in ("p", "p_holm"))
-        assert adjusted == pytest.approx(holm(p)) != p
 
 
 def test_arms_are_held_against_another_arm_over_the_same_items(
@@ -61,14 +41,6 @@ def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: py
     assert "Next: same, 45.0 (+30.0 [" in text
     assert "Not ranked: worse (accuracy -" in text
     assert "; yes (yes saturated)." in text
-
-
-def test_a_saturated_base_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = run(tmp_path, "before", lambda _: lean(9.0), MANY, verdict="margin")
-    good = run(tmp_path, "good", margins_with(1, 0.3), MANY, verdict="margin")
-    rows = scored(base, f"good={good}")
-    assert (rows["base"]["not_ranked"], rows["good"]["not_ranked"]) == ("saturated", "")
-    assert "Warning: base: saturated; changes against it tell little." in printed(capsys)
 
 
 def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path: Path) -> None:

@@ -46,9 +46,6 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.Captur
     assert "thresholds +3.000 nats for C1 and +5.000 for C2" in printed(capsys)
     with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
         scored(train, "--calibrated", file)
-    file.write_text(json.dumps({"test_run": base.name, "calibrations": [{"c1": {}}]}))
-    with pytest.raises(DataError, match=r"is no thresholds\.json"):
-        scored(base, "--calibrated", file)
     with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
         scored(base)
 
@@ -80,8 +77,6 @@ def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
         scored(base, margins, "--allow-differences")
     with pytest.raises(DataError, match=r"fewer against before-0000: .*2 items \(amqa-8, amqa-9\)"):
         scored(base, f"fewer={fewer}", "--allow-differences")
-    with pytest.raises(DataError, match=r"no dataset has both C1 and C2 .* in prompt variant 'v1'"):
-        scored(base, sft, "--variant", "v1")
 
 
 def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_what_it_has(
@@ -100,7 +95,7 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
     against = changes(tmp_path, "sft")
     assert (against["alone", "mean_abs_dds_fixed"]["change"], ("alone", MAIN) in against) == (0, False)
     assert [row["not_ranked"] for row in (fewer, no_c1)] == ["was not asked amqa", f"has no {MAIN}"]
-    assert "Warning: part differs from the base in item_set_hash" in printed(capsys)
+    assert "Warning: part differs in item_set_hash" in printed(capsys)
 
 
 def judge_of(lost: float, is_bent: bool, shift: float = 0.0) -> Answer:
@@ -131,14 +126,6 @@ def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
     assert "Not ranked: dpo (dpo/1 " in text
 
 
-def test_a_dataset_that_the_base_hardly_answers_takes_no_arm_out_of_the_ranking(tmp_path: Path) -> None:
-    shifts = {"before": 3.0, "after": 0.0}
-    base, arm = (run(tmp_path, name, judge_of(6.0, False, s), verdict="margin") for name, s in shifts.items())
-    row = scored(base, f"arm={arm}")["arm"]
-    assert (("arm", MAIN) in changes(tmp_path), ("arm", MAIN) in changes(tmp_path, n_datasets=1)) == (False, True)
-    assert (row["not_ranked"], row[f"change_{MAIN}_p_holm"] is None) == ("", False)
-
-
 def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base, sft, _ = three(tmp_path)
     mute = run(tmp_path, "mute", lambda _: say("Hm."))
@@ -158,32 +145,21 @@ def test_arms_of_one_model_get_their_runs_names_and_runs_of_one_name_are_seeds(t
     assert [(row["arm"], row["seed_of"]) for row in rows.values()] == [("base", "base"), ("a/1", "a"), ("a/2", "a")]
     with pytest.raises(DataError, match="two rows would be called 'base'"):
         scored(base, f"base={first}")
-    for twice in (
-        (base, first, first),
-        (base, base),
-        (base, f"a={first}", f"b={tmp_path / 'two-0000' / '..' / first.name}"),
-    ):
-        with pytest.raises(DataError, match="is named twice"):
-            scored(*twice)
+    with pytest.raises(DataError, match="is named twice"):
+        scored(base, f"a={first}", f"b={tmp_path / 'two-0000' / '..' / first.name}")
 
 
-def test_one_checkpoint_sampled_twice_was_two_seeds(tmp_path: Path) -> None:
+def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path: Path) -> None:
     base, first = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT)
     again = run(tmp_path, "again", SFT, facts={"checkpoint_hash": "c-one"})
-    for other in (again, shutil.copytree(first, tmp_path / "copy")):
-        with pytest.raises(DataError, match=r"are both of c-one, so they are no two seeds of sft; leave one out"):
-            scored(base, f"sft={first}", f"sft={other}", "--allow-differences")
-        with pytest.raises(DataError, match=r"sft and dpo are of one checkpoint, c-one"):
-            scored(base, f"sft={first}", f"dpo={other}")
+    for name, other in (("sft", again), ("dpo", shutil.copytree(first, tmp_path / "copy"))):
+        with pytest.raises(DataError, match="are both of c-one"):
+            scored(base, f"sft={first}", f"{name}={other}")
     noted = {"training_run": "sft-0123abcd", "base_hash": "c-before"}  # as sampling notes of a merged checkpoint
     merges = [run(tmp_path, name, SFT, facts=noted) for name in ("bf16", "nf4")]
     with pytest.raises(DataError, match=r"are both of training run sft-0123abcd"):
         scored(base, *(f"sft={merge}" for merge in merges))
-    names = list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20))
-    assert names == ["base", "bf16-0000", "nf4-0000"]
-    unknown = run(tmp_path, "unknown", SFT, facts={"checkpoint_hash": None})  # as a server leaves it
-    with pytest.raises(DataError, match="a and b are of one checkpoint, that of the run begun 20"):
-        scored(base, f"a={unknown}", f"b={shutil.copytree(unknown, tmp_path / 'copy-of-unknown')}")
+    assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20))[1:] == ["bf16-0000", "nf4-0000"]
 
 
 def test_an_arm_trained_from_another_base_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,10 +193,10 @@ def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=message):
             scored(before, sft, *words)
 
-    refused(r"--beside kto=.*those here: base, sft", f"base={base}", f"kto={other}")
+    refused(r"--beside kto=.*was sampled: base, sft", f"base={base}", f"kto={other}")
     refused("name it too: --beside base=RUN", f"sft={other}")
     refused("is named twice", f"base={base}", f"sft={base}")
-    refused("'sft' is named twice", f"base={base}", f"sft={other}", f"sft={third}")
+    refused("'sft' has fewer seeds than runs", f"base={base}", f"sft={other}", f"sft={third}")
     refused("own study; name it as an arm", f"base={before}")
     with pytest.raises(DataError, match="are of two studies, dialdefer and narrator; use --beside for a second"):
         scored(before, other)

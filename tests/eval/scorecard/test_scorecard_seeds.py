@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from eval.estimates.significance import holm
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
@@ -48,18 +47,6 @@ def test_an_arm_is_the_mean_of_its_seeds_and_its_interval_is_wider_than_each_of_
     assert "Next: middle, 20.0 (+5.0 [" in text
     assert "Not ranked: yes (yes/2 saturated)." in text
     assert (tmp_path / "out" / f"scorecard_{MAIN}.png").stat().st_size > 10_000
-
-
-def test_arms_that_can_be_ranked_are_one_family_of_holms(tmp_path: Path) -> None:
-    scored(*words(tmp_path, **SHIFTS, alone=(0.5,)))
-    rows = pooled(tmp_path)
-    assert [row["n_seeds"] for row in rows.values()] == [3, 3, 2, 1]
-    assert rows.pop("yes")["p_holm"] is None
-    assert [row["p_holm"] for row in rows.values()] == pytest.approx(holm([row["p"] for row in rows.values()]))
-    rows = scored(*words(tmp_path / "single", good=(0.3,), yes=(9.0,)))  # a seed each
-    keys = (f"change_{MAIN}_p", f"change_{MAIN}_p_holm")
-    (p, adjusted), (p_of_yes, no_adjusted) = ([rows[name][key] for key in keys] for name in ("good", "yes"))
-    assert (p == adjusted, p_of_yes is None, no_adjusted) == (True, False, None)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from eval.dialdefer.runs import load_run
+from eval.dialdefer.panels import load_run
 from evenhand.cli.status import command
 from evenhand.cli.status.command import main
 from evenhand.cli.status.printed import printed
