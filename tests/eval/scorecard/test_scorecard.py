@@ -1,5 +1,5 @@
-"""The scorecard: changes paired by item, no arm ranked for the wrong reason; what arms cost and are called, and which are
-no like for like; arms of several seeds."""
+"""The scorecard: changes paired by item, no arm ranked for the wrong reason; what arms cost and are called, and which
+are no like for like; arms of several seeds."""
 
 import csv
 import json
