@@ -107,8 +107,7 @@ class DialDeferEval(CardEvaluation):
         return [replace(difference, serious=False) if difference in own else difference for difference in every]
 
     def facts(self, results: Results) -> dict[str, Any]:
-        """A line for each judge, each of its arms, and each change; frame: the scores as a wide frame, of one denominator
-        but where `score` asks for both."""
+        """A line for each judge, each of its arms, and each change; frame: the scores as a wide frame."""
         frame = scores.wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
         mains = (
             []
@@ -207,13 +206,14 @@ def report_tables(results: Results) -> list[TableSpec]:
     if judges := [judge for judge in every if setting_panels(judge)]:
         flips = items.item_frame(judges, options["denominator"])
         made += items.item_tables(flips)
-        # Of the checkpoints of one model the first alone counts: a model and what was trained from it are not two judges.
+        # Of the checkpoints of one model the first alone counts: a model and what was trained from it are one judge.
         of_models, runs = dict[str, Judge](), runs_of(results)
         for judge in () if results.is_before_after and results.change_rows else judges:
             run = runs.get(judge.name)
             of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
         if len(of_models) > 1:
-            made += items.agreement_tables(items.agreement(list(of_models.values()), flips))
+            agreed = items.agreement(list(of_models.values()), flips)
+            made += items.agreement_tables(agreed) if len(agreed.flipped) else []
         strata = items.alignments(judges, **options)
         made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made

@@ -444,8 +444,9 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         for framing, p in panel.unlikely.items()
     ]
     doubt = (
-        f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(unlikely)}: there the judge "
-        f"would mostly say something else, so its margins say little and averages leave these datasets out. {WAY_OUT}"
+        f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(unlikely)}: there the "
+        "judge would mostly say something else, so its margins say little and averages leave these datasets out. "
+        f"{WAY_OUT}"
     )
     return JudgedRun(
         path=path,
