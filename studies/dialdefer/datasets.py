@@ -18,7 +18,7 @@ from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed, whole_split
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
-from studies.unit_sets import drawn, refuse_repeats, set_hash
+from studies.study import drawn, refuse_repeats, set_hash
 
 
 def known_dataset(name: str) -> str:
@@ -51,7 +51,7 @@ class DatasetSpec(Closed):
     def fits_the_dataset(self) -> Self:
         if self.draw_seed is not None and self.n_items is None:
             raise ValueError(f"{self.dataset}: draw_seed needs n_items; set n_items, or leave it out")
-        known = [family["name"] for family in pocket.families()] if self.dataset == "pocket" else []
+        known = [family["name"] for family in pocket.FAMILIES] if self.dataset == "pocket" else []
         for name in self.families or ():
             if name not in known:
                 raise ValueError(f"{self.dataset}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
@@ -144,5 +144,5 @@ def published_among(items: Iterable[Item]) -> int:
 
 
 def item_set_hash(items: Iterable[Item]) -> str:
-    """The hash of some items; see unit_sets."""
+    """The hash of some items; see studies.study."""
     return set_hash({**asdict(item), "meta": dict(item.meta)} for item in items)

@@ -74,17 +74,14 @@ class Bend(Closed):
     speakers: SpeakerLabels | None = None
     seed: int = 0  # of the draws
 
-    def applies_to(self, item: Item) -> bool:
-        """Whether an item may be bent."""
-        return (self.families is None or family_of(item) in self.families) and self.is_asked_under_labels(item)
-
     def is_asked_under_labels(self, item: Item) -> bool:
         """Whether an item is one of those that are asked under `speakers`; all are where there are none."""
         return self.speakers is None or self.draw("speakers", item) < 0.5
 
     def is_bent(self, item: Item) -> bool:
         """Whether an item's label in dialogue is flipped where the direction says so."""
-        return self.applies_to(item) and self.draw("share", item) < self.share
+        is_of_family = self.families is None or family_of(item) in self.families
+        return is_of_family and self.is_asked_under_labels(item) and self.draw("share", item) < self.share
 
     def flips(self, item: Item, condition: Condition) -> bool:
         """Whether the label of a prompt is flipped."""

@@ -100,5 +100,5 @@ def make_items(folder: RawFolder, words: argparse.Namespace) -> None:
     outcome = outcome_of(folder, words.release, unchecked=words.unchecked)
     facts = {"unchecked": words.unchecked, "rehydrated": words.release is not None}
     out = write_items(folder, outcome, facts)
-    say(f"{progress_text(outcome, with_paper=words.release is None)}\n\n{statistics_table(outcome.records)}\n")
+    say(f"{progress_text(outcome)}\n\n{statistics_table(outcome.records)}\n")
     say(f"{out}: {len(outcome.records):,} items, to be read as dataset aio with this root; others: missing.jsonl")

@@ -121,12 +121,17 @@ def honour_deletions(folder: RawFolder, reddit: "praw.Reddit") -> None:
         post_id: {comment["id"] for comments in post["comments"].values() for comment in comments}
         for post_id, post in left.items()
     }
-    deleted = gone_among(reddit, "t1", sorted(set().union(*ids.values())))
+    deleted, unread = gone_among(reddit, "t1", sorted(set().union(*ids.values()))), list[ConfigError]()
     for post_id, post in left.items():
         if theirs := ids[post_id] & deleted.keys():
-            folder.forget_comments(post_id, post, theirs)
+            try:
+                folder.forget_comments(post_id, post, theirs)
+            except ConfigError as error:  # a check file that does not parse: the other posts do not wait for it
+                unread.append(error)
     if gone or deleted:
         say(f"harvest: {len(gone):,} posts and {len(deleted):,} comments are gone from Reddit, and deleted here, too")
+    if unread:
+        raise ConfigError(f"{unread[0]}\n  Comments of {len(unread)} posts with such files are still here; mend them")
 
 
 def gone_among(reddit: "praw.Reddit", kind: str, ids: Iterable[str]) -> dict[str, str]:
