@@ -44,11 +44,6 @@ def one_line(text: str) -> str:
     return text
 
 
-def arm_name(text: str) -> str:
-    """The arm as given; only the untreated one is known, in any case of letters."""
-    return ARM_NONE if text.casefold() == ARM_NONE else one_line(text)
-
-
 DATASETS = tuple(sorted(dataset for dataset in DATASET_NAMES if dataset != "unified"))  # `unified` is many
 DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
 DATASET_HELP = f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)"
@@ -61,7 +56,9 @@ LAYOUT = Layout(
         "condition": Column(" ".join(Condition), one_of(tuple(Condition), squeezed), True),
         "choice": Column("1 (accepts the claim), 2 (rejects it), or null for a reply that nobody could read"),
         "response": Column("the reply's text, parsed where there is no choice (CSV: where the choice is empty)"),
-        "arm": Column(ARM_HELP, arm_name, default=ARM_NONE),
+        "arm": Column(
+            ARM_HELP, lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE
+        ),
         "roles": Column(
             "2->1 (the default) or 1->2",
             one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")),

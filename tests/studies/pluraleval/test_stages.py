@@ -126,7 +126,7 @@ def test_a_run_over_several_processes_is_taken_up_again(
     assert not again.asked
 
 
-def test_score_prints_the_states_of_references_and_compare_is_refused(
+def test_score_and_report_show_the_states_of_references(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run,) = tmp_path.glob("inference/run-*")
@@ -138,8 +138,9 @@ def test_score_prints_the_states_of_references_and_compare_is_refused(
         if (row["step"], row["state"]) == ("extraction", "none")
     ]
     assert (round(none["value"] * none["n_units"]), none["measure"], none["unit"]) == (1, "state_rate", "rate")
-    with pytest.raises(DataError, match="is a run of the stage `references`, whose replies `evenhand score` counts"):
-        report_main([str(run)])
+
+    report_main([str(run), "--out", str(tmp_path / "report")])
+    assert "States of the replies" in (tmp_path / "report" / "report.html").read_text()
 
 
 def test_a_stage_is_not_taken_for_another(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
