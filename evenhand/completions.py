@@ -212,7 +212,7 @@ def read_shard(shard: Path, key: str) -> list[Completion]:
             raise DataError(f"{shard}: is not as this run wrote it: it was edited, or copied from another run")
     except OSError as error:
         raise DataError(f"{shard}: cannot be read ({error.strerror})") from None
-    except (DataError, TypeError, UnicodeDecodeError) as error:
+    except (DataError, ValueError) as error:
         where = error if isinstance(error, DataError) else f"{place}: is no completion ({error})"
         raise DataError(
             f"{where}. Restore it, or delete this shard and run the sampling command again: only its prompts are "
