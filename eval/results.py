@@ -12,13 +12,11 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
-from eval.estimates.comparability import Difference, differences, refuse_serious, serious_sentence
+from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, changes_frame, paired, scores_frame
+from eval.estimates.comparability import Difference, difference_lines, differences, refuse_serious, serious_sentence
 from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
-from eval.estimates.frames import Score, changes_frame, scores_frame
-from eval.report.tables import TableSpec, console
-from eval.report.text import sentences, significance, wrapped
-from eval.runs import SampledRun, Verdicts, judge_names, load_finished
+from eval.report.tables import TableSpec, console, sentences, significance, wrapped
+from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.registry import STUDIES, load_part
@@ -93,9 +91,7 @@ class Evaluation:
 
         Raises DataError for a run that is named twice.
         """
-        resolved = [path.resolve() for path in paths]
-        if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
-            raise DataError(f"{twice[0]}: is named twice; name each run once")
+        refuse_repeated(paths)
         loaded = [self.load(path, options) for path in paths]
         names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
         if len({*names}) < len(names):
@@ -275,12 +271,7 @@ class Results:
             if table.place == "console" and table.is_change == is_change:
                 say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
         sentences = self.sentences.get("changes" if is_change else "scores", [])
-        differing = [
-            f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"
-            for name, of_run in self.differences.items()
-            for difference in of_run
-            if is_change
-        ]
+        differing = difference_lines(self.differences if is_change else {})
         say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *differing]))
 
 

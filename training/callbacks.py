@@ -1,11 +1,10 @@
-"""What accompanies a model while it trains: metrics, a check of gradients, whole checkpoints, the best adapter.
+"""What accompanies a model while it trains: metrics, whole checkpoints, the best adapter.
 
 While a run trains, its best adapters lie in checkpoints/best-<step>/. One is deleted only when a whole checkpoint knows
 of a better one, so that a run killed at any moment finds the one that its last checkpoint takes for the best.
 """
 
 import json
-import math
 import shutil
 import time
 from collections.abc import Callable
@@ -16,10 +15,9 @@ from accelerate import PartialState
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from evenhand.files import write_jsonl, write_whole
-from evenhand.job_messages import is_stop_asked, is_watched, note_progress
 from evenhand.run_directory import read_json
+from evenhand.terminal import is_stop_asked, is_watched, note_progress
 from training.processes import in_any_process, processes
-from training.qlora import gradient_norm, refuse_blocked_gradients
 from training.run_folder import (
     CHECKPOINTS_DIR,
     COMPLETE_FILE,
@@ -56,60 +54,19 @@ class MetricsFile(TrainerCallback):
             write_jsonl(self.file, kept)
             self.before = max((record.get("seconds", 0.0) for record in kept), default=0.0)
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **_: Any,
-    ) -> None:
-        if state.is_world_process_zero and logs:
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
+        if state.is_world_process_zero:
             now = {"time": round(time.time(), 3), "seconds": round(self.seconds, 3)}
-            record = {"step": state.global_step, **now, **logs}
-            try:
-                with self.file.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(record) + "\n")
-            except OSError as error:  # of a write it does not name the file
-                raise OSError(error.errno, error.strerror, str(self.file)) from error
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": state.global_step, **now, **more["logs"]}) + "\n")
 
 
 class ProgressBar(ProgressCallback):
     """transformers' bar with steps, speed and time left, and the last loss behind it; metrics.jsonl holds the rest."""
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **_: Any,
-    ) -> None:
-        if self.training_bar is not None and logs and "loss" in logs:
-            names = ("accuracy", "rewards/accuracies", "mean_token_accuracy")  # ours, and TRL's
-            accuracy = next((f", {name} {logs[name]:.2f}" for name in names if name in logs), "")
-            self.training_bar.set_postfix_str(f"loss {logs['loss']:.3f}{accuracy}")
-
-
-class GradientCheck(TrainerCallback):
-    """Stops a run whose gradients do not reach the first layer: at the first steps, and again after an evaluation.
-
-    A step that is not applied shows nothing: clipping has multiplied by 0 what lay beside an infinite gradient.
-    """
-
-    def __init__(self, n_steps: int = 2) -> None:
-        self.n_steps = n_steps
-        self.left = n_steps
-
-    def on_pre_optimizer_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        if self.left > 0 and math.isfinite(gradient_norm(kwargs["model"])):
-            refuse_blocked_gradients(kwargs["model"], state.global_step + 1)
-            self.left -= 1
-
-    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self.left = self.n_steps
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
+        if self.training_bar is not None and "loss" in more["logs"]:
+            self.training_bar.set_postfix_str("loss {loss:.3f}, accuracy {accuracy:.2f}".format_map(more["logs"]))
 
 
 class MarkComplete(TrainerCallback):
@@ -166,29 +123,22 @@ class Selection(TrainerCallback):
         self.path = path
         self.settings = settings
         self.trainer: Any = None  # whose model is saved; set when it is built
-        self.best: dict[str, float] = {"step": 0, "eval_loss": math.inf}
-        self.without_better = 0
         self.stopped_at: int | None = None
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """A continued run takes up what evaluations before its checkpoint found."""
-        self.best = {"step": 0, "eval_loss": math.inf}
-        self.without_better = 0
-        for record in state.log_history:
-            if "eval_loss" in record:
-                self.take(record)
         if state.is_world_process_zero:
             drop_best(self.path, lambda step: step <= state.global_step)
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
-        measures = {"step": state.global_step, **more["metrics"]}
-        if self.take(measures):
+        losses = dev_losses(state)
+        n_since_best = len(losses) - 1 - losses.index(min(losses))
+        if n_since_best == 0:
             folder = self.path / CHECKPOINTS_DIR / "last"
             self.trainer.save_model(str(folder))  # by every process: sharded weights are gathered
             if processes().is_main_process:
                 target = self.path / CHECKPOINTS_DIR / f"{BEST_PREFIX}{state.global_step}"
-                copy_adapter(folder, target, measures)
-        if self.settings.patience is not None and self.without_better >= self.settings.patience:
+                copy_adapter(folder, target, {"step": state.global_step, **more["metrics"]})
+        if self.settings.patience is not None and n_since_best >= self.settings.patience:
             self.stopped_at = state.global_step
             control.should_training_stop = True
             # A checkpoint of this step would be continued from if a kill came now, and train one step more.
@@ -196,13 +146,10 @@ class Selection(TrainerCallback):
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if state.is_world_process_zero:
-            drop_best(self.path, lambda step: step == self.best["step"])
+            best = min(dev_losses(state), default=(0.0, 0))
+            drop_best(self.path, lambda step: step == best[1])
 
-    def take(self, measures: dict[str, float]) -> bool:
-        """Whether an evaluation is the best so far."""
-        if measures["eval_loss"] < self.best["eval_loss"]:
-            self.best = measures
-            self.without_better = 0
-            return True
-        self.without_better += 1
-        return False
+
+def dev_losses(state: TrainerState) -> list[tuple[float, int]]:
+    """(dev loss, step) of every evaluation so far; a checkpoint keeps them."""
+    return [(record["eval_loss"], record["step"]) for record in state.log_history if "eval_loss" in record]

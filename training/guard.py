@@ -7,7 +7,7 @@ from going on.
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -20,13 +20,13 @@ from evenhand.files import write_json
 from evenhand.run_directory import read_json
 from training.callbacks import best_kept
 from training.config import TrainingConfig
+from training.objectives import Objective
 from training.processes import in_any_process, processes
 from training.qlora import gradient_norm
 from training.run_folder import DIVERGED_FILE
 
 # fp16's scaler starts at 2^16 and halves at each overflow: so many in a row are no search for a scale.
 MAX_OVERFLOWS = 20
-N_NAMED = 8  # items named in a message
 EXPLODED = 1.25  # a loss this many times chance is worse than guessing: the steps are too long
 
 
@@ -42,29 +42,21 @@ class Divergence:
 class LossMonitor:
     """Reads the log's records in their order, so that a continued run, which has them in its checkpoint, goes on alike.
 
-    chance: the loss of a uniform guesser; inf where that is not known. slope: by how much the loss falls there for each
-    nat by which the right answer gains on the wrong one. chance_accuracy: how often a guess is right. n_warmup: steps
-    in which the learning rate rises, and in which nothing has to be learnt yet.
+    objective: its chance is inf where that is not known. n_warmup: steps in which the learning rate rises, and in which
+    nothing has to be learnt yet.
     """
 
-    def __init__(
-        self,
-        config: TrainingConfig,
-        chance: float,
-        *,
-        slope: float = 0.5,
-        chance_accuracy: float = 0.5,
-        n_warmup: int = 0,
-    ) -> None:
+    def __init__(self, config: TrainingConfig, objective: Objective, n_warmup: int = 0) -> None:
         optimiser, self.patience = config.optimiser, config.guard.patience_steps
         self.first_step = self.patience + n_warmup  # nothing counts as unlearnt before
-        self.chance = chance
-        self.goal = chance - slope * config.guard.chance_margin
+        self.chance = objective.chance
+        self.goal = self.chance - objective.slope * config.guard.chance_margin
         # Of conversations it counts themselves: the verdicts on one hang together.
         batch = optimiser.per_device_batch_size * optimiser.gradient_accumulation_steps
         n_judged = self.patience * batch * optimiser.n_processes
         # Two standard errors above guesses.
-        self.good_accuracy = chance_accuracy + 2 * math.sqrt(chance_accuracy * (1 - chance_accuracy) / n_judged)
+        guessed = objective.chance_accuracy
+        self.good_accuracy = guessed + 2 * math.sqrt(guessed * (1 - guessed) / n_judged)
         # In fp16 gradients may overflow: the gradient scaler leaves the step out.
         self.finite = ("loss", "eval_loss", *(() if optimiser.mixed_precision == "fp16" else ("grad_norm",)))
         # Steps, losses and accuracies logged within the last patience_steps.
@@ -106,56 +98,38 @@ class LossMonitor:
 
 
 class DivergenceGuard(TrainerCallback):
-    """Stops a run whose log shows that it no longer learns, or whose gradient is not finite, before that is applied.
+    """Stops a run whose log shows that it no longer learns, or whose gradient is not finite, before that is applied."""
 
-    monitor: makes a LossMonitor, given n_warmup. items_of: optimiser step, from 1 → the ids of its items.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        config: TrainingConfig,
-        monitor: Callable[..., LossMonitor],
-        items_of: Callable[[int], Sequence[str]] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, config: TrainingConfig, objective: Objective) -> None:
         self.path = path
         self.config = config
-        self.new_monitor = monitor
-        self.monitor = monitor()
-        self.items_of = items_of
+        self.objective = objective
         self.n_overflows = 0
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """A continued run knows what its log has shown before."""
         n_warmup = math.ceil(self.config.optimiser.warmup_ratio * state.max_steps)
-        self.monitor = self.new_monitor(n_warmup=n_warmup)
+        self.monitor = LossMonitor(self.config, self.objective, n_warmup)
         for record in state.log_history:
             self.monitor.take(record)
 
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any
     ) -> None:
-        broken = in_any_process(not math.isfinite(gradient_norm(more["model"])))
-        self.n_overflows = self.n_overflows + 1 if broken else 0
-        if not broken or (args.fp16 and self.n_overflows < min(MAX_OVERFLOWS, state.max_steps)):
+        if not in_any_process(not math.isfinite(gradient_norm(more["model"]))):
+            self.n_overflows = 0
             return
-        step = state.global_step + 1
-        what = f"fp16 has overflowed {self.n_overflows} times in a row" if args.fp16 else "the gradient is not finite"
-        if self.items_of:
-            items = list(self.items_of(step))
-            more_items = f" and {len(items) - N_NAMED} more" if len(items) > N_NAMED else ""
-            what += f" (the step's items: {', '.join(items[:N_NAMED])}{more_items})"
-        self.stop(Divergence(kind="not a number", step=step, what=f"{what}; the step has not been applied"))
+        self.n_overflows += 1
+        what = "the gradient is not finite"
+        if args.fp16:
+            if self.n_overflows < min(MAX_OVERFLOWS, state.max_steps):
+                return
+            what = f"fp16 has overflowed {self.n_overflows} times in a row"
+        what = f"{what}; the step has not been applied"
+        self.stop(Divergence(kind="not a number", step=state.global_step + 1, what=what))
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **_: Any,
-    ) -> None:
-        if divergence := self.monitor.take({**(logs or {}), "step": state.global_step}):
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
+        if divergence := self.monitor.take({**more["logs"], "step": state.global_step}):
             self.stop(divergence)
 
     def stop(self, divergence: Divergence) -> None:
@@ -184,26 +158,16 @@ def refuse_diverged(path: Path) -> None:
 def advice(divergence: Divergence, config: TrainingConfig) -> str:
     """What to change, by how much, in the order in which to try it."""
     optimiser = config.optimiser
-    lower = f"Lower optimiser.learning_rate from {optimiser.learning_rate:g} to {optimiser.learning_rate / 10:g}"
-    ratio = optimiser.warmup_ratio
-    warmup = f"lengthen optimiser.warmup_ratio from {ratio:g} to {max(0.1, 2 * ratio):g}"
-    match divergence.kind:
-        case "not a number" if optimiser.mixed_precision == "fp16":
-            return (
-                "Set optimiser.mixed_precision=bf16 and quantisation.compute_dtype=bfloat16: fp16 overflows where bf16 "
-                f"does not. {lower}."
-            )
-        case "not a number" if divergence.step == 1:
-            return (
-                "No weight had been changed yet, so it is not the learning rate: look at the base model and these "
-                'items, or compute in float32 (quantisation.compute_dtype: float32, optimiser.mixed_precision: "no").'
-            )
-        case "not a number":
-            return f"{lower}, and {warmup}. If the same items do it again, look at them, or leave them out."
-        case "collapsed":
-            return f"{lower}, and {warmup}."
-        case "never learnt":
-            return (
-                f"Look at the prompts and which verdict is called right (`evenhand show`). {lower}; if it only needs "
-                f"more time, raise guard.patience_steps from {config.guard.patience_steps}."
-            )
+    rate, ratio = optimiser.learning_rate, optimiser.warmup_ratio
+    lower = f"Lower optimiser.learning_rate from {rate:g} to {rate / 10:g}"
+    if divergence.kind == "never learnt":
+        return (
+            f"Look at the prompts and which verdict is called right (`evenhand show`). {lower}; if it only needs more "
+            f"time, raise guard.patience_steps from {config.guard.patience_steps}."
+        )
+    if divergence.kind == "not a number" and optimiser.mixed_precision == "fp16":
+        return (
+            "Set optimiser.mixed_precision=bf16 and quantisation.compute_dtype=bfloat16: fp16 overflows where bf16 "
+            f"does not. {lower}."
+        )
+    return f"{lower}, and lengthen optimiser.warmup_ratio from {ratio:g} to {max(0.1, 2 * ratio):g}."

@@ -14,9 +14,8 @@ import random
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +24,22 @@ from bitsandbytes.functional import dequantize_4bit
 from bitsandbytes.nn import Linear4bit
 from peft import PeftModel
 from peft.tuners.lora import LoraLayer
+from tqdm import tqdm
 
 from evenhand.checkpoints import checked_hash, checkpoint_hash, load_tokenizer
-from evenhand.errors import ConfigError, DataError, ModelError, one_line
-from evenhand.files import sync_folder, write_json
-from evenhand.float32 import float32_head
+from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.files import sync_folder, write_json, write_whole
 from evenhand.lease import held
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json, refuse_changed
-from training.config import TrainingConfig
+from training.config import AnyRun
 from training.data import TrainingData, examples_of, load_data
 from training.examples import Example, set_padding
-from training.fitting import free_memory
-from training.model_card import write_card
+from training.model_card import card_text
 from training.qlora import load_base
+from training.reference import ask
 from training.run_folder import ADAPTER_DIR, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
 from training.sections import QuantisationConfig
+from training.shortage import free_memory
 
 BF16, NF4 = "bf16", "nf4"
 SHARD_SIZE = "5GB"  # of a weight file, at most
@@ -47,14 +47,11 @@ TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
 # Written by the merge; or, beside config.json, taken by vLLM for a checkpoint in Mistral's own layout.
 NOT_COPIED = ("config.json", "model.safetensors.index.json", "params.json", DONE_FILE)
-BATCH_SIZE = 16
+CARD_FILE = "README.md"
 ITEMS_PER_PROMPT = 8  # examples are made of this many items for each prompt drawn, not of a whole training set
-AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 ROUNDING_SEED = 0
-ADAPTER = "default"  # PEFT's name for the only adapter
 WRAPPING = "base_model.model."  # what PEFT puts before the names of the base's modules
-# Of a prompt's answers, in nats: log P of each, minus that of the last. Of two answers the first is the margin.
-LogOdds = tuple[float, ...]
+Logs = tuple[float, ...]  # log P of each of a prompt's answers, in nats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +90,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             shutil.rmtree(left_over)
         if is_done(target):
             done = read_json(target / DONE_FILE)
-            check = check_of(target, done)
+            check = MergeCheck(**{name: done[name] for name in MergeCheck.__dataclass_fields__})
             checked_hash(target, done.get("checkpoint_hash"), "delete the folder and merge again")
             print(f"{target}: merged and checked already")
             print(f"{run.name} merged onto {onto}: {check}")
@@ -104,9 +101,8 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             facts = merge_anew(run, config, onto, partial, n_prompts, min_agreement)
             lease.refuse_if_lost()
             write_json(partial / DONE_FILE, facts)
-            write_card(run, partial)
-            if target.exists():  # no whole checkpoint
-                shutil.rmtree(target)
+            write_whole(partial / CARD_FILE, f"{card_text(run, partial)}\n")
+            shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
             partial.rename(target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -115,40 +111,37 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
 
 
 def merge_anew(
-    run: Path, config: TrainingConfig, onto: str, partial: Path, n_prompts: int, min_agreement: float
+    run: Path, config: AnyRun, onto: str, partial: Path, n_prompts: int, min_agreement: float
 ) -> dict[str, Any]:
     """Write a checkpoint to `partial` and ask it as it lies there; the content of its DONE.json."""
     recorded = read_json(run / DONE_FILE).get("adapter_hash")
     checked_hash(run / ADAPTER_DIR, recorded, "restore them from a copy, or delete the run and train again")
-    base = trained_base(run, config)
+    base, provenance = trained_base(run, config), read_json(run / PROVENANCE_FILE)
     data = load_data(config)
     asked = sample_prompts(data, config, load_tokenizer(base), n_prompts)
     print(f"{run.name}: judging {len(asked)} prompts with base + adapter as trained", flush=True)
-    expected = margins(adapted(run, base, config.quantisation), asked, config.optimiser.mixed_precision)
+    expected = judged(adapted(run, base, config.quantisation), asked, config)
     free_memory()
     print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
-    check = compare(judged(run, config, base, onto, asked, partial), expected, onto)
+    # The base of a merge is held in no more than bf16, whatever training held it in.
+    held_as = {"hold": NF4} if onto == NF4 else {"kind": "none", "compute_dtype": "bfloat16"}
+    save(merge_adapter(adapted(run, base, config.quantisation.model_copy(update=held_as))), base, partial)
+    free_memory()
+    written = load_base(partial, config.quantisation.model_copy(update={"kind": "none"}))
+    check = compare(judged(written, asked, config), expected, onto)
     print(f"{run.name} merged onto {onto}: {check}", flush=True)
     refuse_disagreement(run, check, min_agreement)
+    is_as_trained = data.set_hash == provenance.get("item_set_hash")
     return {
         "run": run.name,
-        "base_hash": read_json(run / PROVENANCE_FILE)["model"]["checkpoint_hash"],
+        "base_hash": provenance["model"]["checkpoint_hash"],
         "checkpoint_hash": checkpoint_hash(partial),
         **asdict(check),
-        **data_facts(run, data),
+        # How many units each dataset has, and what the study knows of them; not known where the data has changed.
+        **({"items": data.counts, **data.study.facts(data.units)} if is_as_trained else {"items": None}),
         "min_agreement": min_agreement,
         "rounding_seed": ROUNDING_SEED,
     }
-
-
-def data_facts(run: Path, data: TrainingData) -> dict[str, Any]:
-    """Of the training data: `items`, how many units each dataset has, and what the study knows of them.
-
-    `items` is None, and there is nothing else, when the data is not what was trained on any more.
-    """
-    if data.set_hash != read_json(run / PROVENANCE_FILE).get("item_set_hash"):
-        return {"items": None}
-    return {"items": data.counts, **data.study.facts(data.units)}
 
 
 def refuse_disagreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
@@ -162,34 +155,9 @@ def refuse_disagreement(run: Path, check: MergeCheck, min_agreement: float) -> N
         )
 
 
-def judged(
-    run: Path, config: TrainingConfig, base: Path, onto: str, asked: Sequence[Example], target: Path
-) -> list[LogOdds]:
-    """Merge onto `onto`, and the log-odds of the checkpoint as it was written to `target`."""
-    # The base of a merge is held in no more than bf16, whatever training held it in.
-    held_as = {"hold": NF4} if onto == NF4 else {"kind": "none", "compute_dtype": "bfloat16"}
-    model = merge_adapter(adapted(run, base, config.quantisation.model_copy(update=held_as)))
-    save(model, base, target)
-    del model
-    free_memory()
-    model = load_base(target, config.quantisation.model_copy(update={"kind": "none"}))
-    odds = margins(model, asked, config.optimiser.mixed_precision)
-    del model
-    free_memory()
-    return odds
-
-
 def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
     """The base, held as the settings say, with the run's adapter."""
-    model = load_base(base, settings)
-    try:
-        return PeftModel.from_pretrained(model, run / ADAPTER_DIR)
-    except (RuntimeError, MemoryError):
-        raise
-    except Exception as error:  # of a damaged file anything
-        raise ModelError(
-            f"{run / ADAPTER_DIR}: cannot be loaded ({one_line(error)}); restore it, or delete the run and train again"
-        ) from error
+    return PeftModel.from_pretrained(load_base(base, settings), run / ADAPTER_DIR)
 
 
 def save(model: Any, base: Path, target: Path) -> None:
@@ -215,87 +183,54 @@ def save(model: Any, base: Path, target: Path) -> None:
         file.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
 
 
-def check_of(target: Path, done: Mapping[str, Any]) -> MergeCheck:
-    """The figures in a merged checkpoint's DONE.json. Raises DataError where it lacks one."""
-    figures: dict[str, Any] = {name: done.get(name) for name in MergeCheck.__dataclass_fields__}
-    if any(not isinstance(value, int | float) for name, value in figures.items() if name != "onto"):
-        raise DataError(f"{target / DONE_FILE}: lacks figures of the merge; delete {target} and merge again")
-    return MergeCheck(**figures)
-
-
-def sample_prompts(data: TrainingData, config: TrainingConfig, tokenizer: Any, n_prompts: int) -> list[Example]:
-    """n_prompts of the run's own prompts (fewer when it has fewer), drawn at random with a fixed seed."""
+def sample_prompts(data: TrainingData, config: AnyRun, tokenizer: Any, n_prompts: int) -> list[Example]:
+    """n_prompts of the run's own prompts (fewer when it has fewer), drawn at random with a fixed seed. Nothing is asked
+    behind their answers' first tokens.
+    """
     set_padding(tokenizer)
     draw = random.Random(0)
     examples, _ = examples_of(data.drawn(draw, ITEMS_PER_PROMPT * n_prompts), config, tokenizer)
-    return draw.sample(examples, min(n_prompts, len(examples)))
+    return [replace(example, end=(), rest=()) for example in draw.sample(examples, min(n_prompts, len(examples)))]
 
 
 @torch.no_grad()
-def margins(model: Any, examples: Sequence[Example], mixed_precision: str) -> list[LogOdds]:
-    """The log-odds of each prompt's answers, computed in the precision of training. Raises ModelError for NaN.
-
-    Prompts of like length go together, padded on the left: a 4-bit base is dequantised once a batch, not once a prompt.
-    """
-    model.eval()
-    # torch multiplies a strided slice of the hidden states with a copy of the whole head for each prompt of the batch.
-    head = model.get_output_embeddings()
-    hook = head.register_forward_pre_hook(lambda _, inputs: tuple(tensor.contiguous() for tensor in inputs))
-    dtype = AUTOCAST.get(mixed_precision)
-    precision = torch.autocast(model.device.type, dtype) if dtype else nullcontext()
-    order = sorted(range(len(examples)), key=lambda index: len(examples[index].prompt_ids))
-    odds: dict[int, LogOdds] = {}
-    for start in range(0, len(order), BATCH_SIZE):
-        batch = order[start : start + BATCH_SIZE]
-        prompts = [examples[index].prompt_ids for index in batch]
-        padding = [[0] * (max(map(len, prompts)) - len(prompt)) for prompt in prompts]
-        mask = torch.tensor([[*pad, *[1] * len(prompt)] for pad, prompt in zip(padding, prompts, strict=True)])
-        ids = torch.tensor([[*pad, *prompt] for pad, prompt in zip(padding, prompts, strict=True)])
-        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": (mask.cumsum(1) - 1).clamp(min=0)}
-        with float32_head(model), precision:
-            outputs = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()}, logits_to_keep=1)
-        for index, logits in zip(batch, outputs.logits[:, -1], strict=True):
-            answers = logits[list(examples[index].choices)]
-            odds[index] = tuple((answers - answers[-1]).tolist())
-    hook.remove()
-    if n_lost := sum(not all(map(math.isfinite, some)) for some in odds.values()):
-        raise ModelError(f"{n_lost} of {len(examples)} margins are not finite: the adapter or the base is broken")
-    return [odds[index] for index in range(len(examples))]
+def judged(model: Any, asked: Sequence[Example], config: AnyRun) -> list[Logs]:
+    """What a model says of each prompt, computed in the precision of training. Raises ModelError for NaN."""
+    logs = [answers.verdicts for answers in ask(asked, config, model, 0, tqdm(disable=True))]
+    if n_lost := sum(not all(map(math.isfinite, some)) for some in logs):
+        raise ModelError(f"{n_lost} of {len(asked)} verdicts are not finite: the adapter or the base is broken")
+    return logs
 
 
-def compare(merged: Sequence[LogOdds], expected: Sequence[LogOdds], onto: str) -> MergeCheck:
+def compare(merged: Sequence[Logs], expected: Sequence[Logs], onto: str) -> MergeCheck:
     """The check's figures from what two models say of the same prompts."""
-    pairs = list(zip(merged, expected, strict=True))
-    drifts = [abs(lead(a, verdict(b)) - lead(b, verdict(b))) for a, b in pairs]
-    agreeing = sum(verdict(a) == verdict(b) for a, b in pairs)
+    drifts, n_agreeing = [], 0
+    for here, there in zip(merged, expected, strict=True):
+        answer = there.index(max(there))
+        n_agreeing += here.index(max(here)) == answer
+        drifts.append(abs(lead(here, answer) - lead(there, answer)))
     return MergeCheck(
         onto=onto,
         n_prompts=len(drifts),
-        agreement_rate=agreeing / len(drifts),
+        agreement_rate=n_agreeing / len(drifts),
         mean_margin_drift=sum(drifts) / len(drifts),
         max_margin_drift=max(drifts),
     )
 
 
-def verdict(odds: LogOdds) -> int:
-    """The index of the likeliest answer, of equal ones the last."""
-    return max(range(len(odds)), key=lambda index: (odds[index], index))
-
-
-def lead(odds: LogOdds, answer: int) -> float:
+def lead(logs: Logs, answer: int) -> float:
     """By how many nats an answer is likelier than the likeliest other."""
-    return odds[answer] - max(value for index, value in enumerate(odds) if index != answer)
+    return logs[answer] - max(value for index, value in enumerate(logs) if index != answer)
 
 
 @torch.no_grad()
-def merge_adapter(wrapped: Any, seed: int = ROUNDING_SEED) -> Any:
+def merge_adapter(wrapped: Any) -> Any:
     """The plain bf16 model whose weights are base + adapter. `wrapped`, a PeftModel, is used up.
 
-    The noise of the rounding is drawn for each layer by its name: the same run and seed give the same weights on the
-    same kind of device, in whatever order layers come. Raises ModelError for an adapter that is no plain LoRA, one on
-    a weight that another module shares, and sums that are no numbers.
+    The noise of the rounding is drawn for each layer by its name: the same run gives the same weights on the same kind
+    of device, in whatever order layers come. Raises ModelError for an adapter on a weight that another module shares,
+    and for sums that are no numbers.
     """
-    refuse_other_adapters(wrapped.peft_config[ADAPTER])
     n_holders = Counter(id(held) for module in wrapped.modules() for held in module.parameters(recurse=False))
     layers = {name: module for name, module in wrapped.named_modules() if isinstance(module, LoraLayer)}
     for wrapped_name, layer in layers.items():
@@ -308,19 +243,14 @@ def merge_adapter(wrapped: Any, seed: int = ROUNDING_SEED) -> Any:
         plain = unquantised(layer.get_base_layer())
         # The base's values lie on the bf16 grid; NF4 values held in float32 are brought to it first, so that the noise
         # of the rounding falls on the adapter's share alone.
-        exact = plain.weight.to(torch.bfloat16).float() + layer.get_delta_weight(ADAPTER).float()
+        exact = plain.weight.to(torch.bfloat16).float() + layer.get_delta_weight("default").float()
         if not torch.isfinite(exact).all():
             raise ModelError(f"{name}: base + adapter is not finite, so the run has diverged; train it again")
-        plain.weight.data = round_to_bf16(exact, generator_for(name, seed, exact.device))
+        seed = hashlib.sha256(f"{ROUNDING_SEED} {name}".encode()).digest()
+        noise = torch.Generator(exact.device).manual_seed(int.from_bytes(seed[:8]) >> 1)
+        plain.weight.data = round_to_bf16(exact, noise)
         layer.base_layer = plain
     return unquantised_model(wrapped.unload())
-
-
-def refuse_other_adapters(config: Any) -> None:
-    """Raises ModelError when an adapter holds more than factors A and B, which is all that is added here."""
-    for key in ("use_dora", "lora_bias", "modules_to_save", "trainable_token_indices"):
-        if getattr(config, key, None):
-            raise ModelError(f"the adapter was made with {key}; Evenhand merges plain LoRA adapters alone")
 
 
 def unquantised(layer: Any) -> Any:
@@ -344,12 +274,6 @@ def unquantised_model(model: Any) -> Any:
     for parameter in model.parameters():
         parameter.data = parameter.data.to(torch.bfloat16)
     return model
-
-
-def generator_for(name: str, seed: int, device: torch.device) -> torch.Generator:
-    """The source of a layer's rounding noise."""
-    digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
-    return torch.Generator(device).manual_seed(int.from_bytes(digest[:8]) >> 1)
 
 
 def round_to_bf16(weights: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

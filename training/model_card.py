@@ -14,13 +14,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.embedded import EMBEDDED_NAME, WHEEL
-from evenhand.errors import DataError
-from evenhand.files import read_jsonl, write_whole
+from evenhand.files import read_jsonl
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
 from studies.registry import STUDIES
 from training.run_folder import EXCLUDED_FILE, finished_config
 
-CARD_FILE = "README.md"
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 NOT_SHOWN = {"name", "model", "method", "run", *STUDIES}  # the text has them; `run` changes no number and names folders
 TEMPLATES = Path(__file__).with_name("templates")
@@ -28,11 +26,6 @@ MERGES = {
     "bf16": "onto the base's bf16 weights, as published",
     "nf4": "onto the base's NF4 weights, dequantised: those that it was trained on",
 }
-
-
-def write_card(run: Path, merged: Path) -> None:
-    """Write a merged checkpoint's README.md."""
-    write_whole(merged / CARD_FILE, card_text(run, merged))
 
 
 def card_text(run: Path, folder: Path) -> str:
@@ -56,7 +49,7 @@ def card_text(run: Path, folder: Path) -> str:
         datasets=[known["hub"][name] for name in counts or () if known["hub"].get(name)] or None,
     )
     environment = Environment(loader=FileSystemLoader([TEMPLATES, study.card.parent]), undefined=StrictUndefined)
-    text = environment.get_template(study.card.name).render(
+    return environment.get_template(study.card.name).render(
         known,
         card_data=front.to_yaml(),
         config=config,
@@ -65,7 +58,7 @@ def card_text(run: Path, folder: Path) -> str:
         trained={"n_dev": 0, **trained},
         merged={"n_published_test": 0, "n_threads": 0, **merged},
         merges=MERGES,
-        excluded=excluded_by_dataset(run),
+        excluded=Counter(line["dataset"] for _, line in read_jsonl(run / EXCLUDED_FILE)),
         counts=counts,
         base=base,
         base_folder=Path(config.model.name).name,
@@ -74,17 +67,6 @@ def card_text(run: Path, folder: Path) -> str:
         settings=list(flat(config.model_dump(mode="json", exclude=NOT_SHOWN))),
         reached=reached_words(trained),
     )
-    return f"{text}\n"
-
-
-def excluded_by_dataset(run: Path) -> Counter[str]:
-    """Prompts left out for their length. Raises DataError for a line that names no dataset."""
-    counts: Counter[str] = Counter()
-    for _, record in read_jsonl(run / EXCLUDED_FILE):
-        if "dataset" not in record:
-            raise DataError(f"{run / EXCLUDED_FILE}: a line of it names no dataset; restore the file")
-        counts[str(record["dataset"])] += 1
-    return counts
 
 
 def hub_id(model: ModelConfig, trained: Mapping[str, Any]) -> str | None:

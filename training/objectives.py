@@ -8,9 +8,8 @@ them: their probability among the answers is exactly 0, and nothing of the model
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import Literal
 
 import torch
@@ -63,6 +62,7 @@ class Objective:
     needs_reference: bool
     chance: float  # the loss of a uniform guesser, with which a run that should learn is compared
     slope: float  # by how much the loss falls there for each nat that the right answer gains on the wrong one
+    chance_accuracy: float = 0.5  # how often a guess is right
     consistency_weight: float = 0.0
 
     def total(self, answers: Answers) -> Tensor:
@@ -94,16 +94,6 @@ def objective_of(config: AnyRun) -> Objective:
         case OwnC1Run(target=target):  # its chance depends on the base's verdicts: chance_of_own_c1
             chosen = Objective(lambda a: own_c1(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
     return replace(chosen, consistency_weight=config.consistency.weight if config.consistency else 0.0)
-
-
-def with_chance_among(objective: Objective, n_choices: Sequence[int]) -> Objective:
-    """SFT's objective with the chance and the slope of prompts with so many answers each, one token each.
-
-    A uniform guesser gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
-    log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. Neither contains the tokens of a name behind its first.
-    """
-    chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
-    return replace(objective, chance=chance, slope=slope)
 
 
 def cross_entropy(answers: Answers) -> Tensor:

@@ -1,20 +1,40 @@
-"""The processes of `accelerate launch`: which one this is, and what they decide together."""
+"""The processes of `accelerate launch`: what they decide together, and how weights are shared out among them.
 
+Sharing is torch's FSDP2 or DeepSpeed's ZeRO-3; without either each process holds all weights (DDP). accelerate and
+transformers do it; here is what they leave to be got wrong: dtypes, which layers make a shard, asking for it in vain.
+"""
+
+import os
+import re
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, reduce
+from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from evenhand.device import on_gpu
 from evenhand.errors import ConfigError
 from training.config import TrainingConfig
+from training.qlora import unquantised_dtype
 
 # How long a process waits for the others: for the first to download a model, for the slowest to ask the base about its
 # last examples. torch's own ten minutes on GPUs are too short for both.
 PATIENCE = timedelta(hours=3)
 Value = TypeVar("Value")
+Sharding = Literal["none", "fsdp", "zero3"]
+LAYER = r".*\.layers\.\d+"
+FILES = {"fsdp": "configs/accelerate/fsdp-qlora.yaml", "zero3": "configs/accelerate/deepspeed-zero3.yaml"}
+# Keys of accelerate's configs for FSDP, which the launch sets as variables: the value to take, and why.
+FSDP_KEYS = {
+    "fsdp_version": ("2", "1 flattens weights of one dtype, and fp32 adapters lie beside a bf16 base"),
+    "fsdp_cpu_ram_efficient_loading": (
+        "false",
+        "true gives all processes but the first an empty base, and each asks the base for its share of the reference",
+    ),
+    "fsdp_activation_checkpointing": ("false", "the training config's optimiser.gradient_checkpointing decides that"),
+}
 
 
 def processes() -> PartialState:
@@ -51,3 +71,65 @@ def refuse_other_batch(config: TrainingConfig) -> None:
             f"or set optimiser.n_processes={launched} and lower gradient_accumulation_steps, or where that is 1 "
             "per_device_batch_size, to keep the batch"
         )
+
+
+def sharding() -> Sharding:
+    """What the launch asked for, in the variables that `accelerate launch` sets."""
+    if os.environ.get("ACCELERATE_USE_FSDP") == "true":
+        return "fsdp"
+    return "zero3" if os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true" else "none"
+
+
+def refuse_wrong_sharding(config: TrainingConfig) -> None:
+    """Raises ConfigError for what cannot be trained sharded, or would be trained wrongly without a word."""
+    asked = sharding()
+    if asked != "none" and config.optimiser.mixed_precision == "fp16":
+        raise ConfigError("optimiser.mixed_precision: fp16 is for one GPU or DDP; sharded, write bf16")
+    if asked == "fsdp":
+        for key, (wanted, why) in FSDP_KEYS.items():
+            if os.environ.get(key.upper(), wanted) != wanted:
+                raise ConfigError(f"{key}: {why}; write {key}: {wanted}, as {FILES['fsdp']} does")
+
+
+def storage_dtype(config: TrainingConfig) -> torch.dtype:
+    """The dtype that 4-bit weights are packed in.
+
+    FSDP leaves integers unsharded, and casts floating numbers to the dtype that it computes in: packed in another, they
+    would come out as other weights.
+    """
+    if sharding() != "fsdp":
+        return torch.uint8
+    return torch.bfloat16 if config.optimiser.mixed_precision == "bf16" else unquantised_dtype(config.quantisation)
+
+
+def prepare_sharding(trainer: Any, config: TrainingConfig) -> None:
+    """Give a trainer that is built and has not wrapped its model what accelerate's configs cannot say.
+
+    Raises ConfigError when it would not shard, or otherwise than asked for.
+    """
+    asked, got = sharding(), trainer.accelerator.distributed_type.value
+    state, in_bf16 = trainer.accelerator.state, config.optimiser.mixed_precision == "bf16"
+    if asked == "fsdp":
+        if got != "FSDP":
+            raise ConfigError(
+                f"FSDP was asked for, but accelerate would train with {got}: it shards on GPUs alone. Take "
+                "configs/accelerate/ddp.yaml"
+            )
+        if state.fsdp_plugin.transformer_cls_names_to_wrap is None:
+            # Each layer is gathered whole when it computes. accelerate would ask the model which not to split; Gemma-3
+            # with its image encoder names some it has not.
+            layers = [type(part).__name__ for name, part in trainer.model.named_modules() if re.fullmatch(LAYER, name)]
+            state.fsdp_plugin.transformer_cls_names_to_wrap = sorted(set(layers))
+        if in_bf16:  # accelerate's own would add up gradients in bf16 too
+            state.fsdp_plugin.mixed_precision_policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
+    elif asked == "zero3":
+        if state.deepspeed_plugin.zero_stage != 3:
+            raise ConfigError(f"zero_stage: of DeepSpeed's only 3 is known to work here; take {FILES['zero3']}")
+        if in_bf16:
+            # DeepSpeed's bf16 would turn the adapters into bf16, and so they would be saved. No module's weights are
+            # gathered in less than their own dtype: that is for bases in fp32.
+            state.deepspeed_plugin.deepspeed_config["torch_autocast"] = {
+                "enabled": True,
+                "dtype": "bfloat16",
+                "lower_precision_safe_modules": [],
+            }

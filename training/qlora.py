@@ -1,4 +1,4 @@
-"""The frozen base in NF4, the adapter on it, and the check that gradients reach it. The same on CPU and CUDA."""
+"""The frozen base in NF4, and the adapter on it. The same on CPU and CUDA."""
 
 import os
 import re
@@ -8,18 +8,16 @@ from typing import Any
 
 import torch
 from peft import LoraConfig
-from torch.distributed.tensor import DTensor
 from transformers import BitsAndBytesConfig
 
 from evenhand.checkpoints import load_model
 from evenhand.config import did_you_mean
 from evenhand.device import torch_device
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError
 from evenhand.token_trees import attend_to_seen_columns
 from training.run_folder import refuse_merged_on_nf4
 from training.sections import LoraSettings, QuantisationConfig
 
-FIRST_LAYER = ".layers.0."
 # Gemma-3's image encoder has projections of the same names; a judge of text trains none of it.
 NOT_LANGUAGE = r".*(vision_tower|vision_model|multi_modal_projector).*"
 
@@ -36,7 +34,7 @@ def load_base(
     Weights that are not quantised are held in bf16, or in float32 where that is the compute dtype.
     attention: a transformers attention implementation; None takes our own on CPU (evenhand.seen_columns), and the
     model's default on CUDA.
-    storage: the dtype that 4-bit weights are packed in, which changes none of them (sharding.storage_dtype).
+    storage: the dtype that 4-bit weights are packed in, which changes none of them (processes.storage_dtype).
     Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (evenhand.device).
     """
     is_gpu = torch_device() == "cuda"
@@ -72,8 +70,8 @@ def keep_unpacked(model: Any) -> None:
     """Keep bitsandbytes from repacking weights for inference on CPU, for good.
 
     On CPUs with AVX512-BF16 a 4-bit layer repacks its weights at its first forward pass in eval mode, and from then on
-    no gradient flows through it, in train mode too. An evaluation, or DPO's reference pass before training, would ruin
-    the run without an error.
+    no gradient flows through it, in train mode too: only around it, by the residual connections. An evaluation, or
+    DPO's reference pass before training, would spoil the run without an error.
     """
     from bitsandbytes.nn import Linear4bit
 
@@ -130,31 +128,6 @@ def trainable(model: Any) -> Iterator[tuple[str, Any]]:
 def count_trainable(model: Any) -> int:
     """How many numbers train."""
     return sum(getattr(parameter, "ds_numel", parameter.numel()) for _, parameter in trainable(model))
-
-
-def refuse_blocked_gradients(model: Any, step: int) -> None:
-    """Raises ModelError when, after a backward pass, a first-layer adapter has no gradient or only zeros.
-
-    LoRA's second factor (B) starts at zero, so the first (A) gets no gradient before B has moved: B is looked at.
-    """
-    first = [(name, gradient_of(p)) for name, p in trainable(model) if FIRST_LAYER in name and "lora_B" in name]
-    blocked = [name for name, gradient in first if gradient is None or not torch.count_nonzero(gradient)]
-    if blocked or not first:
-        raise ModelError(
-            f"step {step}: no gradient reaches {', '.join(blocked[:3]) or 'any adapter of the first layer'}, so the "
-            "model cannot learn. On CPU this happens when bitsandbytes has packed the weights for inference "
-            "(training.qlora.keep_unpacked prevents it); else look at lora.target_modules"
-        )
-
-
-def gradient_of(parameter: Any) -> torch.Tensor | None:
-    """A weight's gradient after a backward pass, whole where its parts lie in several processes; None if it has none.
-
-    To be called by every process. Of a weight that DeepSpeed has split, this process's own, and once
-    (sharding.keep_gradients).
-    """
-    gradient = vars(parameter).pop("seen", None) if hasattr(parameter, "ds_id") else parameter.grad
-    return gradient.full_tensor() if isinstance(gradient, DTensor) else gradient
 
 
 def gradient_norm(model: Any) -> float:

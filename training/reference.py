@@ -5,6 +5,7 @@ own C1; and the loss and accuracy of guesses on a run's examples, with which lea
 and every run with the same base, precision and examples reads it. The base is the trained model with its adapter off.
 """
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,15 +18,15 @@ from tqdm import tqdm
 
 from evenhand.errors import DataError
 from evenhand.files import read_jsonl, write_json, write_jsonl
-from evenhand.job_messages import note_progress
 from evenhand.records import digest
 from evenhand.run_directory import read_json
+from evenhand.terminal import note_progress
 from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs
 from training.config import AnyRun, OwnC1Run, SFTRun, TrainingConfig
 from training.examples import Example, by_item
-from training.fitting import Fitting, size
-from training.objectives import Answers, Objective, chance_of_own_c1, objective_of, with_chance_among
+from training.objectives import Answers, Objective, chance_of_own_c1, objective_of
 from training.processes import agreed, processes
+from training.shortage import Fitting, size
 
 REFERENCE_DIR = "reference"
 SHARD, SECONDS = "{:05d}.jsonl", "{:05d}.seconds.json"
@@ -138,28 +139,22 @@ def objective_for(config: AnyRun, examples: Sequence[Example], reference: Refere
     """The config's objective; its chance is computed from the examples, or from the base's answers to them, where it
     depends on those.
     """
-    objective = objective_of(config)
+    n_choices = [len(example.choices) for example in examples]
+    objective = replace(objective_of(config), chance_accuracy=fmean(1 / n for n in n_choices))
+    if isinstance(config, SFTRun) and any(n != 2 for n in n_choices):
+        # A uniform guesser gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
+        # log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. Neither contains the tokens of a name behind its first.
+        chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
+        return replace(objective, chance=chance, slope=slope)
     if reference and isinstance(config, OwnC1Run):
-        return replace(objective, chance=base_chance(config, examples, reference))
-    if isinstance(config, SFTRun) and any(len(example.choices) != 2 for example in examples):
-        return with_chance_among(objective, [len(example.choices) for example in examples])
+        verdicts = padded_logs([reference.answers[example].verdicts for example in examples])
+        base = Answers(
+            verdicts=verdicts,
+            ends=None,
+            right=torch.tensor([example.right for example in examples]),
+            groups=torch.tensor(numbers_of(example.group for example in examples)),
+            anchors=torch.tensor([example.is_anchor for example in examples]),
+            reference_verdicts=verdicts,
+        )
+        return replace(objective, chance=chance_of_own_c1(base, hard=config.target == "hard"))
     return objective
-
-
-def chance_accuracy(examples: Sequence[Example]) -> float:
-    """How often a guess among each example's answers is right."""
-    return fmean(1 / len(example.choices) for example in examples)
-
-
-def base_chance(config: OwnC1Run, examples: Sequence[Example], reference: Reference) -> float:
-    """The loss above which an own_c1 run counts as spoilt, from the base's verdicts on its examples."""
-    verdicts = padded_logs([reference.answers[example].verdicts for example in examples])
-    base = Answers(
-        verdicts=verdicts,
-        ends=None,
-        right=torch.tensor([example.right for example in examples]),
-        groups=torch.tensor(numbers_of(example.group for example in examples)),
-        anchors=torch.tensor([example.is_anchor for example in examples]),
-        reference_verdicts=verdicts,
-    )
-    return chance_of_own_c1(base, hard=config.target == "hard")

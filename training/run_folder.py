@@ -16,7 +16,7 @@ from evenhand.checkpoints import fingerprint, resolve
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import sync_folder, write_json
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, is_done, read_json, run_path
-from training.config import TrainingConfig, load_training_config
+from training.config import AnyRun, TrainingConfig, load_training_config
 
 EXCLUDED_FILE = "excluded.jsonl"  # prompts left out for their length; every training run has one, however empty
 METRICS_FILE = "metrics.jsonl"
@@ -37,7 +37,7 @@ def folder_of(config: TrainingConfig) -> Path:
     return run_path(config.run.root, "training", config.name, config, FREE_OF_EFFECT)
 
 
-def finished_config(run: Path) -> TrainingConfig:
+def finished_config(run: Path) -> AnyRun:
     """A finished training run's config. Raises DataError when the folder is no training run or it is not done."""
     file = run / CONFIG_FILE
     if not (file.exists() and (run / EXCLUDED_FILE).exists()):
@@ -45,16 +45,12 @@ def finished_config(run: Path) -> TrainingConfig:
     config = load_training_config([str(file)])
     if not is_done(run):
         raise DataError(f"{run}: the training is not finished; continue it with `evenhand train {file}`")
-    if "method" not in read_json(run / DONE_FILE):
-        raise DataError(f"{run / DONE_FILE}: does not say what was trained; restore it")
     return config
 
 
 def trained_base(run: Path, config: TrainingConfig) -> Path:
     """The folder of the base, at the revision that was trained. Raises DataError when it is another one by now."""
-    trained = read_json(run / PROVENANCE_FILE).get("model")
-    if not isinstance(trained, dict):
-        raise DataError(f"{run / PROVENANCE_FILE}: does not say which base was trained; restore it")
+    trained = read_json(run / PROVENANCE_FILE)["model"]
     base = resolve(config.model.model_copy(update={"revision": trained.get("revision")}))
     if (now := fingerprint(config.model, base)) != trained:
         raise DataError(
@@ -95,11 +91,6 @@ def drop_half_written(path: Path) -> None:
     for folder in (path / CHECKPOINTS_DIR).glob("checkpoint-*"):
         if not (folder / COMPLETE_FILE).exists():
             shutil.rmtree(folder)
-
-
-def drop_checkpoints(path: Path) -> None:
-    """Delete what a completed run needs no more."""
-    shutil.rmtree(path / CHECKPOINTS_DIR, ignore_errors=True)
 
 
 def copy_adapter(source: Path, target: Path, score: Mapping[str, float] | None = None) -> None:

@@ -1,12 +1,12 @@
 """A config → a trained adapter, by whichever method the config names: the run's folder, the trainer, what it leaves."""
 
 import resource
+import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from transformers import ProgressCallback, set_seed
 
 from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, resolve
 from evenhand.device import on_gpu, torch_device, torch_device_name
-from evenhand.errors import DataError
 from evenhand.files import write_jsonl
 from evenhand.float32 import use_onednn
 from evenhand.lease import held
@@ -25,7 +24,6 @@ from evenhand.run_directory import finish, is_done, open_run
 from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, schedule
 from training.callbacks import (
-    GradientCheck,
     MarkComplete,
     MetricsFile,
     ProgressBar,
@@ -35,26 +33,30 @@ from training.callbacks import (
 )
 from training.config import AnyRun, OwnC1Run, TrainingConfig
 from training.data import TrainingData, examples_of, load_data, without_dev
-from training.disk import told_when_full
 from training.examples import Example, Excluded, anchored, reasons_in, set_padding
-from training.guard import DivergenceGuard, LossMonitor, refuse_diverged
-from training.memory import told_when_out_of_memory
+from training.guard import DivergenceGuard, refuse_diverged
 from training.objectives import objective_of
-from training.processes import agreed, processes, refuse_other_batch
+from training.processes import (
+    agreed,
+    prepare_sharding,
+    processes,
+    refuse_other_batch,
+    refuse_wrong_sharding,
+    storage_dtype,
+)
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
-from training.reference import Reference, chance_accuracy, objective_for, reference_of
+from training.reference import Reference, objective_for, reference_of
 from training.run_folder import (
     ADAPTER_DIR,
     CHECKPOINTS_DIR,
     EXCLUDED_FILE,
     TRAINING_LEASE,
     copy_adapter,
-    drop_checkpoints,
     drop_half_written,
     folder_of,
     last_checkpoint,
 )
-from training.sharding import prepare_sharding, refuse_wrong_sharding, storage_dtype
+from training.shortage import shortage_explained
 from training.trainer import VerdictTrainer, training_arguments
 
 
@@ -74,17 +76,19 @@ class OpenRun:
 def train(config: AnyRun) -> Path:
     """Train (or continue) a run and return its directory. A completed run is left as it is.
 
-    Raises ModelError for a run that diverges, or has before, and when memory is short; NoRoomError for a full disk.
+    Raises ModelError for a run that diverges, or has before, and when memory is short; DataError for a full disk.
     """
     refuse_wrong_sharding(config)
     refuse_diverged(folder_of(config))
     if not is_done(folder_of(config)):
         torch_device()  # raises before data and models are loaded
-    with told_when_full(config), open_training(config) as run, told_when_out_of_memory("training"):
+    with shortage_explained(config), open_training(config) as run:
         is_main = processes().is_main_process
         if is_done(run.path):
             if is_main:
-                drop_checkpoints(run.path)  # a kill may have come between DONE.json and this
+                shutil.rmtree(
+                    run.path / CHECKPOINTS_DIR, ignore_errors=True
+                )  # a kill may have come between DONE.json and this
                 print(f"{run.path}: complete already")
             return run.path
         if is_main:
@@ -170,9 +174,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     )
     metrics, stopping = MetricsFile(run.path), StopWhenAsked()
     selection = Selection(run.path, config.dev) if config.dev else None
-    accuracy = chance_accuracy(run.examples)
-    monitor = partial(LossMonitor, config, objective.chance, slope=objective.slope, chance_accuracy=accuracy)
-    guard = DivergenceGuard(run.path, config, monitor, items_of(plan, groups, config))
+    guard = DivergenceGuard(run.path, config, objective)
     keeping = [MarkComplete(run.path), *([selection] if selection else [])]
     trainer = VerdictTrainer(
         model=model,
@@ -183,7 +185,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
         objective=objective,
         collator=collator,
         processing_class=run.tokenizer,
-        callbacks=[metrics, GradientCheck(), guard, *keeping, stopping],
+        callbacks=[metrics, guard, *keeping, stopping],
     )
     prepare_sharding(trainer, config)
     if selection:
@@ -193,7 +195,7 @@ def train_verdicts(config: AnyRun, run: OpenRun) -> None:
     trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
     if stopping.is_stopping and not (selection and selection.stopped_at):
         raise Stopped(signal.SIGUSR1)  # by which the job script was warned of its time limit
-    best, selection_facts = selected(config, run, selection)
+    best, selection_facts = selected(run, selection)
     facts = {
         "method": config.method,
         "n_trainable": count_trainable(trainer.model),
@@ -210,24 +212,12 @@ def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
     if not on_gpu():
         use_onednn()
     set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
-    with told_when_out_of_memory("the model is loaded"):
-        base = load_base(run.base, config.quantisation, storage=storage_dtype(config))
+    base = load_base(run.base, config.quantisation, storage=storage_dtype(config))
     model = get_peft_model(base, lora_config(config.lora, base))
     set_adapter_dtype(model, config.lora)
     if config.optimiser.gradient_checkpointing:
         model.enable_input_require_grads()
     return model
-
-
-def items_of(plan: Schedule, groups: Sequence[Group], config: AnyRun) -> Callable[[int], list[str]]:
-    """Optimiser step, counted from 1 → the ids of the items that it trains on."""
-    n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
-
-    def items(step: int) -> list[str]:
-        batches = plan.microbatches[(step - 1) * n_micro : step * n_micro]
-        return list(dict.fromkeys(e.item_id for batch in batches for index in batch for e in groups[index]))
-
-    return items
 
 
 def cost(
@@ -250,20 +240,17 @@ def cost(
     }
 
 
-def selected(config: AnyRun, run: OpenRun, selection: Selection | None) -> tuple[Path | None, dict[str, Any]]:
-    """(the adapter that the run ends with, None for the last; for DONE.json the best by the dev split).
-
-    Raises DataError when somebody has deleted it.
-    """
-    if selection is None or config.dev is None:
+def selected(run: OpenRun, selection: Selection | None) -> tuple[Path | None, dict[str, Any]]:
+    """(the adapter that the run ends with, None for the last; for DONE.json the best by the dev split)."""
+    if selection is None:
         return None, {}
     best = best_kept(run.path)
-    if best is None:
-        gone = f"{run.path / CHECKPOINTS_DIR}: the best adapter by the dev split is gone"
-        raise DataError(f"{gone}; delete {run.path} and train again")
-    early = {} if selection.stopped_at is None else {"stopped_early_at_step": selection.stopped_at}
+    assert best is not None, "the last step is always evaluated"
     folder, score = best
-    return folder if config.dev.select == "best" else None, {"selected": config.dev.select, "best": score, **early}
+    facts: dict[str, Any] = {"selected": selection.settings.select, "best": score}
+    if selection.stopped_at is not None:
+        facts["stopped_early_at_step"] = selection.stopped_at
+    return folder if selection.settings.select == "best" else None, facts
 
 
 def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, best: Path | None = None) -> None:
@@ -276,4 +263,4 @@ def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, best: P
     counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": run.n_excluded}
     counts["n_steps"] = trainer.state.global_step
     finish(run.path, {**counts, **facts, "adapter_hash": checkpoint_hash(run.path / ADAPTER_DIR)})
-    drop_checkpoints(run.path)
+    shutil.rmtree(run.path / CHECKPOINTS_DIR, ignore_errors=True)

@@ -17,12 +17,11 @@ from evenhand.device import on_gpu
 from evenhand.errors import ConfigError
 from training.batches import Collator, Group, Schedule, answers_of
 from training.config import TrainingConfig
-from training.fitting import Fitting
 from training.objectives import Answers, Objective, divergence_in_groups, picked
-from training.processes import agreed
+from training.processes import agreed, sharding
 from training.qlora import leave_dtype
 from training.run_folder import CHECKPOINTS_DIR
-from training.sharding import sharding
+from training.shortage import Fitting
 
 DEV_MEASURES = ("eval_loss", "eval_accuracy", "eval_divergence")
 
@@ -31,7 +30,7 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
     """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch."""
     shared = shared_arguments(config, path)
     evaluation = {"eval_strategy": "steps", "eval_steps": config.dev.every_steps} if config.dev else {}
-    if sharding() == "zero3":  # computes in bf16 by itself (training.sharding.prepare_sharding)
+    if sharding() == "zero3":  # computes in bf16 by itself (training.processes.prepare_sharding)
         shared["bf16"] = False
     own = {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
     arguments = TrainingArguments(**{**shared, **own, **evaluation})

@@ -7,12 +7,10 @@ from itertools import combinations, product
 import numpy as np
 
 from eval.annotation.tasks import Labels, Task
+from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of
-from eval.estimates.frames import Score
-from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, percentile_interval, resampled_sums, rng_for
-from eval.estimates.significance import mcnemar_p
-from eval.report.tables import block
-from eval.report.text import number, p_value
+from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums, rng_for
+from eval.report.tables import block, number, p_value
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(

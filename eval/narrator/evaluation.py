@@ -7,9 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, get_args
 
-from eval.estimates.changes import Change
+from eval.estimates.changes import Change, Score
 from eval.estimates.estimate import Estimate
-from eval.estimates.frames import Score
 from eval.narrator import judged_runs, measures, tables
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun

@@ -11,9 +11,9 @@ from operator import attrgetter
 from statistics import NormalDist, fmean
 from typing import Any, Literal, NamedTuple
 
+from eval.estimates.changes import Score
 from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
-from eval.estimates.frames import Score
-from eval.estimates.significance import mcnemar_p
+from eval.estimates.resampling import mcnemar_p
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, Denominator, Judgment, NarratorRun
 from studies.narrator.prompts import ME, NO, YES

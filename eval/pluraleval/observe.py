@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.estimates.estimate import Measure, Observed, added_up
-from eval.estimates.significance import holm
+from eval.estimates.resampling import holm
 from eval.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
 from eval.runs import FinishedRun
 from evenhand.errors import DataError

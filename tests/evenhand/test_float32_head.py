@@ -25,7 +25,6 @@ from tests.made.training_runs import tiny_run
 from training.batches import Collator, answers_of, groups_of
 from training.config import AnyRun
 from training.examples import Example
-from training.merged_checkpoint import margins
 from training.qlora import load_base
 from training.reference import ask
 
@@ -167,10 +166,6 @@ def of_the_reference(model: Any, examples: Sequence[Example], config: AnyRun) ->
     return differences(torch.tensor([answers.verdicts for answers in found]))
 
 
-def of_the_merge_check(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
-    return sorted(margin for margin, _ in margins(model, examples, "bf16"))
-
-
 @contextmanager
 def seen_by_the_head(model: Any) -> Iterator[list[Tensor]]:
     """The hidden states that go through the head, (N, H) of each pass."""
@@ -194,7 +189,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return byte_model(tmp_path_factory.mktemp("model"))
 
 
-@pytest.mark.parametrize("read", [of_training, of_the_reference, of_the_merge_check])
+@pytest.mark.parametrize("read", [of_training, of_the_reference])
 def test_in_bf16_training_reads_float32_margins(
     read: Callable[[Any, Sequence[Example], AnyRun], list[float]], checkpoint: Path, tmp_path: Path, device: str
 ) -> None:

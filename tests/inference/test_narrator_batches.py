@@ -25,7 +25,7 @@ from training.objectives import (
     objective_of,
     own_c1,
 )
-from training.reference import ask, chance_accuracy, objective_for
+from training.reference import ask, objective_for
 
 PAD = 0
 SIZES = (2, 4, 3)  # speakers of three conversations
@@ -158,7 +158,7 @@ def test_chance_is_the_loss_of_a_judge_without_a_clue_and_slope_what_a_nat_of_th
         return cross_entropy(replace(coin, verdicts=verdicts.log_softmax(-1))).mean().item()
 
     assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
-    assert chance_accuracy(ALL) == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
+    assert objective.chance_accuracy == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
 
 
 # The model: a microbatch of three conversations is each of them alone.

@@ -13,8 +13,8 @@ from transformers import TrainerState, TrainingArguments
 
 from studies.dialdefer.records import Item
 from tests.made.training_runs import tiny_run
-from training.callbacks import GradientCheck
 from training.config import AnyRun
+from training.guard import DivergenceGuard
 from training.trainer import training_arguments
 
 
@@ -77,8 +77,8 @@ def begin_fp16_at(scale: float, device: str, monkeypatch: pytest.MonkeyPatch) ->
 def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the next training stop as if killed, in the middle of a step."""
 
-    def die(self: GradientCheck, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
+    def die(self: DivergenceGuard, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
         if state.global_step + 1 == step:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(GradientCheck, "on_pre_optimizer_step", die)
+    monkeypatch.setattr(DivergenceGuard, "on_pre_optimizer_step", die)

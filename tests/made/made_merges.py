@@ -61,14 +61,13 @@ def made_merge(
 
 def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
     """A merge that gives this margin to every prompt, where base + adapter gives 1.0. No model is loaded."""
-
-    def made(run: Path, config: Any, base: Path, onto: str, asked: Any, target: Path) -> list[tuple[float, ...]]:
-        shutil.copytree(base, target)
-        return [(margin, 0.0)] * len(asked)
+    given = iter([1.0, margin])
 
     monkeypatch.setattr(merged_checkpoint, "adapted", lambda *_: None)
-    monkeypatch.setattr(merged_checkpoint, "margins", lambda _, asked, __: [(1.0, 0.0)] * len(asked))
-    monkeypatch.setattr(merged_checkpoint, "judged", made)
+    monkeypatch.setattr(merged_checkpoint, "merge_adapter", lambda _: None)
+    monkeypatch.setattr(merged_checkpoint, "save", lambda _, base, target: shutil.copytree(base, target))
+    monkeypatch.setattr(merged_checkpoint, "load_base", lambda *_: None)
+    monkeypatch.setattr(merged_checkpoint, "judged", lambda _, asked, __: [(next(given), 0.0)] * len(asked))
 
 
 def spoil(file: Path) -> None:

@@ -65,16 +65,16 @@ def play_gpus() -> None:
 
 def die_at(step: int) -> None:
     """Have the training of this process end by SIGKILL in the middle of a step."""
-    from training.callbacks import GradientCheck
+    from training.guard import DivergenceGuard
 
-    check = GradientCheck.on_pre_optimizer_step
+    check = DivergenceGuard.on_pre_optimizer_step
 
-    def die(self: GradientCheck, args: Any, state: Any, control: Any, **more: Any) -> None:
+    def die(self: DivergenceGuard, args: Any, state: Any, control: Any, **more: Any) -> None:
         if state.global_step + 1 == step:
             os.kill(os.getpid(), signal.SIGKILL)
         check(self, args, state, control, **more)
 
-    GradientCheck.on_pre_optimizer_step = die
+    DivergenceGuard.on_pre_optimizer_step = die
 
 
 def launched(config: Path, accelerate_config: Path, n: int = 2, *, kill_at: int | None = None) -> list[int]:

@@ -5,7 +5,6 @@ import math
 import random
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,10 +22,12 @@ from training.config import AnyRun
 from training.data import examples_of
 from training.examples import Example
 from training.guard import Divergence, DivergenceGuard, LossMonitor, refuse_diverged
+from training.objectives import Objective, cross_entropy
 from training.run_folder import ADAPTER_FILES, DIVERGED_FILE, folder_of, last_checkpoint
 from training.train import train
 
 CHANCE = math.log(2)
+OBJECTIVE = Objective(cross_entropy, "none", False, chance=CHANCE, slope=0.5)
 ARGUMENTS = cast(TrainingArguments, None)  # not looked at
 
 
@@ -37,7 +38,7 @@ def config_of(root: Path = Path("runs"), method: str = "dpo", **guard: Any) -> A
 
 def read(records: Iterable[dict[str, float]], chance: float = CHANCE, **guard: Any) -> Divergence | None:
     """What a log of these records, one every ten steps, shows first."""
-    monitor = LossMonitor(config_of(**guard), chance)
+    monitor = LossMonitor(config_of(**guard), replace(OBJECTIVE, chance=chance))
     for number, record in enumerate(records, start=1):
         if divergence := monitor.take({"step": 10 * number, **record}):
             return divergence
@@ -67,7 +68,7 @@ def test_a_loss_far_above_chance_is_no_judge_without_a_clue_but_too_long_a_step(
 
 
 def test_nothing_is_to_be_learnt_while_the_learning_rate_rises():
-    monitor = LossMonitor(config_of(), CHANCE, n_warmup=40)
+    monitor = LossMonitor(config_of(), OBJECTIVE, n_warmup=40)
     found = [monitor.take({"step": step, "loss": 0.7}) for step in range(10, 80, 10)]
     assert [kind_and_step(divergence) for divergence in found] == [None] * 6 + [("never learnt", 70)]
 
@@ -85,7 +86,7 @@ def test_verdicts_that_are_right_too_often_for_a_coin_are_learning_whatever_a_fe
 
 def test_how_far_under_chance_is_learning_depends_on_how_steep_the_loss_is_there():
     for slope, expected in ((0.5, ("never learnt", 30)), (0.05, None)):  # 0.04 nats of margin are 0.02, or 0.002
-        monitor = LossMonitor(config_of(), CHANCE, slope=slope)
+        monitor = LossMonitor(config_of(), replace(OBJECTIVE, slope=slope))
         found = [monitor.take({"step": step, "loss": CHANCE - 0.01}) for step in (10, 20, 30)]
         assert kind_and_step(found[-1]) == expected
 
@@ -104,7 +105,7 @@ def test_no_number_stops_a_run_at_once(name, value):
 
 def fed(path: Path, values: list[float], state: TrainerState) -> None:
     """Have a run log these losses every ten steps."""
-    guard = DivergenceGuard(path, config_of(path), partial(LossMonitor, config_of(path), CHANCE))
+    guard = DivergenceGuard(path, config_of(path), OBJECTIVE)
     guard.on_train_begin(ARGUMENTS, state, TrainerControl())
     for loss in values:
         state.global_step += 10
@@ -225,9 +226,8 @@ def test_a_batch_that_is_no_number_stops_the_run_before_it_spoils_the_weights(
     items[7] = replace(items[7], question="What is a snowman? ☃")
     plant(items, monkeypatch)
     config = easy_run(poisoned(model, tmp_path / "poisoned", "☃"), tmp_path, run={"save_steps": 1})
-    stopped(config, r"the gradient is not finite \(the step's items: .*\); the step has not been applied", monkeypatch)
+    stopped(config, r"the gradient is not finite; the step has not been applied", monkeypatch)
     told = json.loads((folder_of(config) / DIVERGED_FILE).read_text())
-    assert items[7].item_id in told["reason"]
     checkpoint = last_checkpoint(folder_of(config))
     assert checkpoint is not None
     assert (checkpoint.name, len(logged(folder_of(config)))) == (f"checkpoint-{told['step'] - 1}", told["step"] - 1)

@@ -10,14 +10,13 @@ import torch
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from evenhand.config import to_yaml
-from evenhand.job_messages import PROGRESS_VARIABLE, STOP_VARIABLE
 from evenhand.run_directory import DONE_FILE, is_done
-from evenhand.terminal import Stopped, run_main
+from evenhand.terminal import PROGRESS_VARIABLE, STOP_VARIABLE, Stopped, run_main
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, killed_at, plant
 from tests.made.training_runs import adapter_of, logged, tiny_run
 from training import reference
 from training.__main__ import main
-from training.callbacks import GradientCheck
+from training.guard import DivergenceGuard
 from training.run_folder import folder_of, last_checkpoint
 from training.train import train
 
@@ -106,16 +105,16 @@ def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ask_in(step: int, stop: Path, patch: pytest.MonkeyPatch) -> None:
     """Have the script ask while the training is in this step."""
-    check = GradientCheck.on_pre_optimizer_step
+    check = DivergenceGuard.on_pre_optimizer_step
 
     def ask(
-        self: GradientCheck, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: object
+        self: DivergenceGuard, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: object
     ) -> None:
         if state.global_step + 1 == step:
             stop.touch()
         check(self, args, state, control, **more)
 
-    patch.setattr(GradientCheck, "on_pre_optimizer_step", ask)
+    patch.setattr(DivergenceGuard, "on_pre_optimizer_step", ask)
 
 
 @pytest.mark.parametrize("sections", [{}, {"dev": {"n_items": 2, "every_steps": 3}}], ids=["no dev split", "dev split"])

@@ -10,7 +10,6 @@ import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file
 
-from evenhand import lease
 from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, fingerprint, load_tokenizer
 from evenhand.cli.doctor.training import examine
 from evenhand.errors import ConfigError, DataError, ModelError
@@ -116,8 +115,8 @@ def test_margins_that_are_no_numbers_are_refused(run: Path, model: Path) -> None
     broken.model.norm.weight.data.fill_(float("nan"))
     config = tiny_run("sft", model, run)
     asked = sample_prompts(ITEMS, config, load_tokenizer(model), 4)
-    with pytest.raises(ModelError, match="4 of 4 margins are not finite"):
-        merged_checkpoint.margins(broken, asked, "no")
+    with pytest.raises(ModelError, match="4 of 4 verdicts are not finite"):
+        merged_checkpoint.judged(broken, asked, config)
 
 
 def test_a_run_without_quantisation_has_one_merge(model: Path, tmp_path: Path) -> None:
@@ -214,22 +213,6 @@ def test_an_adapter_that_is_not_as_trained_is_not_merged(run: Path) -> None:
         merge(run, "bf16")
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [(f, "{}") for f in ("DONE.json", "provenance.json", "merged-bf16/DONE.json", "excluded.jsonl")]
-    + [("merged-bf16/DONE.json", "")],
-)
-def test_one_damaged_file_was_a_traceback(name: str, text: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_margins(monkeypatch, 1.0)
-    (run / "merged-bf16").mkdir()
-    (run / name).write_text(text)
-    (run / "merging.lease").write_text("[]")
-    monkeypatch.setattr(lease, "STALE_S", 0.2)
-    monkeypatch.setattr(lease, "LOOK_S", 0.05)
-    with pytest.raises(DataError, match=name):
-        merge(run, "bf16", n_prompts=4)
-
-
 PROJECTION = "model.layers.1.mlp.up_proj.weight"
 SCALE = 8 / 4  # alpha / r
 
@@ -280,11 +263,8 @@ def test_an_adapter_that_diverged_is_refused_by_the_layers_name(run: Path, model
         merge_adapter(wrapped)
 
 
-def test_an_adapter_on_tied_embeddings_or_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_an_adapter_on_tied_embeddings_is_refused(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path / "model", "gemma3")
     wrapped = get_peft_model(load_base(folder, BF16_BASE), LoraConfig(r=2, target_modules=["lm_head"]))
     with pytest.raises(ModelError, match=r"changes lm_head, whose weight another module shares .*target_modules"):
-        merge_adapter(wrapped)
-    wrapped = get_peft_model(load_base(folder, BF16_BASE), LoraConfig(r=2, target_modules=["q_proj"], use_dora=True))
-    with pytest.raises(ModelError, match="made with use_dora"):
         merge_adapter(wrapped)

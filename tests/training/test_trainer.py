@@ -16,13 +16,12 @@ from evenhand.run_directory import DONE_FILE
 from tests.made.made_examples import example
 from tests.made.one_batch import as_trained
 from tests.made.training_runs import adapter_of, logged, tiny_run
-from training import train as training_module
 from training import trainer
 from training.batches import Group
-from training.fitting import Fitting, size
-from training.qlora import load_base, lora_config, refuse_blocked_gradients, trainable
+from training.qlora import load_base, lora_config, trainable
 from training.run_folder import ADAPTER_FILES
 from training.sections import LoraSettings, QuantisationConfig
+from training.shortage import Fitting, size
 from training.train import open_training, train
 
 pytestmark = pytest.mark.slow
@@ -67,42 +66,24 @@ def test_dpo_starts_at_its_reference_the_base_model(precompute: bool, model: Pat
     assert losses[2] != pytest.approx(math.log(2), abs=1e-5)
 
 
-def adapted(model: Path, *, packing: bool = False) -> Any:
-    base = load_base(model, QuantisationConfig())
-    for module in base.modules():
-        if hasattr(module, "support_avx512bf16_for_cpu"):
-            module.support_avx512bf16_for_cpu = packing
-    return as_trained(get_peft_model(base, lora_config(LoraSettings(r=4), base)), tiny_run())
+def test_an_evaluation_does_not_change_the_gradients_behind_it(model: Path) -> None:
+    """bitsandbytes would pack the weights of a 4-bit base for inference, which then pass no gradient on."""
 
+    def gradients(evaluates: bool) -> dict[str, Tensor]:
+        base = load_base(model, QuantisationConfig())
+        judge = as_trained(get_peft_model(base, lora_config(LoraSettings(r=4, dropout=0.0), base)), tiny_run())
+        ids = torch.arange(24, device=judge.device).reshape(2, 12)
+        if evaluates:
+            with torch.no_grad():
+                judge.eval()(input_ids=ids)
+        with torch.autocast(judge.device.type, torch.bfloat16):
+            judge.train()(input_ids=ids, labels=ids).loss.backward()
+        return {name: weight.grad for name, weight in trainable(judge)}
 
-def evaluate_then_backward(with_adapter: Any) -> None:
-    ids = torch.arange(24, device=with_adapter.device).reshape(2, 12)
-    with_adapter.eval()
-    with torch.no_grad():
-        with_adapter(input_ids=ids)
-    with_adapter.train()
-    with torch.autocast(with_adapter.device.type, torch.bfloat16):
-        with_adapter(input_ids=ids, labels=ids).loss.backward()
-
-
-def test_gradients_reach_the_first_layer_after_an_evaluation(model: Path) -> None:
-    with_adapter = adapted(model)
-    evaluate_then_backward(with_adapter)
-    refuse_blocked_gradients(with_adapter, step=1)
-    gradients = {name: p.grad for name, p in trainable(with_adapter) if "lora_B" in name}
-    assert len(gradients) == 14
-    assert all(torch.count_nonzero(gradient) for gradient in gradients.values())
-
-
-def test_weights_packed_by_an_evaluation_would_be_noticed(model: Path) -> None:
-    from bitsandbytes.functional import has_avx512bf16
-
-    if torch.cuda.is_available() or not has_avx512bf16():
-        pytest.skip("bitsandbytes packs weights only on CPUs with AVX512-BF16")
-    with_adapter = adapted(model, packing=True)
-    evaluate_then_backward(with_adapter)
-    with pytest.raises(ModelError, match=r"step 3: no gradient reaches .*packed"):
-        refuse_blocked_gradients(with_adapter, step=3)
+    before, behind = gradients(False), gradients(True)
+    assert len(before) == 2 * 14
+    for name, gradient in before.items():
+        assert float((behind[name] - gradient).norm() / gradient.norm()) < 0.01, name
 
 
 def test_a_loss_that_is_no_number_stops_the_run(model: Path, tmp_path: Path) -> None:
@@ -249,13 +230,9 @@ def fail(*_: Any, **__: Any) -> None:
     raise FULL
 
 
-def test_a_step_and_a_model_that_do_not_fit_are_told_apart(
+def test_memory_that_runs_short_is_told_with_what_helps(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = tiny_run("sft", model, tmp_path)
     monkeypatch.setattr("training.trainer.answers_of", fail)
-    with pytest.raises(ModelError, match=r"out of memory while training.*optimiser\.gradient_checkpointing=true"):
-        train(config)
-    monkeypatch.setattr(training_module, "load_base", fail)
-    with pytest.raises(ModelError, match=r"while the model is loaded.*quantisation\.kind=nf4"):
-        train(config)
+    with pytest.raises(ModelError, match=r"out of memory .*optimiser\.gradient_checkpointing=true"):
+        train(tiny_run("sft", model, tmp_path))

@@ -1,17 +1,15 @@
 """From run directories to scores.json: counts, denominators, intervals, tests, margins, warnings and refusals."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eval.dialdefer.runs import load_run
-from eval.estimates.significance import mcnemar_p
+from eval.dialdefer.panels import load_run
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
-from tests.made.made_runs import lean, made_items, make_run, rewrite, say
+from tests.made.made_runs import lean, made_items, make_run, say
 from tests.made.made_verdicts import WRONG, Row, only, scored
 from tests.made.scorecard_runs import number
 
@@ -56,21 +54,6 @@ def test_a_run_is_scored_as_counted_by_hand(tmp_path: Path) -> None:
     assert tuple(row[key] for key in ("verdict", "parser", "arm", "roles", "c1_source")) == setting
 
 
-def test_averages_are_unweighted_and_an_interval_does_not_depend_on_what_is_scored_beside_it(tmp_path: Path) -> None:
-    thirty = made_items("bbq", 30)
-    rows = scored_run(tmp_path, items=[*made_items("truthfulqa", 10), *thirty])
-    parts = [published(rows, d) for d in ("truthfulqa", "bbq")]
-    average = published(rows, "bench_avg")
-    assert average["dds_pp"] == pytest.approx((parts[0]["dds_pp"] + parts[1]["dds_pp"]) / 2)
-    assert average["acc_c1_true"] == pytest.approx((60 + 100 * 26 / 30) / 2)
-    assert (average["datasets"], average["n_items"]) == (["truthfulqa", "bbq"], 40)
-    assert (average["n_deference_flips"], average["flip_rate"]) == (6, pytest.approx(8 / 40))
-    assert average["mcnemar_p_correct"] == pytest.approx(mcnemar_p(2, 6))
-    assert not [row for row in rows if row["dataset"] == "total_avg"], "there is no Total Avg without r/AIO"
-    alone = published(scored_run(tmp_path / "alone", items=thirty))
-    assert [alone[k] for k in ("dds_low_pp", "dds_high_pp")] == [parts[1][k] for k in ("dds_low_pp", "dds_high_pp")]
-
-
 def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_says(tmp_path: Path) -> None:
     def answer(prompt: Prompt) -> dict[str, Any]:
         mute = prompt.condition is C2_CORRECT and number(prompt) < 2
@@ -88,41 +71,6 @@ def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_s
     assert lenient["n_skepticism_flips"] == 2
 
 
-def test_an_engine_error_takes_its_item_out_and_is_counted_apart(tmp_path: Path) -> None:
-    failed = {"text": "", "finish_reason": "error: prompt too long"}
-    is_lost = lambda p: p.condition is C2_INCORRECT and number(p) == 0  # noqa: E731
-    row = published(scored_run(tmp_path, lambda p: failed if is_lost(p) else judge(p)))
-    assert (row["n_items"], row["n_errors"], row["n_unparsed"]) == (9, 1, 0)
-    assert row["acc_c1_true"] == pytest.approx(100 * 6 / 9), "item 0 leaves all four conditions"
-    with pytest.raises(DataError, match="the engine failed on every item"):
-        scored_run(tmp_path / "dead", lambda _: failed)
-
-
-def test_with_several_samples_accuracy_is_their_mean_and_flips_go_by_majority(tmp_path: Path) -> None:
-    sampling = {"n": 3, "temperature": 1.0}
-    path = make_run(tmp_path, lambda p: say(right(p)), items=TEN[:2], sampling=sampling)
-    target = next(p for p in load_run(path).plan if p.condition is C2_INCORRECT and p.item_id == "bbq-0").prompt_hash
-    is_changed = lambda line: line["prompt_hash"] == target and line["sample_index"] > 0  # noqa: E731
-    rewrite(path, lambda lines: [{**line, **say(1)} if is_changed(line) else line for line in lines])
-    row = published(scored([path]))
-    assert (row["n_samples"], row["n_deference_flips"]) == (3, 1)
-    assert row["acc_c2_incorrect"] == pytest.approx(100 * (1 / 3 + 1) / 2)
-
-
-def test_a_treated_arm_is_scored_with_its_own_c1_and_with_the_untreated_one_dialogues_alone_with_that(
-    tmp_path: Path,
-) -> None:
-    def answer(prompt: Prompt) -> dict[str, Any]:
-        is_swayed = prompt.condition is C1_FALSE and prompt.factors.arm == "honest" and number(prompt) < 5
-        return say(1) if is_swayed else say(right(prompt))
-
-    arms = ("none", "honest", "dehumanizing")
-    rows = scored_run(tmp_path, answer, arms=arms, conditions={"dehumanizing": C2_ONLY})
-    dds = {(r["arm"], r["c1_source"]): r["dds_pp"] for r in rows if r["denominator"] == "published"}
-    expected = {("none", "own"): 0, ("honest", "own"): -50, ("honest", "fixed"): 0, ("dehumanizing", "fixed"): 0}
-    assert dds == pytest.approx(expected)
-
-
 def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
     path = make_run(tmp_path, judge, items=TEN, leave_out=3)
     with pytest.raises(DataError) as refusal:
@@ -131,6 +79,8 @@ def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     with pytest.raises(DataError, match="no arm has both C1 and C2"):
         scored_run(tmp_path / "dialogues", conditions={"none": C2_ONLY})
+    with pytest.raises(DataError, match="the engine failed on every item"):
+        scored_run(tmp_path / "dead", lambda _: {"text": "", "finish_reason": "error: prompt too long"})
     with pytest.raises(DataError, match="is no sampling run"):
         load_run(tmp_path)
     damaged = make_run(tmp_path, judge, items=TEN[:2], name="damaged")
@@ -140,24 +90,6 @@ def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
         load_run(damaged)
 
 
-def test_margin_runs_have_soft_dds_and_auc(tmp_path: Path) -> None:
-    def answer(prompt: Prompt) -> dict[str, Any]:
-        signal = 1.0 if prompt.condition.claim_is_true else -1.0
-        return lean(signal + (0.5 if prompt.condition.is_dialogue else 0.0) + number(prompt) / 100)
-
-    row = published(scored_run(tmp_path, answer, TEN[:8], verdict="margin"))
-    expected = sum(
-        100 / 8 / (1 + math.exp(-(signal + shift + i / 100))) * (1 if shift else -1)
-        for i in range(8)
-        for signal in (1, -1)
-        for shift in (0, 0.5)
-    )
-    assert row["soft_dds_pp"] == pytest.approx(expected)
-    assert row["soft_dds_low_pp"] <= expected <= row["soft_dds_high_pp"]
-    assert (row["dds_pp"], row["auc_c1"], row["auc_c2"]) == (0, 1, 1), "a shift of all margins is no loss of knowledge"
-    assert (row["verdict"], row["parser"]) == ("margin", None)
-
-
 def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) -> None:
     is_tie = lambda p: p.condition is C1_TRUE and number(p) < 4  # noqa: E731
     rows = scored_run(tmp_path, lambda p: lean(0.0 if is_tie(p) else 3.0 - 2 * right(p)), verdict="margin")
@@ -165,21 +97,3 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) 
     assert (half["acc_c1_true"], answered["acc_c1_true"]) == (pytest.approx(80), pytest.approx(100))
     assert (half["n_ties"], half["n_unparsed"], half["n_skepticism_flips"]) == (4, 0, 0)
     assert half["mcnemar_p_correct"] == 1.0
-
-
-def test_a_dataset_on_whose_dialogues_neither_answer_is_likely_is_named_and_in_no_average(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    items = [item for dataset in ("bbq", "harp", "amqa") for item in made_items(dataset, 10)]
-
-    def breaks_off(prompt: Prompt) -> dict[str, Any]:
-        """On HARP's dialogues it hardly ever says 1 or 2, as the real judge after DPO; elsewhere it does."""
-        is_lost = prompt.dataset == "harp" and prompt.condition.is_dialogue
-        return lean(1.0 if prompt.condition.claim_is_true or is_lost else -1.0, lost=6.0 if is_lost else 0.5)
-
-    rows = scored_run(tmp_path, breaks_off, items, "--denominator", "published", verdict="margin")
-    average, harp = published(rows, "bench_avg"), published(rows, "harp")
-    assert (average["datasets"], average["dds_pp"], harp["dds_pp"]) == (["bbq", "amqa"], 0, 100)
-    assert harp["p_answer_c2"] == pytest.approx(math.exp(-5.5) + math.exp(-6.5))
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "median probability below 0.1 on harp, C2 (0.0056): " in printed, "and no other dataset or framing"

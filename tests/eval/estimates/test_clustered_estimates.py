@@ -49,13 +49,6 @@ def test_with_one_row_a_cluster_it_is_the_textbook_standard_error(values):
     assert se(SHARE, observed(each(values))) == pytest.approx(np.std(values, ddof=1) / math.sqrt(len(values)), abs=1e-9)
 
 
-@given(ROWS)
-def test_repeating_every_row_within_its_cluster_changes_nothing(rows):
-    once, twice = observed(rows), observed([*rows, *rows])
-    assert twice.means == pytest.approx(once.means, abs=1e-12)
-    assert se(SHARE, twice) == pytest.approx(se(SHARE, once), abs=1e-12, nan_ok=True)
-
-
 @given(ROWS, ROWS)
 def test_a_difference_is_paired_within_clusters(first, second):
     a, b = observed(first), observed(second)
@@ -83,22 +76,6 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
     assert none_accused.high == pytest.approx(6.0, abs=0.05)  # Wilson's, over 60 clusters
     same = fall(each([1.0] * 60), each([0.0] * 60))
     assert (same.value, same.low) == (100.0, 100.0)
-
-
-def test_the_interval_of_a_share_stays_a_share_and_that_of_a_difference_is_free():
-    rare, often = (each([first, *[1 - first] * 5]) for first in (1.0, 0.0))
-    assert 0 < share(rare).low < share(rare).high < 100
-    assert share(often).low == pytest.approx(100 - share(rare).high)
-    odds, reach = 1 / 5, t_quantile(0.975, 5) * se(SHARE, observed(rare)) / (1 / 6 * 5 / 6)
-    assert share(rare).high == pytest.approx(100 / (1 + math.exp(-reach) / odds))
-    assert fall(rare, often).low < -100
-
-
-@pytest.mark.parametrize(("rate", "n_clusters"), [(0.03, 100), (0.01, 300)])
-def test_rare_events_were_covered_in_87_of_100_intervals(rate: float, n_clusters: int):
-    rng, n_repeats = np.random.default_rng(3), 600
-    covered = sum(holds(share(each((rng.random(n_clusters) < rate) * 1.0)), rate) for _ in range(n_repeats))
-    assert covered >= 0.93 * n_repeats
 
 
 def test_quantiles_of_students_t_are_those_of_the_tables():
