@@ -1,7 +1,7 @@
 """What differs between two runs beside the model: a change means nothing when the question changed too."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eval.runs import SampledRun
@@ -120,6 +120,30 @@ def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) ->
     for key, ours, theirs in unlike_leaves(base, after):
         if key == "item_set_hash" or key.startswith(("packages.", "device", "code.commit")):
             yield Difference(key.removeprefix("packages."), str(ours), str(theirs), serious=key == "item_set_hash")
+
+
+def judge_differences(base: SampledRun, after: SampledRun, judged: Sequence[str]) -> Iterator[Difference]:
+    """What the runs of a judge differ in, of which another judge or prompt is serious. judged: config keys that say
+    what it judged, which is meant to differ.
+    """
+    ours, theirs = judge_facts(base), judge_facts(after)
+    known = [Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]]
+    known += config_differences(base.config, after.config, judged)
+    known += provenance_differences(base.provenance, after.provenance)
+    for difference in known:
+        if difference.what not in (*judged, "item_set_hash"):
+            yield replace(difference, what=f"the judge's {difference.what}")
+
+
+def judge_facts(run: SampledRun) -> dict[str, str]:
+    """What makes a judge the same judge."""
+    model, facts = run.config["model"], dict(run.provenance.get("model") or {})
+    versions = {str(dict(prompt.factors).get("template_version")) for prompt in run.plan}
+    return {
+        "model": str(model.get("name")),
+        "revision": str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision")),
+        "prompt version": ", ".join(sorted(versions)),
+    }
 
 
 def unlike_leaves(base: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -100,7 +100,7 @@ class Taxonomy(Evaluation):
         return scores.flip_changes(base, after, (first, second), drawing_of(options))
 
     def differences(self, base: Any, after: Any, *, is_before_after: bool) -> list[Difference]:
-        return scores.judge_differences(base, after) if is_before_after else []
+        return scores.run_differences(base, after) if is_before_after else []
 
     def tables(self, results: Results) -> list[TableSpec]:
         return taxonomy_tables(results)

@@ -83,7 +83,7 @@ def test_options_set_keys_of_the_section(
         (
             ["pocket-conflicts", "--tusk", "blame"],
             ConfigError,
-            "--tusk: is not a factor here; there are condition, task",
+            "--tusk blame: no prompt here has it; there are condition, task",
         ),
         (["pocket-conflicts", "--task"], ConfigError, "write --FACTOR VALUE"),
         (["pocket", "--template", "nope"], ConfigError, "nope"),

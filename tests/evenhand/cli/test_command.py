@@ -94,7 +94,7 @@ def test_fetch_names_where_the_model_lies_and_counts_the_items(evenhand: Evenhan
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["training.__main__", "training/qwen2.5-7b-sft.yaml"], "data/unified: is empty"),
+        (["training.__main__", "training/qwen2.5-7b-sft.yaml"], "data/unified is no finished build"),
         (["training.merge", "training"], "is no training run"),
     ],
 )

@@ -114,6 +114,7 @@ def test_too_many_requests_and_failures_of_a_server_pass(made):
         busy = [Reply(429, "", {"Retry-After": "0.01"}), Reply(503), Reply(500), Reply(502)]
         made.reddit.faults = {"/r/": [*busy], "/comments": [*busy], "/image": [*busy]}
         if stage == "transcribe":
+            made.reddit.faults = {}
             made.vision.script = failing_twice(made.vision.script)
         made.run(stage)
         assert len(made.kept(kept) if kept else json.loads((made.raw / "discovery.json").read_text())["ids"]) == n
@@ -184,7 +185,7 @@ def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path
     n_asked = made.reddit.n_asked("/comments")
     again.run("harvest", "--release", str(bundle))
     assert {(post["title"], post["body"], str(post["comments"])) for post in again.kept("posts").values()} == {
-        ("", "", "{}")
+        ("", "", "[]")
     }
     assert made.reddit.n_asked("/comments") - n_asked == len(first)
     again.run("transcribe")
@@ -234,7 +235,7 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     }
     for post_id in ("two001", "money1", "dog001"):  # the first comment, behind AutoModerator's
         of = made.reddit.posts[post_id]
-        of.gone_comments.add(of.comments["confidence"][1][1])
+        of.gone_comments.add(of.comments[1][1])
     made.fill("dog001", keep=False)
     made.run("items")
     made.run("harvest")
@@ -252,11 +253,26 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     assert made.missing()["two001"] == ("label", "no verdict in the comments") or made.missing()["two001"][0] == "check"
 
 
+def test_a_check_file_that_does_not_parse_keeps_no_other_deletion_waiting(made):
+    made.stages(*TO_CHECK)
+    whole = (made.raw / "check" / "trip1.yaml").read_text()
+    (made.raw / "check" / "trip1.yaml").write_text("keep: [")
+    gone = {name: made.reddit.posts[name].comments[1][1] for name in ("trip1", "two001")}
+    for name, text in gone.items():
+        made.reddit.posts[name].gone_comments.add(text)
+    with pytest.raises(ConfigError, match=r"trip1\.yaml(.|\n)*Comments of 1 posts with such files are still here"):
+        made.run("harvest")
+    assert gone["two001"] not in json.dumps(made.kept("posts")["two001"])
+    (made.raw / "check" / "trip1.yaml").write_text(whole)
+    made.run("harvest")
+    assert gone["trip1"] not in json.dumps(made.kept("posts")["trip1"])
+
+
 def test_a_stage_is_not_mixed_of_two_models(made):
     made.stages("discover", "harvest", "transcribe")
     made.reddit.posts["more01"] = post("more01", screenshot(TRIP))
     made.stages("discover", "harvest")
-    (made.raw / "transcribe.settings.json").write_text(json.dumps({"model": "other", "prompts": "x"}))
+    (made.raw / "settings.json").write_text(json.dumps({"transcribe": {"model": "other", "prompts": "x"}}))
     with pytest.raises(ConfigError, match="model: other, now eyes"):
         made.run("transcribe")
 
