@@ -80,13 +80,8 @@ def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str)
 def column_names(path: Path) -> frozenset[str]:
     """The columns of a file, of JSON lines the fields of the first; none of a file that cannot be read."""
     try:
-        if kind_of(path) == ".parquet":
-            import pyarrow.parquet
-
-            return frozenset(pyarrow.parquet.read_schema(path).names)
-        rows = csv_rows(path) if kind_of(path) == ".csv" else json_records(path)
-        return frozenset(next(rows, (1, ()))[1])
-    except (DataError, OSError, ValueError):  # pyarrow's errors are OSError or ValueError
+        return frozenset(next(RECORDS[kind_of(path)](path, Layout(columns={})), (1, {}))[1])
+    except DataError:
         return frozenset()
 
 
@@ -147,7 +142,7 @@ def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: 
     return list(map(known.__getitem__, values))
 
 
-def json_records(path: Path, layout: Layout | None = None) -> Iterator[Record]:
+def json_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of JSON lines. Each line may have other fields than the one before; blank lines are skipped."""
     for number, text in text_lines(path):
         if not text.strip():

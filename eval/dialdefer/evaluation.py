@@ -1,7 +1,7 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,9 +107,30 @@ class DialDeferEval(CardEvaluation):
         return [replace(difference, serious=False) if difference in own else difference for difference in every]
 
     def facts(self, results: Results) -> dict[str, Any]:
-        """See Evaluation; frame: the scores as a wide frame, of one denominator but where `score` asks for both."""
+        """A line for each judge, each of its arms, and each change; frame: the scores as a wide frame."""
         frame = scores.wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
-        return {"frame": frame, **facts_of(results, frame)}
+        mains = (
+            []
+            if frame.empty
+            else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
+        )
+        lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
+        for line in lines:
+            row = line["row"]
+            of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
+            line |= {"direction": direction(row, line["both"]), "asked_both": of_arm.deference_pp.notna().any()}
+        return {
+            "frame": frame,
+            "lines": lines,
+            "most": MOST_SENTENCES,
+            "moves": change_lines(results),
+            "arm_words": arm_words,
+            "reading": "" if frame.empty else reading_words(frame.iloc[0]),
+            "counted": "" if frame.empty else counted_words(frame.iloc[0]),
+            "detectable": DETECTABLE,
+            "has_orders": "deference" in {change.measure for change in results.change_rows},
+            "over_corrected": scores.over_corrections(results.change_rows),
+        }
 
     def tables(self, results: Results) -> list[TableSpec]:
         """Every table that the data allows."""
@@ -185,25 +206,17 @@ def report_tables(results: Results) -> list[TableSpec]:
     if judges := [judge for judge in every if setting_panels(judge)]:
         flips = items.item_frame(judges, options["denominator"])
         made += items.item_tables(flips)
-        made += consistency_tables(results, judges, flips)
+        # Of the checkpoints of one model the first alone counts: a model and what was trained from it are one judge.
+        of_models, runs = dict[str, Judge](), runs_of(results)
+        for judge in () if results.is_before_after and results.change_rows else judges:
+            run = runs.get(judge.name)
+            of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
+        if len(of_models) > 1:
+            agreed = items.agreement(list(of_models.values()), flips)
+            made += items.agreement_tables(agreed) if len(agreed.flipped) else []
         strata = items.alignments(judges, **options)
         made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made
-
-
-def consistency_tables(results: Results, judges: Sequence[Judge], flips: pd.DataFrame) -> list[TableSpec]:
-    """Tables 24, 27 and 33: on how many items several judges flip.
-
-    Of the checkpoints of one model the first alone counts: a model and what was trained from it are not two judges.
-    """
-    of_models, runs = dict[str, Judge](), runs_of(results)
-    for judge in () if results.is_before_after and results.change_rows else judges:
-        run = runs.get(judge.name)
-        of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
-    if len(of_models) < 2:
-        return []
-    agreed = items.agreement(list(of_models.values()), flips)
-    return [] if agreed.flipped.empty else items.agreement_tables(agreed)
 
 
 EVALUATION = DialDeferEval()
@@ -213,29 +226,6 @@ Row = Any  # of the wide frame, by scores.records
 
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
 DETECTABLE = 2.8 / 1.96 / 2  # of a 95 % interval's width: 2.8 standard errors, found with 80 % power at level 0.05
-
-
-def facts_of(results: Results, frame: pd.DataFrame) -> dict[str, Any]:
-    """What words.j2 sees: a line for each judge, each of its arms, and each change."""
-    mains = (
-        [] if frame.empty else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
-    )
-    lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
-    for line in lines:
-        row = line["row"]
-        of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
-        line |= {"direction": direction(row, line["both"]), "asked_both": of_arm.deference_pp.notna().any()}
-    return {
-        "lines": lines,
-        "most": MOST_SENTENCES,
-        "moves": change_lines(results),
-        "arm_words": arm_words,
-        "reading": "" if frame.empty else reading_words(frame.iloc[0]),
-        "counted": "" if frame.empty else counted_words(frame.iloc[0]),
-        "detectable": DETECTABLE,
-        "has_orders": "deference" in {change.measure for change in results.change_rows},
-        "over_corrected": scores.over_corrections(results.change_rows),
-    }
 
 
 def one_denominator(frame: pd.DataFrame) -> "pd.Series[bool]":

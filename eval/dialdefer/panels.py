@@ -437,6 +437,17 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     reading = ReadingMode(config["verdict"], parser if config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, replies, n_samples, reading)
     panels = panels_of(verdicts)
+    unlikely = [
+        f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
+        for panel in panels
+        for arm in ["" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"]
+        for framing, p in panel.unlikely.items()
+    ]
+    doubt = (
+        f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(unlikely)}: there the "
+        "judge would mostly say something else, so its margins say little and averages leave these datasets out. "
+        f"{WAY_OUT}"
+    )
     return JudgedRun(
         path=path,
         config=config,
@@ -447,7 +458,7 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),
-        doubts=[*answer_doubts(chain.from_iterable(replies.values())), *unlikely_cells(panels)],
+        doubts=[*answer_doubts(chain.from_iterable(replies.values())), *([doubt] if unlikely else [])],
     )
 
 
@@ -475,17 +486,3 @@ def item_texts(run: JudgedRun) -> dict[str, Item]:
         return {}
     is_same = item_set_hash(items) == run.provenance.get("item_set_hash")
     return {item.item_id: item for item in items} if is_same else {}
-
-
-def unlikely_cells(panels: Sequence[Panel]) -> list[str]:
-    """That the two answers together have little probability in some framing of a dataset."""
-    cells = [
-        f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
-        for panel in panels
-        for arm in ["" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"]
-        for framing, p in panel.unlikely.items()
-    ]
-    return [
-        f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(cells)}: there the judge "
-        f"would mostly say something else, so its margins say little and averages leave these datasets out. {WAY_OUT}"
-    ] * bool(cells)

@@ -13,7 +13,7 @@ from eval.dialdefer.panels import MAIN_ROLES, Judge, Panel, named
 from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
-from studies.dialdefer.datasets import SOURCES
+from studies.dialdefer.datasets import DATASET_NAMES
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
@@ -44,12 +44,7 @@ def one_line(text: str) -> str:
     return text
 
 
-def arm_name(text: str) -> str:
-    """The arm as given; only the untreated one is known, in any case of letters."""
-    return ARM_NONE if text.casefold() == ARM_NONE else one_line(text)
-
-
-DATASETS = tuple(sorted(dataset for dataset in SOURCES if dataset != "unified"))  # `unified` is many datasets, not one
+DATASETS = tuple(sorted(dataset for dataset in DATASET_NAMES if dataset != "unified"))  # `unified` is many
 DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
 DATASET_HELP = f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)"
 ARM_HELP = "none (the default) honest dehumanizing sft dpo ...; an arm with C2 only is held against the C1 of `none`"
@@ -61,7 +56,9 @@ LAYOUT = Layout(
         "condition": Column(" ".join(Condition), one_of(tuple(Condition), squeezed), True),
         "choice": Column("1 (accepts the claim), 2 (rejects it), or null for a reply that nobody could read"),
         "response": Column("the reply's text, parsed where there is no choice (CSV: where the choice is empty)"),
-        "arm": Column(ARM_HELP, arm_name, default=ARM_NONE),
+        "arm": Column(
+            ARM_HELP, lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE
+        ),
         "roles": Column(
             "2->1 (the default) or 1->2",
             one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")),

@@ -40,13 +40,8 @@ def resampled_sums(columns: FloatArray, n_draws: int, rng: np.random.Generator) 
     if len(kinds) * ITEMS_PER_KIND <= len(columns):
         counts = rng.multinomial(len(columns), n_of_kind / len(columns), size=n_draws)
         return np.asarray(counts @ kinds, dtype=np.float64)
-    return sums_by_index(columns, n_draws, rng)
-
-
-def sums_by_index(columns: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
-    """As resampled_sums, by counting drawn indices, in chunks of bounded memory."""
     n_items = len(columns)
-    chunk = max(1, CHUNK_CELLS // n_items)
+    chunk = max(1, CHUNK_CELLS // n_items)  # of draws, so that memory is bounded
     sums = np.empty((n_draws, columns.shape[1]))
     for start in range(0, n_draws, chunk):
         size = min(chunk, n_draws - start)

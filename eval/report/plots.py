@@ -62,11 +62,6 @@ def new_figure(heading: str, height: float, width: float = WIDTH) -> Iterator[tu
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
 
 
-def line_height(names: Sequence[str]) -> float:
-    """Inches that a line of a figure takes when its lines have these names."""
-    return 0.42 if max(map(len, names)) <= LONGEST_TICK else 0.62
-
-
 def name_lines(axes: Any, names: Sequence[str]) -> None:
     """Names of the lines 0, 1, ... from the top, beside the axis; above the lines where one is too long for a phone."""
     is_short = max(map(len, names)) <= LONGEST_TICK
@@ -104,11 +99,6 @@ def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
     return inline_svg(text.getvalue()), [png, svg]
 
 
-def mark(shape: str, colour: str, **keys: Any) -> Any:
-    """A mark in a legend."""
-    return Line2D([], [], marker=shape, color=colour, linestyle="", **keys)
-
-
 def interval_plot(
     name: str, heading: str, frame: pd.DataFrame, x_label: str, *, digits: int = 1, zero: float | None = 0
 ) -> Plot:
@@ -118,7 +108,8 @@ def interval_plot(
     """
     frame = frame.assign(series=frame.get("series", ""))
     labels, series = list(dict.fromkeys(frame["label"])), list(dict.fromkeys(frame["series"]))
-    height = 1.1 + 0.3 * (len(series) > 1) + line_height(labels) * len(labels)
+    line_height = 0.42 if max(map(len, labels)) <= LONGEST_TICK else 0.62  # inches
+    height = 1.1 + 0.3 * (len(series) > 1) + line_height * len(labels)
     with new_figure(heading, height) as (figure, axes):
         for row in frame.itertuples():
             number = series.index(row.series)
@@ -133,7 +124,10 @@ def interval_plot(
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)
         if len(series) > 1:
-            handles = [mark(RUN_MARKERS[i % 6], RUN_COLOURS[i % len(RUN_COLOURS)]) for i in range(len(series))]
+            handles = [
+                Line2D([], [], marker=RUN_MARKERS[i % 6], color=RUN_COLOURS[i % 6], linestyle="")
+                for i in range(len(series))
+            ]
             figure.legend(handles, series, loc="outside lower center", ncols=min(3, len(handles)))
     words = "; ".join(
         f"{' '.join(filter(None, [row.label, row.series]))} {signed(row.value, digits)} "
@@ -143,21 +137,14 @@ def interval_plot(
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
 
 
-def heat_plot(
-    name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame, label: str, *, span: float | None = None
-) -> Plot:
-    """A field of numbers, around 0, each with its text.
-
-    values, texts: alike in index and columns. span: the value at full colour.
-    """
-    reach = span or max(1.0, float(values.abs().max(axis=None)))
+def heat_plot(name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame, label: str) -> Plot:
+    """A field of numbers, around 0, each with its text. values, texts: alike in index and columns."""
+    reach = max(1.0, float(values.abs().max(axis=None)))
     with new_figure(heading, 1.2 + 0.5 * len(values), max(WIDTH, 1.8 + 0.8 * values.shape[1])) as (figure, axes):
-        image = axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
+        axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
         for i, row in enumerate(values.itertuples(index=False)):
             for j, value in enumerate(row):
-                red, green, blue, _ = image.to_rgba(0 if is_unknown(value) else value)
-                light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2  # as WCAG measures it
-                colour = "white" if light < 0.18 else "black"
+                colour = "white" if abs(value) > 0.65 * reach else "black"
                 axes.text(j, i, texts.iat[i, j], ha="center", va="center", fontsize=8, color=colour)
         axes.set_xticks(range(values.shape[1]), values.columns, rotation=35, ha="right")
         axes.set_yticks(range(len(values)), values.index)

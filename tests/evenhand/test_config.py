@@ -10,6 +10,7 @@ from evenhand.errors import ConfigError
 from inference.config import load_sampling_config, parse_sampling_config
 from tests.made.places import CONFIGS
 
+SAMPLING = [path for key in ("inference", "pluraleval", "taxonomy") for path in sorted((CONFIGS / key).glob("*.yaml"))]
 POCKET = {"benchmarks": [{"dataset": "pocket"}]}
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": POCKET}
 
@@ -20,7 +21,7 @@ def written(folder: Path, **changes: object) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("path", sorted((CONFIGS / "inference").glob("*.yaml")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", SAMPLING, ids=lambda p: p.stem)
 def test_every_shipped_sampling_config_loads_and_survives_a_round_trip(path: Path, tmp_path: Path) -> None:
     config = load_sampling_config([str(path)])
     copy = tmp_path / "config.yaml"

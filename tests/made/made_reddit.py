@@ -21,21 +21,20 @@ GONE = {"removed_by_category": "deleted", "selftext": "[deleted]", "title": "[de
 
 @dataclass
 class MadePost:
-    """A post with its images and, for each of Reddit's orders, its comments as (author, text)."""
+    """A post with its images and its comments as (author, text), the best first."""
 
     post_id: str
     title: str
     body: str
     images: tuple[bytes, ...]
-    comments: dict[str, list[tuple[str, str]]]
+    comments: list[tuple[str, str]]
     author: str = "made_up_poster"
     gone: bool = False
     gone_comments: set[str] = field(default_factory=set)  # texts
 
     def comment_id(self, text: str) -> str:
-        """The same text has the same id in every order."""
-        texts = sorted({text for found in self.comments.values() for _, text in found})
-        return f"{self.post_id}c{texts.index(text)}"
+        """A comment's id."""
+        return f"{self.post_id}c{[said for _, said in self.comments].index(text)}"
 
 
 class MadeReddit(Loopback):
@@ -130,12 +129,13 @@ class MadeReddit(Loopback):
         if kind == "t3":
             return (kind, self.facts(self.posts[key])) if key in self.posts else None
         post = self.posts[key.partition("c")[0] if key.partition("c")[0] in self.posts else key.rpartition("c")[0]]
-        found = {post.comment_id(text): (who, text) for texts in post.comments.values() for who, text in texts}
+        found = {post.comment_id(text): (who, text) for who, text in post.comments}
         return (kind, self.comment(post, *found[key])) if key in found else None
 
     def thread(self, post: MadePost, query: Mapping[str, str]) -> list[Any]:
-        """A post and its comments in the order that was asked for."""
-        found = [("t1", self.comment(post, *one)) for one in post.comments.get(query["sort"], [])]
+        """A post and its best comments."""
+        assert query["sort"] == "confidence"
+        found = [("t1", self.comment(post, *comment)) for comment in post.comments]
         return [listing([("t3", self.facts(post))]), listing(found[: int(query["limit"])])]
 
     def reply(self, path: str, query: Mapping[str, str]) -> Reply:

@@ -106,6 +106,13 @@ def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test
         calibrated(train, test)
 
 
+def test_thresholds_are_of_one_model_and_need_both_kinds_of_claims() -> None:
+    with pytest.raises(DataError, match="thresholds of owner/model say nothing about owner/other"):
+        calibrate(made_judge(TRAIN), made_judge(TEST, model="owner/other"))
+    with pytest.raises(DataError, match="none of one kind"):
+        fitted([1.0], [math.nan])
+
+
 def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own() -> None:
     aio = margin_panel(deferent(50, 3), dataset="aio", template="aio", roles="2->1")  # has no train split
     panels, _ = with_calibrated(made_judge(TRAIN), made_judge(TEST, aio))

@@ -1,5 +1,5 @@
 """Flips, agreement of judges and strata of r/AIO: laws, what is left out or refused; and DialDefer's Tables 4, 16, 24
-to 29 and 33 and Figure 4 from verdicts with their counts (made/counted_judges.py)."""
+to 29 and 33 and Figure 4 from verdicts with their counts (golden/README.md)."""
 
 from dataclasses import replace
 from functools import cache
@@ -27,8 +27,7 @@ from eval.dialdefer.measures import ERROR, TIE, UNREADABLE, credit, dds_pp
 from eval.dialdefer.panels import Judge
 from eval.estimates.estimate import Drawing
 from eval.report.tables import TableSpec
-from tests.made.counted_judges import CONDITION_COLUMNS, five_judges, item_id, judge_of, read_golden
-from tests.made.paper_figures import frame_of
+from tests.made.paper_figures import COLUMNS, five_judges, frame_of, golden, item_id, judge_of
 
 RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
 DEFERENCE = [1, 2, 1, 1]
@@ -196,8 +195,8 @@ def line_of(table: TableSpec, first: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
-    golden, columns, heads = TABLES[name]
-    for row in read_golden(f"dialdefer_{golden}.csv"):
+    file, columns, heads = TABLES[name]
+    for row in golden(f"dialdefer_{file}.csv"):
         first = next(iter(row.values()))
         line = line_of(ours()[name], first)
         for column, head in zip(columns.split(), heads.split(" | "), strict=True):
@@ -207,10 +206,10 @@ def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
 
 def test_table_26_is_printed() -> None:
     rates, directions = ours()["table26_flip_rates"], ours()["table26_flip_directions"]
-    for golden in read_golden("dialdefer_table26.csv"):
-        dataset, model = golden["dataset"], golden["model"]
-        assert line_of(rates, dataset)[model] == golden["flip_rate"]
-        assert line_of(directions, dataset)[model] == f"{golden['n_deference']}/{golden['n_skepticism']}"
+    for row in golden("dialdefer_table26.csv"):
+        dataset, model = row["dataset"], row["model"]
+        assert line_of(rates, dataset)[model] == row["flip_rate"]
+        assert line_of(directions, dataset)[model] == f"{row['n_deference']}/{row['n_skepticism']}"
 
 
 def test_gemmas_printed_means_count_two_unreadable_replies_to_false_claims_as_right() -> None:
@@ -243,10 +242,10 @@ def test_the_texts_figures_hold() -> None:
 def test_the_made_verdicts_have_table_20s_accuracies_and_figure_4_the_mean_dds_of_domains() -> None:
     frame = pd.concat([frame_of(judge.name, judge.panels) for judge in five_judges()])
     rows = {(row.model, row.dataset): row for row in frame.itertuples()}
-    goldens = [row for row in read_golden("dialdefer_table20.csv") if not row["dataset"].endswith("_avg")]
-    for golden in goldens:
-        row = rows[golden["model"], golden["dataset"]]
-        assert [f"{getattr(row, c):.1f}" for c in CONDITION_COLUMNS] == [golden[c] for c in CONDITION_COLUMNS]
-        assert row.dds_pp == pytest.approx(float(golden["dds_pp"]), abs=0.75 if row.dataset == "aio" else 0.0501)
+    goldens = [row for row in golden("dialdefer_table20.csv") if not row["dataset"].endswith("_avg")]
+    for printed in goldens:
+        row = rows[printed["model"], printed["dataset"]]
+        assert [f"{getattr(row, c):.1f}" for c in COLUMNS] == [printed[c] for c in COLUMNS]
+        assert row.dds_pp == pytest.approx(float(printed["dds_pp"]), abs=0.75 if row.dataset == "aio" else 0.0501)
     means = frame[~frame.dataset.str.endswith("_avg")].groupby("dataset").dds_pp.mean()
     assert means.sort_values(ascending=False).index[:3].tolist() == ["aio", "advisorqa", "truthfulqa"]

@@ -27,7 +27,7 @@ from eval.dialdefer.measures import (
 )
 from eval.dialdefer.panels import Panel, variant_of
 from eval.dialdefer.scores import averages_over
-from eval.estimates.resampling import draws_p, mcnemar_p
+from eval.estimates.resampling import mcnemar_p
 from studies.dialdefer.records import Condition
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
@@ -109,13 +109,6 @@ def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -
 def test_mcnemar_is_twice_the_smaller_binomial_tail(b: int, c: int) -> None:
     tail = sum(math.comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c)
     assert mcnemar_p(b, c) == mcnemar_p(c, b) == pytest.approx(min(1, 2 * tail))
-
-
-def test_the_observed_value_counts_as_a_draw_and_an_unknown_one_has_no_p() -> None:
-    draws = np.array([-3.0, -1.0, 0.0, 2.0])
-    assert draws_p(2.0, draws) == pytest.approx(3 / 5)
-    assert draws_p(-9.0, draws) == pytest.approx(1 / 5)
-    assert draws_p(float("nan"), draws) is None
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.lists(st.integers(-3, 3), min_size=1, max_size=20))

@@ -71,16 +71,6 @@ def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_s
     assert lenient["n_skepticism_flips"] == 2
 
 
-def test_an_engine_error_takes_its_item_out_and_is_counted_apart(tmp_path: Path) -> None:
-    failed = {"text": "", "finish_reason": "error: prompt too long"}
-    is_lost = lambda p: p.condition is C2_INCORRECT and number(p) == 0  # noqa: E731
-    row = published(scored_run(tmp_path, lambda p: failed if is_lost(p) else judge(p)))
-    assert (row["n_items"], row["n_errors"], row["n_unparsed"]) == (9, 1, 0)
-    assert row["acc_c1_true"] == pytest.approx(100 * 6 / 9), "item 0 leaves all four conditions"
-    with pytest.raises(DataError, match="the engine failed on every item"):
-        scored_run(tmp_path / "dead", lambda _: failed)
-
-
 def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
     path = make_run(tmp_path, judge, items=TEN, leave_out=3)
     with pytest.raises(DataError) as refusal:
@@ -89,6 +79,8 @@ def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     with pytest.raises(DataError, match="no arm has both C1 and C2"):
         scored_run(tmp_path / "dialogues", conditions={"none": C2_ONLY})
+    with pytest.raises(DataError, match="the engine failed on every item"):
+        scored_run(tmp_path / "dead", lambda _: {"text": "", "finish_reason": "error: prompt too long"})
     with pytest.raises(DataError, match="is no sampling run"):
         load_run(tmp_path)
     damaged = make_run(tmp_path, judge, items=TEN[:2], name="damaged")

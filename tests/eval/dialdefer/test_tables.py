@@ -69,19 +69,6 @@ def test_the_main_table_takes_untreated_main_rows_alone_by_falling_dds_with_aver
     assert domain_table(rows_of(of_bbq(FAIR, "honest"))).rows == []
 
 
-def test_the_summary_says_how_far_accuracy_moves_and_what_signs_hide() -> None:
-    panels = panels_with({"bbq": [150, 240, 180, 240], "harp": DOUBTS})
-    panels += [replace(panel, dataset="aio-context") for panel in panels_with({"halueval": DEFERS})]
-    line = lines(summary_table(rows_of(panels)), "model")["a/model",]
-    assert (line["over"], line["C2 - C1"], line["DDS"]) == ("bench_avg", pytest.approx(2.5), pytest.approx(-5))
-    assert line["mean |DDS|"] == pytest.approx(15), "aio-context is in no average, so it is not in this mean either"
-    rows = pd.concat([rows_of(of_bbq(DEFERS)), rows_of(of_bbq(DOUBTS), "b/model")])
-    assert "Over 2 judges: mean DDS +0.0, mean |DDS| 20.0." in summary_table(rows).note
-    others = pd.concat([rows_of(of_bbq(DEFERS)), rows_of(panels_with({"harp": DEFERS}), "b/model")])
-    warned = ["not all asked the same items" in summary_table(frame).note for frame in (rows, others)]
-    assert warned == [False, True]
-
-
 def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     panels = of_bbq(DEFERS) + of_bbq([60, 285, 120, 270], "honest") + of_bbq([None, None, 150, 240], "sft")
     panels += of_bbq(DOUBTS, "honest", template="v1")  # not the main variant

@@ -78,15 +78,6 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
     assert (same.value, same.low) == (100.0, 100.0)
 
 
-def test_the_interval_of_a_share_stays_a_share_and_that_of_a_difference_is_free():
-    rare, often = (each([first, *[1 - first] * 5]) for first in (1.0, 0.0))
-    assert 0 < share(rare).low < share(rare).high < 100
-    assert share(often).low == pytest.approx(100 - share(rare).high)
-    odds, reach = 1 / 5, t_quantile(0.975, 5) * se(SHARE, observed(rare)) / (1 / 6 * 5 / 6)
-    assert share(rare).high == pytest.approx(100 / (1 + math.exp(-reach) / odds))
-    assert fall(rare, often).low < -100
-
-
 def test_quantiles_of_students_t_are_those_of_the_tables():
     printed = {3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042, 100: 1.984, 10**6: 1.960}
     assert {n: pytest.approx(t_quantile(0.975, n), abs=0.004) for n in printed} == printed

@@ -38,14 +38,6 @@ def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_varia
     assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
 
 
-def test_noise_of_one_seeds_own_is_counted_once() -> None:
-    """Values that differ by no more than items explain have the interval of their mean over items."""
-    items = np.random.default_rng(2).normal(0, 50, (3, N_ITEMS))
-    items -= items.mean(axis=1, keepdims=True)
-    alone = estimate_over(items.mean(axis=0) + 9)
-    assert over_seeds([estimate_over(of_seed + 9) for of_seed in items]).half == pytest.approx(alone.half, rel=0.02)
-
-
 def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance() -> None:
     lacking, without = (Estimate(value=value, low=None, high=None, n_units=3) for value in (None, 2.0))
     assert over_seeds([estimate(1.0, 3.0), lacking]).value is None

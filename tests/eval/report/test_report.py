@@ -24,7 +24,8 @@ from tests.made.made_runs import lean, made_items, make_run, say
 from tests.made.made_verdicts import C2_INCORRECT, verdict_rows, write
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.report_html import Page, without_drawing
-from tests.made.report_runs import POCKET, bends, is_fair, leans, number, pocket_run
+from tests.made.report_runs import POCKET, bends, is_fair, leans, pocket_run
+from tests.made.scorecard_runs import number
 
 LOST = {"text": "", "finish_reason": "error: 500"}
 

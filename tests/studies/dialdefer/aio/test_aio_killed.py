@@ -18,7 +18,7 @@ N_KILLS = 8  # of a stage
     ("stage", "where", "n", "whole", "under_way"),
     [
         ("discover", "/r/AmIOverreacting", 12, 36, 1),
-        ("harvest", "/comments/", 18, 4 * 11, 4),
+        ("harvest", "/comments/", 6, 11, 1),
         ("transcribe", "/image/", 6, 12, 9),  # 8 posts at a time, one of two images
     ],
 )

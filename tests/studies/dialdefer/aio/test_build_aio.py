@@ -185,7 +185,7 @@ def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path
     n_asked = made.reddit.n_asked("/comments")
     again.run("harvest", "--release", str(bundle))
     assert {(post["title"], post["body"], str(post["comments"])) for post in again.kept("posts").values()} == {
-        ("", "", "{}")
+        ("", "", "[]")
     }
     assert made.reddit.n_asked("/comments") - n_asked == len(first)
     again.run("transcribe")
@@ -235,7 +235,7 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     }
     for post_id in ("two001", "money1", "dog001"):  # the first comment, behind AutoModerator's
         of = made.reddit.posts[post_id]
-        of.gone_comments.add(of.comments["confidence"][1][1])
+        of.gone_comments.add(of.comments[1][1])
     made.fill("dog001", keep=False)
     made.run("items")
     made.run("harvest")
@@ -257,7 +257,7 @@ def test_a_check_file_that_does_not_parse_keeps_no_other_deletion_waiting(made):
     made.stages(*TO_CHECK)
     whole = (made.raw / "check" / "trip1.yaml").read_text()
     (made.raw / "check" / "trip1.yaml").write_text("keep: [")
-    gone = {name: made.reddit.posts[name].comments["confidence"][1][1] for name in ("trip1", "two001")}
+    gone = {name: made.reddit.posts[name].comments[1][1] for name in ("trip1", "two001")}
     for name, text in gone.items():
         made.reddit.posts[name].gone_comments.add(text)
     with pytest.raises(ConfigError, match=r"trip1\.yaml(.|\n)*Comments of 1 posts with such files are still here"):

@@ -19,7 +19,6 @@ from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
 from studies.dialdefer.unified.converters import (
     bbq,
-    socialiqa_item,
 )
 from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import request
@@ -106,11 +105,12 @@ def test_harp_of_november_2024_is_exact_but_for_the_order_of_the_choices():
         assert [name for name in wanted if name != "incorrect" and item[name] != wanted[name]] == []
 
 
-def test_socialiqas_dev_file_has_the_layout_that_the_converter_reads():
-    records = list(json_records(DATA / "raw" / "socialiqa" / "socialIWa_v1.4_dev_wDims.jsonl"))
+def test_socialiqas_dev_file_has_the_layout_that_the_converter_reads(tmp_path):
+    dev, name = DATA / "raw" / "socialiqa" / "socialIWa_v1.4_dev_wDims.jsonl", "socialIWa_v1.4_tst_wDims.jsonl"
+    (tmp_path / name).symlink_to(dev)
+    records = list(json_records(dev))
     assert len(records) == 1_954
-    for record in records:
-        item = socialiqa_item(record)
+    for item, record in zip(DATASETS["socialiqa"].convert(tmp_path), records, strict=True):
         assert item.correct_answer == record.values[f"answer{record.values['label_letter']}"].strip()
         assert item.meta["answerSourcesWithCor"][record.values["label_ix"]] == "cor"
 
