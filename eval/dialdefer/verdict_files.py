@@ -13,7 +13,7 @@ from eval.dialdefer.panels import MAIN_ROLES, Judge, Panel, named
 from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
-from studies.dialdefer.datasets import SOURCES
+from studies.dialdefer.datasets import DATASET_NAMES
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
@@ -44,7 +44,7 @@ def one_line(text: str) -> str:
     return text
 
 
-DATASETS = tuple(sorted(dataset for dataset in SOURCES if dataset != "unified"))  # `unified` is many datasets, not one
+DATASETS = tuple(sorted(dataset for dataset in DATASET_NAMES if dataset != "unified"))  # `unified` is many
 DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
 DATASET_HELP = f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)"
 ARM_HELP = "none (the default) honest dehumanizing sft dpo ...; an arm with C2 only is held against the C1 of `none`"

@@ -116,13 +116,12 @@ def post(post_id: str, *images: bytes, **changes: Any) -> MadePost:
     """A post about a boyfriend, by default with two comments for the poster."""
     body = changes.pop("body", "I told my boyfriend that I'm tired of this. My friend u/other_person says he is right.")
     comments = changes.pop("comments", NOR_COMMENTS)
-    orders = {order: [("AutoModerator", "Read the rules."), *comments] for order in ("confidence", "top")}
     return MadePost(
         post_id=post_id,
         title=changes.pop("title", "AIO because of these messages?"),
         body=body,
         images=images,
-        comments={**orders, "controversial": comments[:1], "qa": []},
+        comments=[("AutoModerator", "Read the rules."), *comments],
         **changes,
     )
 

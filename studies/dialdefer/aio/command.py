@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> None:
             make_items(folder, words)
         elif words.stage == "release":
             n_copies = write_release(folder, words.out)
-            say(f"{words.out}: written, without a line of Reddit's. {n_copies} left out: the context repeats a message")
+            say(f"{words.out}: written. {n_copies} posts left out: the context repeats a message")
         else:
             ask(folder, words)
             say(progress_text(outcome_of(folder, words.release, unchecked=False)))

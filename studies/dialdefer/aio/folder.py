@@ -197,10 +197,7 @@ class RawFolder:
             left = check.model_copy(update={"label": "", "doubts": (), "keep": None if check.keep else False})
             self.write_check(post_id, LABEL_GONE, left.model_dump(mode="json"))
         self.file(READINGS, post_id).unlink(missing_ok=True)
-        remaining = {
-            order: [comment for comment in comments if comment["id"] not in deleted]
-            for order, comments in post["comments"].items()
-        }
+        remaining = [comment for comment in post["comments"] if comment["id"] not in deleted]
         self.write(POSTS, post_id, {**post, "comments": remaining})
 
 

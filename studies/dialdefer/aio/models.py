@@ -190,7 +190,7 @@ def label(folder: RawFolder, model: Model) -> int:
 
 def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
     """(label, doubts) of the first of the three best comments that gives one: by a pattern, else by the model."""
-    for comment in post["comments"].get("best", ()):
+    for comment in post["comments"]:
         if by_pattern := pattern_label(comment["text"]):
             return by_pattern
         body = post["body"][: PROMPTS["body_characters"]]

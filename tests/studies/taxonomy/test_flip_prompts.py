@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.config import to_yaml
 from evenhand.errors import DataError
-from inference.config import load_sampling_config
-from inference.schedule import first_prompts
 from studies.flips import FLIPS_FILE, Flip, FlipSide, read_flips
 from studies.taxonomy.codebook import categories, codes, own_flips
 from studies.taxonomy.prompts import schema
@@ -82,18 +79,6 @@ def test_replies_are_held_to_codes_of_the_codebook() -> None:
     assert of["properties"]["primary"]["enum"] == list(codes())
     assert of["required"] == ["codes", "primary"]
     assert prompt_of(flip(0)).drawing.json_schema == schema()
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_config_survives_a_round_trip_and_renders_on_our_own_flips(path: Path, tmp_path: Path) -> None:
-    config = load_sampling_config([str(path)])
-    copy = tmp_path / "config.yaml"
-    copy.write_text(to_yaml(config))
-    assert load_sampling_config([str(copy)]) == config
-    own = config.on_own_items()
-    assert len(first_prompts(own)) == len(codes())
-    assert own.study.describe() == "14 flips of made-up judge"
-    assert config.sampling.structured == "json"
 
 
 def section(**keys: object) -> dict[str, object]:
