@@ -22,8 +22,6 @@ import pytest
 from evenhand.errors import DataError
 from evenhand.files import sha256_of
 from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
-from studies.dialdefer import release as published
-from studies.dialdefer.unified.catalogue import RELEASE
 from tests.made.places import ROOT
 from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 
@@ -96,16 +94,6 @@ def test_a_broken_file_of_a_folder_on_the_web_is_fetched_anew(server: Publishers
     assert [(file.name, file.n_bytes) for file in files] == [("Age.jsonl", len(AGE)), ("SES.jsonl", len(SES))]
     assert all("Range" not in seen.headers for seen in server.seen)
     assert server.n_sent == HALF + len(AGE) + len(SES)
-
-
-def test_of_the_authors_release_ten_files_are_taken_at_its_pinned_commit(tmp_path: Path) -> None:
-    split = [f"dataset/benchmark_data/sampled_formatted/{stem}_formatted.jsonl" for stem in published.FILES.values()]
-    pools = [path.replace("sampled_formatted", "datasets/formatted") for path in split]
-    aio = ["dataset/aio/finalAIOdata_experiment_ready.jsonl", "dataset/aio/finalAIOdata_labeled.jsonl"]
-    with PublishersServer(dict.fromkeys([*split, *pools, *aio, "README.md"], SES)) as server:
-        files = bring(server, tmp_path, RELEASE)
-        assert server.requests(f"/commits/{RELEASE.revision}")
-    assert sorted(file.path for file in files) == sorted([*split, aio[0]])
 
 
 def test_a_connection_broken_half_way_is_continued_from_there(server: PublishersServer, tmp_path: Path) -> None:
@@ -226,12 +214,6 @@ def test_no_secret_goes_to_another_host_or_into_records_and_errors(server: Publi
     written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     for secret in (*TOKENS, "signed-secret", "mirror-secret"):
         assert not any(secret in text for text in [*written, str(caught.value), str(refused.value)])
-
-
-def test_githubs_token_goes_to_its_api_only(server: PublishersServer, tmp_path: Path) -> None:
-    bring(server, tmp_path)
-    sent = {seen.path.split("/")[1]: seen.headers.get("Authorization") for seen in server.seen}
-    assert sent == {"github": f"Bearer {TOKENS[1]}", "raw": None}
 
 
 def test_a_whole_folder_asks_nothing_of_the_network(
