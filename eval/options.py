@@ -3,12 +3,11 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.results import evaluation_of, study_of_files
 from eval.runs import is_verdict_file, study_of_run
-from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from studies.registry import STUDIES
 
@@ -102,26 +101,11 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
 }
 
 
-class Parser(argparse.ArgumentParser):
-    """A verb's parser, which says of which study an option is that none of the named runs needs."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raises DataError for an option of a study of which nothing is named; else ends the program."""
-        unknown = message.removeprefix("unrecognized arguments: ").split() if "unrecognized" in message else []
-        for word in (word.partition("=")[0] for word in unknown if word.startswith("--")):
-            for study in STUDIES:
-                others = argparse.ArgumentParser(add_help=False)
-                evaluation_of(study).add_options(others, self.prog.split()[-1])
-                if word in others._option_string_actions:  # argparse has no public list of a parser's options
-                    raise DataError(f"{word}: is an option of the {study} study, of which no run is named")
-        super().error(message)
-
-
 def verb_options(verb: str, argv: Sequence[str]) -> argparse.Namespace:
     """The words of a verb, with the options of each study that is named. Ends the program for words that do not fit."""
     description, words = VERBS[verb]
     evaluations = [evaluation_of(study) for study in named_studies(argv)]
-    parser = Parser(
+    parser = argparse.ArgumentParser(
         prog=f"evenhand {verb}",
         description=description,
         epilog="\n\n".join(filter(None, [evaluation.columns_help for evaluation in evaluations])),

@@ -96,7 +96,14 @@ def calibrate(train: Judge, test: Judge, objective: str = DDS) -> list[Fit]:
     if train.model != test.model:
         raise DataError(f"thresholds of {train.model} say nothing about {test.model}; sample the same model twice")
     fitted, applied = untreated_panels(train), untreated_panels(test)
-    refuse_shared(*([panel for panels in judge.values() for panel in panels] for judge in (fitted, applied)))
+    of_train, of_test = ([panel for panels in judge.values() for panel in panels] for judge in (fitted, applied))
+    ids = [{(p.benchmark, p.dataset, item) for p in panels for item in p.item_ids} for panels in (of_train, of_test)]
+    if shared := sorted(item for _, _, item in ids[0] & ids[1]):
+        raise DataError(f"{named(shared)} been fitted on and would be scored; fit thresholds on the train split")
+    hashes = np.concatenate([p.hashes.ravel() for p in of_train])
+    same = [p.item_ids[i] for p in of_test for i in np.flatnonzero(np.isin(p.hashes, hashes[hashes != ""]).any(1))]
+    if same:
+        raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
     for variant in (name for name in fitted if name in applied):
         asked = {replace(panel.factors, roles="") for panel in fitted[variant]}
         forms = {panel.factors.answer_form for panel in fitted[variant]}
@@ -122,18 +129,6 @@ def untreated_panels(judge: Judge) -> dict[str, list[Panel]]:
     if without:
         raise DataError(f"{judge.name}: {', '.join(without)} has no margins; sample it with `verdict: margin`")
     return panels
-
-
-def refuse_shared(train: Sequence[Panel], test: Sequence[Panel]) -> None:
-    """Raises DataError when an item, or the words of a prompt, are both fitted on and scored."""
-    ids = [{(p.benchmark, p.dataset, item) for p in panels for item in p.item_ids} for panels in (train, test)]
-    shared = sorted(item for _, _, item in ids[0] & ids[1])
-    if shared:
-        raise DataError(f"{named(shared)} been fitted on and would be scored; fit thresholds on the train split")
-    hashes = np.concatenate([p.hashes.ravel() for p in train])
-    same = [p.item_ids[i] for p in test for i in np.flatnonzero(np.isin(p.hashes, hashes[hashes != ""]).any(1))]
-    if same:
-        raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
 
 
 def fit(model: str, panels: Sequence[Panel], objective: str, variant: str = "") -> Fit:
