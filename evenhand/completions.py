@@ -19,8 +19,8 @@ from typing import Self
 
 from evenhand.errors import DataError
 from evenhand.files import parse_lines, read_jsonl, sha256_of, write_jsonl, write_whole
-from evenhand.job_messages import note_progress
 from evenhand.records import Completion, Prompt, completion_from, digest, plain
+from evenhand.terminal import note_progress
 
 EXCLUDED_FOLDER = "excluded"
 

@@ -10,9 +10,8 @@ import torch
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from evenhand.config import to_yaml
-from evenhand.job_messages import PROGRESS_VARIABLE, STOP_VARIABLE
 from evenhand.run_directory import DONE_FILE, is_done
-from evenhand.terminal import Stopped, run_main
+from evenhand.terminal import PROGRESS_VARIABLE, STOP_VARIABLE, Stopped, run_main
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, killed_at, plant
 from tests.made.training_runs import adapter_of, logged, tiny_run
 from training import reference
