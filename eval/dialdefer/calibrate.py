@@ -36,6 +36,7 @@ from evenhand.terminal import say
 Fit = Mapping[str, Any]
 
 ARM = "calibrated"
+DDS, ACCEPTANCE = "dds", "acceptance"  # what thresholds are fitted for
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 ROUNDING = 1e-12  # shares that differ by less are equal
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.dialdefer import measures, scores
-from eval.dialdefer.calibrate import ARM, Fit, calibrated_panels, fit, untreated_panels
-from eval.dialdefer.options import DDS
+from eval.dialdefer.calibrate import ARM, DDS, Fit, calibrated_panels, fit, untreated_panels
 from eval.dialdefer.panels import (
     ACC,
     ACC_C2,

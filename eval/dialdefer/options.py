@@ -7,7 +7,6 @@ from typing import Any
 
 PARSERS = ("lenient", "strict")
 DENOMINATORS = ("published", "answered")
-OBJECTIVES = DDS, ACCEPTANCE = "dds", "acceptance"  # of thresholds
 
 
 def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
@@ -42,7 +41,7 @@ def calibrate_main(argv: Sequence[str]) -> None:
     parser.add_argument("train", type=Path, metavar="TRAIN_RUN", help="the run that thresholds are fitted on")
     parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
     words = "dds: one number for C2, so that it accepts as much as C1; acceptance: half of each framing's claims"
-    parser.add_argument("--objective", choices=OBJECTIVES, default=DDS, help=f"{words} (default: dds)")
+    parser.add_argument("--objective", choices=("dds", "acceptance"), default="dds", help=f"{words} (default: dds)")
     parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
     options = parser.parse_args(argv)
     from eval.dialdefer.calibrate import calibrate_runs
