@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from eval.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
-from eval.dialdefer.options import DDS
 from eval.dialdefer.panels import (
     BOTH_ORDERS,
     Judge,
@@ -36,7 +35,7 @@ from evenhand.terminal import say
 Fit = Mapping[str, Any]
 
 ARM = "calibrated"
-DDS, ACCEPTANCE = "dds", "acceptance"  # what thresholds are fitted for
+DDS = "dds"  # what thresholds are fitted for: this, or "acceptance"
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 ROUNDING = 1e-12  # shares that differ by less are equal
 
