@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, changes_frame, paired, scores_frame
-from eval.estimates.comparability import Difference, difference_lines, differences, refuse_serious, serious_sentence
+from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
 from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
@@ -261,9 +261,9 @@ class Results:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What to be careful about, with what the runs differ in."""
-        serious = [serious_sentence(self.base, name, known) for name, known in self.differences.items()]
-        return [*self.evaluation.warnings(self), *filter(None, serious)]
+        """What to be careful about, with what the runs differ in beside the model."""
+        differing = [(name, each) for name, known in self.differences.items() for each in known]
+        return [*self.evaluation.warnings(self), *(f"{name} differs in {d}" for name, d in differing if d.serious)]
 
     def say(self, *, is_change: bool) -> None:
         """Print tables and sentences about levels or about changes, warnings, and for changes how the runs differ."""
@@ -271,8 +271,9 @@ class Results:
             if table.place == "console" and table.is_change == is_change:
                 say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
         sentences = self.sentences.get("changes" if is_change else "scores", [])
-        differing = difference_lines(self.differences if is_change else {})
-        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *differing]))
+        differing = [(name, each) for name, known in self.differences.items() for each in known if is_change]
+        notes = [f"Note: {name} differs in {difference}" for name, difference in differing if not difference.serious]
+        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *notes]))
 
 
 def results_of(

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, get_args
@@ -101,7 +101,7 @@ class NarratorEval(Evaluation):
         d = definitions_of(options)
         for asked, members in measures.by_setting(judge.judgments).items():
             columns = measures.observed(members, d.denominator, BY_CONVERSATION)
-            setting = {**asked._asdict(), **d.recorded, "clusters": "conversation"}
+            setting = {**asked._asdict(), **asdict(d)}
             yield Block(setting=setting, measures=measures.MEASURES, parts={columns.dataset: columns}, averages={})
 
     def changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
