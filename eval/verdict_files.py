@@ -39,7 +39,6 @@ class Absent(Enum):
 class Column:
     """A column with a meaning. Where `read` is None its values stay as they are in the file."""
 
-    help: str
     read: Callable[[str], str] | None = None  # text without outer spaces → what it stands for; DataError: unknown
     is_required: bool = False
     default: str | None = None  # what an empty or absent text stands for; None: it must not be empty
@@ -58,11 +57,6 @@ class Layout:
     def required(self) -> tuple[str, ...]:
         """Those that every row has."""
         return tuple(name for name, column in self.columns.items() if column.is_required)
-
-    def help(self, title: str, note: str) -> str:
-        """The columns as a verb's help lists them."""
-        width = 2 + max(map(len, self.columns))
-        return "\n".join([title, *(f"  {name:{width}}{column.help}" for name, column in self.columns.items()), note])
 
 
 def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str) -> Callable[[str], str]:

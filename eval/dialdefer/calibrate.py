@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ from evenhand.terminal import say
 Fit = Mapping[str, Any]
 
 ARM = "calibrated"
-OBJECTIVES = DDS, ACCEPTANCE = "dds", "acceptance"
+DDS = "dds"  # what thresholds are fitted for: this, or "acceptance"
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 ROUNDING = 1e-12  # shares that differ by less are equal
 
@@ -183,20 +182,8 @@ def refuse_other_settings(train: JudgedRun, test: JudgedRun) -> None:
         )
 
 
-def main(argv: Sequence[str]) -> None:
-    """`evenhand calibrate`: fit thresholds, print and write them. `evenhand scorecard --calibrated` scores them."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand calibrate",
-        description="A mitigation without training: for each framing the threshold on log P(1) - log P(2) that serves "
-        "a run over train items best, for a run over test items (`evenhand scorecard --calibrated` scores it). Both "
-        "runs need `verdict: margin` and the same model; no item may be in both.",
-    )
-    parser.add_argument("train", type=Path, metavar="TRAIN_RUN", help="the run that thresholds are fitted on")
-    parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
-    words = "dds: one number for C2, so that it accepts as much as C1; acceptance: half of each framing's claims"
-    parser.add_argument("--objective", choices=OBJECTIVES, default=DDS, help=f"{words} (default: dds)")
-    parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
-    options = parser.parse_args(argv)
+def calibrate_runs(options: argparse.Namespace) -> None:
+    """Fit thresholds on one run for another, print and write them."""
     train, test = load_run(options.train), load_run(options.test)
     refuse_other_settings(train, test)
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective)

@@ -14,7 +14,6 @@ from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, difference_lines, refuse_serious
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import SEEDS, change_over_seeds, lead_over_seeds
-from eval.options import verb_options
 from eval.report.tables import (
     TableSpec,
     console,
@@ -340,9 +339,8 @@ def make_card(
     )
 
 
-def main(argv: Sequence[str]) -> None:
+def scorecard(options: argparse.Namespace) -> None:
     """`evenhand scorecard`: print the scorecard; write scorecard.json and .csv, its changes, tables and figures."""
-    options = verb_options("scorecard", argv)
     arms, cards = load_cards(options)
     rows = [arm.fields() for arm in arms]
     tables = [cost_table(arms)]
