@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, changes_frame, paired, scores_frame
-from eval.estimates.comparability import Difference, difference_lines, differences, refuse_serious, serious_sentence
+from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
 from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
@@ -66,7 +66,6 @@ class Evaluation:
     """
 
     layout: ClassVar[Any] = None  # of files of its verdicts; None: it reads none
-    columns_help: ClassVar[str] = ""  # what such files hold, for the verbs' help
     heading: ClassVar[str] = ""  # of its section of a report
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
@@ -74,13 +73,7 @@ class Evaluation:
     card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
-    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # of all verbs, as argparse takes them
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """The options of `score`, `compare`, `report`, `scorecard` that are its own."""
-        for name, keys in self.options.items():
-            parser.add_argument(name, **keys)
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
         """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
@@ -261,9 +254,9 @@ class Results:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What to be careful about, with what the runs differ in."""
-        serious = [serious_sentence(self.base, name, known) for name, known in self.differences.items()]
-        return [*self.evaluation.warnings(self), *filter(None, serious)]
+        """What to be careful about, with what the runs differ in beside the model."""
+        differing = [(name, each) for name, known in self.differences.items() for each in known]
+        return [*self.evaluation.warnings(self), *(f"{name} differs in {d}" for name, d in differing if d.serious)]
 
     def say(self, *, is_change: bool) -> None:
         """Print tables and sentences about levels or about changes, warnings, and for changes how the runs differ."""
@@ -271,8 +264,9 @@ class Results:
             if table.place == "console" and table.is_change == is_change:
                 say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
         sentences = self.sentences.get("changes" if is_change else "scores", [])
-        differing = difference_lines(self.differences if is_change else {})
-        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *differing]))
+        differing = [(name, each) for name, known in self.differences.items() for each in known if is_change]
+        notes = [f"Note: {name} differs in {difference}" for name, difference in differing if not difference.serious]
+        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *notes]))
 
 
 def results_of(

@@ -5,15 +5,11 @@ Half a model never passes. The hash covers every file that can change an answer;
 
 import hashlib
 import json
-import os
 import re
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-from pydantic import field_validator
 
 from evenhand.config import Closed
 from evenhand.embedded import EMBEDDED_NAME, cache_dir, embedded_model_path
@@ -114,10 +110,7 @@ def missing_files(folder: Path, *, weights: bool = True) -> str:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return "" if any(folder.glob("*.safetensors")) else "weights (*.safetensors)"
-    places = json_object(index).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
-        raise ModelError(f"{index}: has no `weight_map` of weights to files; fetch or copy it anew")
-    shards = set(places.values())
+    shards = set(dict(json_object(index).get("weight_map", {})).values())
     absent = sorted(shard for shard in shards if not (folder / shard).is_file())
     return f"{len(absent)} of {len(shards)} weight files ({', '.join(absent[:2])})" if absent else ""
 
@@ -155,12 +148,12 @@ def checkpoint_hash(folder: Path) -> str:
 
 def checked_hash(folder: Path, recorded: object, remedy: str) -> str:
     """The same. Raises DataError where it is not the one recorded when the files were written; None: there is none."""
-    found = checkpoint_hash(folder)
-    if recorded not in (None, found):
+    now = checkpoint_hash(folder)
+    if recorded not in (None, now):
         raise DataError(
-            f"{folder}: its files have changed since they were written (hash {recorded} then, {found} now); {remedy}"
+            f"{folder}: its files have changed since they were written (hash {recorded} then, {now} now); {remedy}"
         )
-    return found
+    return now
 
 
 def file_hash(file: Path) -> str:
@@ -183,8 +176,6 @@ def file_hash(file: Path) -> str:
     return found
 
 
-# Arguments that evenhand.chat_templates gives itself.
-NO_TEMPLATE_ARGS = ("messages", "conversation", "tokenize", "add_generation_prompt")
 ANEW = "fetch or make the checkpoint anew"
 
 
@@ -195,13 +186,6 @@ class ModelConfig(Closed):
     revision: str | None = None  # a commit hash; null is resolved once and recorded in provenance.json
     label: str | None = None  # what tables call it; null takes the name's last part
     chat_template_args: dict[str, Any] = {}  # extra template variables, e.g. {enable_thinking: false}
-
-    @field_validator("chat_template_args")
-    @classmethod
-    def are_free(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        if taken := [name for name in NO_TEMPLATE_ARGS if name in arguments]:
-            raise ValueError(f"{taken[0]} is set by Evenhand itself; take it out")
-        return arguments
 
     @property
     def shown_as(self) -> str:
@@ -269,17 +253,6 @@ def load_tokenizer(folder: Path) -> Any:
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # of a damaged file anything: KeyError, TypeError, and from Rust a plain Exception
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({one_line(error)}); {ANEW}") from error
-
-
-def load_tokenizer_alone(folder: Path) -> Any:
-    """As load_tokenizer, in a process that loads no model: transformers takes torch for absent, which saves seconds.
-
-    AutoTokenizer itself runs, so class, chat template and special tokens are those that sampling gets.
-    """
-    if "torch" not in sys.modules:
-        sys.modules["torch"] = None  # type: ignore[assignment]  # Python's way to say that it cannot be imported
-        os.environ["TRANSFORMERS_NO_ADVISORY_WARNINGS"] = "1"  # that torch is absent
-    return load_tokenizer(folder)
 
 
 def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any:

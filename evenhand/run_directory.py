@@ -67,7 +67,13 @@ def open_run(
     name = None if facts_file.exists() else device()  # it may raise, so before anything is written
     # Of processes that make the run at once the first one's files stay.
     if not write_new(config_file, to_yaml(config)):
-        refuse_other_config(config_file, config)
+        there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
+        here = config.model_dump(mode="json")
+        changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
+        if changed:
+            raise DataError(
+                f"{path}: is the run of another config (differs in {', '.join(changed)}); give this run another `name`"
+            )
     made: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
     made |= {"inputs": dict(inputs)} if inputs else {}
     made |= {"plan_grows": True} if plan_grows else {}
@@ -88,23 +94,18 @@ def refuse_changed(path: Path) -> None:
     """Raises DataError when a run's config, plan or provenance is not as the run made it: its answers are those to
     another one."""
     done = read_json(path / DONE_FILE) if is_done(path) else {}
-    if done.get("provenance_sha256", facts := sha256_of(path / PROVENANCE_FILE)) != facts:
-        raise DataError(
-            f"{path / PROVENANCE_FILE}: was changed since the run was completed, or {DONE_FILE} is another run's; "
-            "restore it"
-        )
-    made = read_json(path / PROVENANCE_FILE).get("config_sha256")
-    if made != sha256_of(path / CONFIG_FILE):
-        raise DataError(
-            f"{path / CONFIG_FILE}: was changed since the run was made, and what the run holds belongs to the config "
-            "as it was; restore it, and give the changed config a run of its own"
-        )
-    plan = path / PLAN_FILE
-    if plan.exists() and done.get("plan_sha256", planned := sha256_of(plan)) != planned:
-        raise DataError(
-            f"{plan}: was changed since the run was completed; restore it, or delete it and run "
-            f"`evenhand sample {path / CONFIG_FILE}`, which plans anew and asks nothing twice"
-        )
+    recorded = {
+        PROVENANCE_FILE: done.get("provenance_sha256"),
+        CONFIG_FILE: read_json(path / PROVENANCE_FILE).get("config_sha256", ""),
+        PLAN_FILE: done.get("plan_sha256") if (path / PLAN_FILE).exists() else None,
+    }
+    for name, sha256 in recorded.items():
+        if sha256 is not None and sha256 != sha256_of(path / name):
+            raise DataError(
+                f"{path / name}: was changed since the run was made, and what the run holds belongs to it as it was; "
+                "restore it, and give a changed config a run of its own. A plan can also be deleted: `evenhand sample "
+                f"{path / CONFIG_FILE}` makes it anew and asks nothing twice"
+            )
 
 
 def refuse_incomplete(path: Path) -> None:
@@ -121,18 +122,6 @@ def refuse_incomplete(path: Path) -> None:
         raise DataError(
             f"{path / EXCLUDED_FOLDER}: leaves out {n_excluded} items, and the run was completed without {n_done}; "
             f"restore it, or delete it and {DONE_FILE}, and sample again: what does not fit is found anew"
-        )
-
-
-def refuse_other_config(config_file: Path, config: BaseModel) -> None:
-    """Raises DataError when a run directory holds another config than the one it is opened with."""
-    there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
-    here = config.model_dump(mode="json")
-    changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
-    if changed:
-        raise DataError(
-            f"{config_file.parent}: is the run of another config (differs in {', '.join(changed)}); "
-            "give this run another `name`"
         )
 
 
@@ -153,11 +142,6 @@ def write_plan(path: Path, prompts: Iterable[Prompt]) -> None:
                 f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
                 f"commit in its {PROVENANCE_FILE}, or give the new run another `name`"
             )
-
-
-def same_plan(path: Path, prompts: Iterable[Prompt]) -> bool:
-    """Whether plan.jsonl names just these prompts, every one of which is looked at."""
-    return not sum(before != now for before, now in zip_longest(read_plan_lines(path), map(planned_line, prompts)))
 
 
 def rewrite_plan(path: Path, prompts: Iterable[Prompt]) -> None:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from evenhand.chat_templates import encode, render_chat, text_note
-from evenhand.checkpoints import ModelConfig, load_tokenizer_alone, resolve
+from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.config import apply_override, parse_config
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt, plain
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> None:
         ids = ", ".join(unit.unit_id for unit in islice(units, 3))
         raise DataError(f"no unit '{options.unit}' in {name}; its ids look like {ids}")
     prompts = chosen(unit.next_prompts({}), rest)
-    tokenizer = load_tokenizer_alone(resolve(ModelConfig(name=options.model), weights=False))
+    tokenizer = load_tokenizer(resolve(ModelConfig(name=options.model), weights=False))
     for prompt in prompts:
         text = render_chat(tokenizer, prompt.messages, options.format)
         n_tokens = len(encode(tokenizer, text, options.format))

@@ -46,37 +46,26 @@ def one_line(text: str) -> str:
 
 DATASETS = tuple(sorted(dataset for dataset in DATASET_NAMES if dataset != "unified"))  # `unified` is many
 DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
-DATASET_HELP = f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)"
-ARM_HELP = "none (the default) honest dehumanizing sft dpo ...; an arm with C2 only is held against the C1 of `none`"
 LAYOUT = Layout(
-    columns={
-        "model": Column("what tables call it; each model is scored for itself", one_line, True),
-        "dataset": Column(DATASET_HELP, one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
-        "item_id": Column("the same for all conditions, arms and models", one_line, True, types=(str, int)),
-        "condition": Column(" ".join(Condition), one_of(tuple(Condition), squeezed), True),
-        "choice": Column("1 (accepts the claim), 2 (rejects it), or null for a reply that nobody could read"),
-        "response": Column("the reply's text, parsed where there is no choice (CSV: where the choice is empty)"),
-        "arm": Column(
-            ARM_HELP, lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE
-        ),
+    columns={  # docs/verdict-files.md says what they hold
+        "model": Column(one_line, True),
+        "dataset": Column(one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
+        "item_id": Column(one_line, True, types=(str, int)),
+        "condition": Column(one_of(tuple(Condition), squeezed), True),
+        "choice": Column(),
+        "response": Column(),
+        "arm": Column(lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE),
         "roles": Column(
-            "2->1 (the default) or 1->2",
-            one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")),
-            default=MAIN_ROLES,
+            one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")), default=MAIN_ROLES
         ),
-        "label": Column("r/AIO's verdict on the original poster, OR or NOR; no score needs it"),
-        "error": Column("anything but empty, false or 0: the engine failed; the item is left out, the error counted"),
-        "benchmark": Column("not looked at: the dataset says which", str, default=""),
+        "label": Column(),
+        "error": Column(),
+        "benchmark": Column(str, default=""),
     },
     choice="choice",
     response="response",
 )
-LABEL = Column("r/AIO's label", one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
-COLUMNS_HELP = LAYOUT.help(
-    "Files of verdicts have a row for each verdict and these columns (fields); others are ignored:",
-    "The first four and choice or response are needed. Every arm of a model needs the same items, and every item the "
-    "same\nconditions.",
-)
+LABEL = Column(one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
 
 
 def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[Judge], list[str]]:

@@ -55,12 +55,6 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
     return sorted(known, key=lambda difference: not difference.serious)
 
 
-def serious_sentence(base: str, name: str, known: Sequence[Difference]) -> str:
-    """What a report warns of; "" where nothing serious differs."""
-    serious = "; ".join(str(difference) for difference in known if difference.serious)
-    return f"{name} differs from {base} in more than the model: {serious}." if serious else ""
-
-
 def refuse_serious(base: str, known: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
     """Raises DataError with every serious difference from the base, or for a run of its checkpoint that has no other.
 

@@ -158,17 +158,6 @@ def test_a_folder_is_no_config_and_a_runs_is_told_apart(tmp_path: Path) -> None:
         load_sampling_config([str(tmp_path)])
 
 
-def test_an_absent_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
-        load_sampling_config([str(tmp_path / "absent.yaml")])
-
-
-@pytest.mark.parametrize("key", ["arms", "conditions"])
-def test_a_config_that_asks_nothing_is_refused(key):
-    with pytest.raises(ConfigError, match=rf"prompts\.{key}"):
-        parse_sampling_config({**MINIMAL, "dialdefer": {**POCKET, "prompts": {key: []}}}, "x.yaml")
-
-
 def test_words_belong_to_the_config_before_them_however_long_they_are() -> None:
     long = f"dialdefer.benchmarks=[{'x' * 300}]"
     assert by_config(["a.yaml", long, "b.yaml"]) == [["a.yaml", long], ["b.yaml"]]

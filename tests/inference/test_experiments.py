@@ -96,7 +96,7 @@ def test_a_variant_without_an_arm_is_asked_under_every_arm_of_the_run() -> None:
     ("variant", "says"),
     [
         ({}, "prompts.variants[0]: names nothing to change"),
-        ({"tempalte": "v1"}, "prompts.variants[0].tempalte: unknown key. Did you mean 'template'?"),
+        ({"tempalte": "v1"}, "prompts.variants[0]: unknown key 'tempalte'. Did you mean 'template'?"),
         ({"template": "v9"}, "template 'v9' has no json form"),
         ({"arm": "honest", "datasets": ["truthful"]}, "unknown dataset 'truthful'. Did you mean 'truthfulqa'?"),
     ],

@@ -48,7 +48,6 @@ class MadeReddit(Loopback):
         self.faults: dict[str, list[Reply]] = {}
         self.kill: tuple[str, int, int] | None = None
         self.asked: list[str] = []
-        self.agents: set[str] = set()
         self._lock = threading.Lock()
 
     @property
@@ -76,8 +75,6 @@ class MadeReddit(Loopback):
             "title": post.title,
             "selftext": post.body,
             "author": post.author,
-            "score": 7,
-            "upvote_ratio": 0.9,
             "url": f"{self.base}/gallery/{post.post_id}",
             "media_metadata": media,
             "gallery_data": {"items": [{"media_id": name} for name in media]},
@@ -154,7 +151,6 @@ class MadeReddit(Loopback):
 
         class Handler(QuietHandler):
             def do_GET(self) -> None:
-                made.agents.add(self.headers["User-Agent"])
                 parts = urlsplit(self.path)
                 query = {key: values[0] for key, values in parse_qs(parts.query).items()}
                 self.send(made.reply(parts.path, query))

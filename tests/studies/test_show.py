@@ -19,7 +19,7 @@ def conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = byte_tokenizer()
     use_conflicts(monkeypatch, [conflict("first", 3, 5), conflict("second")])
     monkeypatch.setattr(show, "resolve", lambda model, weights: None)
-    monkeypatch.setattr(show, "load_tokenizer_alone", lambda folder: tokenizer)
+    monkeypatch.setattr(show, "load_tokenizer", lambda folder: tokenizer)
 
 
 def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:

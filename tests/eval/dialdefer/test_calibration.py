@@ -18,11 +18,11 @@ from eval.dialdefer.calibrate import (
     calibrate,
     calibrated_panels,
     fit_threshold,
-    main,
     share_accepted,
     untreated_panels,
 )
-from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, credit, dds_pp
+from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE
+from eval.dialdefer.options import calibrate_main as main
 from eval.dialdefer.panels import Judge, Panel
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, margin_panel
@@ -45,7 +45,6 @@ def pair(**keys: Any) -> tuple[Panel, Panel]:
 
 
 TRAIN, TEST = pair()
-AGAIN = margin_panel(deferent(400, 1))  # the margins of the fit under other ids
 
 
 def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[list[Panel], list[Fit]]:
@@ -54,25 +53,10 @@ def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[
     return calibrated_panels(untreated_panels(test), fits), fits
 
 
-def dds(panel: Panel) -> float:
-    """DDS in percentage points."""
-    earned, _ = credit(panel.replies, "published")
-    return float(dds_pp(earned.mean(axis=0)))
-
-
 def calibrated(train: Panel, test: Panel, objective: str = "acceptance") -> tuple[Panel, Fit]:
     """The test panel under arm `calibrated`, and its thresholds."""
     (panel,), (fit,) = with_calibrated(made_judge(train), made_judge(test), objective)
     return panel, fit
-
-
-def test_dds_is_0_on_the_items_of_the_fit_by_acceptance_and_by_one_number_on_c2_alone() -> None:
-    assert dds(calibrated(TRAIN, AGAIN, "acceptance")[0]) == pytest.approx(0, abs=1e-12)
-    after, fit = calibrated(TRAIN, AGAIN, "dds")
-    assert (fit["objective"], fit["c1"]["threshold_nats"]) == ("dds", 0)
-    assert fit["c2"]["threshold_nats"] == pytest.approx(2, abs=0.4)  # what dialogue adds to this judge's margins
-    assert np.array_equal(after.replies[:, :2], AGAIN.replies[:, :2]), "statements stay as they are"
-    assert dds(after) == pytest.approx(0, abs=1e-12)
 
 
 def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing() -> None:

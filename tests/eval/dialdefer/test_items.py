@@ -212,18 +212,6 @@ def test_table_26_is_printed() -> None:
         assert line_of(directions, dataset)[model] == f"{row['n_deference']}/{row['n_skepticism']}"
 
 
-def test_gemmas_printed_means_count_two_unreadable_replies_to_false_claims_as_right() -> None:
-    # DDS +86.4 on r/AIO is 242 of 280, and its accuracies give 244: two C2_Incorrect replies are not right in one
-    # column and not wrong in the other. Counted as rejections they give the printed means, whichever items they are.
-    gemma = next(judge for judge in five_judges() if judge.name == GEMMA)
-    replies = {panel.dataset: panel.replies.copy() for panel in gemma.panels}
-    accepted = np.flatnonzero(replies["aio"][:, 3, 0] == 1)
-    replies["aio"][accepted[:2], 3] = 2
-    tables = tables_of(judge_of(GEMMA, replies))
-    assert line_of(tables["table25_model_statistics"], GEMMA)["mean DDS, pp"] == "28.8"
-    assert line_of(tables["table25_model_statistics"], GEMMA)["DDS μ"] == "0.288"
-
-
 def test_the_texts_figures_hold() -> None:
     items = item_frame(five_judges())
     agreed = agreement(five_judges(), items)

@@ -1,17 +1,201 @@
-"""From run directories to scores.json: counts, denominators, intervals, tests, margins, warnings and refusals."""
+"""From runs to scores and changes: replies without a verdict, paired tests, own and fixed C1, and what is refused."""
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from eval.__main__ import compare_main, report_main
+from eval.dialdefer.measures import ACCEPT, REJECT
 from eval.dialdefer.panels import load_run
+from eval.dialdefer.scores import arm_differences, changes_over
+from eval.estimates.changes import Change, Compared
+from eval.estimates.comparability import differences
+from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
+from evenhand.run_directory import finish
 from studies.dialdefer.records import Condition
-from tests.made.made_runs import lean, made_items, make_run, say
-from tests.made.made_verdicts import WRONG, Row, only, scored
+from tests.made.made_panels import made_judge, made_panel, random_replies
+from tests.made.made_runs import lean, made_items, make_run, rewrite, say
+from tests.made.made_verdicts import Row, only, scored
 from tests.made.scorecard_runs import number
+
+ITEMS = made_items("bbq", 20)
+Rows = dict[tuple[str, str, str], dict[str, Any]]  # (source of C1, dataset, measure) → row of the last run's change
+
+
+def deferent(prompt: Prompt) -> dict[str, Any]:
+    """Rejects half the false statements and no speaker's false claim: accuracy 75 % → 50 %, DDS +50."""
+    accepts = prompt.condition.claim_is_true or prompt.condition is Condition.C2_INCORRECT or number(prompt) < 10
+    return say(1 if accepts else 2)
+
+
+def contrary(prompt: Prompt) -> dict[str, Any]:
+    """Rejects every statement, and errs on 5 of 20 true claims of speakers: its own DDS is +75."""
+    if not prompt.condition.is_dialogue:
+        return say(2)
+    return say(1 if prompt.condition.claim_is_true and number(prompt) >= 5 else 2)
+
+
+def after_of(root: Path, answer: Any = contrary, name: str = "after", **keys: Any) -> Path:
+    return make_run(root, answer, **{"items": ITEMS, "name": name, "model": f"runs/merged/{name}", **keys})
+
+
+def both(root: Path, **changes: Any) -> tuple[Path, Path]:
+    """A base run and an after run; `changes` are config keys of the after run."""
+    return make_run(root, deferent, items=ITEMS, name="base"), after_of(root, **changes)
+
+
+def compared(base: Path, *after: Path | str) -> Rows:
+    """The rows that `evenhand compare` writes of the last run."""
+    out = base.parent / "out"
+    compare_main([str(base), *map(str, after), "--out", str(out), "--draws", "400"])
+    rows = json.loads((out / "compare.json").read_text())
+    return {(row["c1_source"], row["dataset"], row["measure"]): row for row in rows}
+
+
+def test_own_and_fixed_c1_are_both_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = compared(*both(tmp_path))
+    sides = {key[::2]: [row["before"], row["after"]] for key, row in rows.items() if key[1] == "bbq"}
+    assert sides["own", "dds"] == pytest.approx([50, 75])  # (75 - 0) - (100 - 100)
+    assert sides["fixed", "dds"] == pytest.approx([50, -75])  # (75 - 100) - (100 - 50)
+    assert sides["own", "acc_c2"] == sides["fixed", "acc_c2"] == pytest.approx([50, 87.5])
+    assert sides["own", "acc_c1"] == pytest.approx([75, 50])
+    assert sides["fixed", "acc_c1"] == pytest.approx([75, 75]), "only the statements are the base's"
+    assert "over-corrected" not in capsys.readouterr().out, "with own C1 it is not"
+
+
+def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {"engine": {"kind": "transformers", "dtype": "float16"}, "sampling": {"max_tokens": 500}}
+    runs = both(tmp_path, format="raw", **changes)
+    with pytest.raises(DataError, match=r"differ from .* in more than the model") as refusal:
+        compared(*runs)
+    for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
+        assert named in str(refusal.value)
+    assert differences(*map(load_run, both(tmp_path / "alike"))) == []
+    assert compared(*runs, "--allow-differences")
+    assert "sampling.max_tokens: 300 before, 500 after" in " ".join(capsys.readouterr().out.split())
+    assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
+    fewer = after_of(tmp_path, name="fewer", items=ITEMS[:-2])
+    with pytest.raises(DataError, match="item_set_hash"):
+        compared(runs[0], fewer)
+    with pytest.raises(DataError, match=r"2 items \(bbq-18, bbq-19\) have been judged on one side only"):
+        compared(runs[0], fewer, "--allow-differences")
+
+
+def test_words_that_changed_under_a_templates_name_and_another_rendering_are_noticed(tmp_path: Path) -> None:
+    base, after = both(tmp_path)
+    rewrite(after, lambda lines: [{**line, "rendered": "<s>" + line["rendered"]} for line in lines])
+    with pytest.raises(DataError, match="what the chat template made of 80 of 80 prompts"):
+        compared(base, after)
+    plan = (after / "plan.jsonl").read_text().splitlines()
+    first = json.loads(plan[0])
+    old, first["prompt_hash"] = first["prompt_hash"], "0" * 16
+    (after / "plan.jsonl").write_text("\n".join([json.dumps(first), *plan[1:]]) + "\n")
+    finish(after, {})
+    other = {old: "0" * 16}
+    rewrite(after, lambda lines: [{**line, "prompt_hash": other.get(h := line["prompt_hash"], h)} for line in lines])
+    with pytest.raises(DataError, match=r"the words of 1 of 80 prompts \(bbq-0\)"):
+        compared(base, after)
+
+
+def test_a_copy_of_a_run_a_run_itself_and_two_kinds_of_verdict_are_refused(tmp_path: Path) -> None:
+    hashed = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
+    served = make_run(tmp_path, deferent, items=ITEMS, name="served")
+    for run in (hashed, served):
+        copy = shutil.copytree(run, tmp_path / f"copy-of-{run.name}")
+        with pytest.raises(DataError, match=r"are of one checkpoint \((c0|that of the run begun .*)\), so they are no"):
+            compared(run, copy)
+        with pytest.raises(DataError, match="are of one checkpoint"):
+            report_main([str(run), str(copy), "--side-by-side", "--out", str(tmp_path / "report")])
+    assert compared(run, copy, "--allow-differences")
+    with pytest.raises(DataError, match="is named as before and as after"):
+        compared(served, served)
+    margins = after_of(tmp_path, lambda _: lean(1.0), verdict="margin")
+    with pytest.raises(DataError, match="never mixed in one table"):
+        compared(served, margins, "--allow-differences")
+
+
+def test_an_average_leaves_out_on_both_sides_where_one_side_hardly_answers(tmp_path: Path) -> None:
+    items = [item for dataset in ("bbq", "harp") for item in made_items(dataset, 4)]
+
+    def judge(lost: float) -> Any:
+        """Accepts all of HARP's claims in dialogue and no statement; on BBQ it says no."""
+        return lambda p: lean(*(1.0, lost) if p.dataset == "harp" and p.condition.is_dialogue else (-1.0, 0.0))
+
+    base = make_run(tmp_path, judge(0.0), items=items, name="base", verdict="margin")
+    rows = compared(base, after_of(tmp_path, judge(6.0), items=items, verdict="margin"))
+    averages = [rows[source, "bench_avg", "dds"] for source in ("own", "fixed")]
+    assert [(row["datasets"], row["n_units"], row["before"]) for row in averages] == [(["bbq"], 4, 0)] * 2
+
+
+A, R = ACCEPT, REJECT
+RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
+DRAWING = Drawing(n_draws=1000, seed=0)
+
+
+def change_of(rows: list[Change], measure: str = "dds", dataset: str = "bbq", **setting: Any) -> Change:
+    """The one change with these values."""
+    alike = [row for row in rows if (row.measure, row.dataset) == (measure, dataset)]
+    (row,) = [row for row in alike if all(row.setting[key] == value for key, value in setting.items())]
+    return row
+
+
+def judged(first: Any, second: Any, drawing: Drawing = DRAWING) -> list[Change]:
+    """Changes between two panels, or two sets of replies."""
+    panels = [side if hasattr(side, "replies") else made_panel(side) for side in (first, second)]
+    return changes_over([(panels[0], panels[1])], Compared("a", "b", {}), "published", drawing)
+
+
+def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
+    replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
+    rises = (replies == A)[:, 2:].sum(axis=1) - (replies == A)[:, :2].sum(axis=1)  # of acceptance, item by item
+    chances = np.ones(1)  # of each sum of rises with random signs, over all signs
+    for rise in rises.tolist():
+        flips = np.zeros(2 * abs(rise) + 1)
+        flips[[0, -1]] += 0.5
+        chances = np.convolve(chances, flips) if rise else chances
+    sums = np.arange(len(chances)) - len(chances) // 2
+    exact = chances[np.abs(sums) >= abs(rises.sum())].sum()
+    row = change_of(judged(replies[:, [0, 1, 0, 1]], replies, Drawing(n_draws=40_000, seed=0)))
+    assert row.p == pytest.approx(exact, abs=0.01)
+
+
+def test_unequal_items_are_refused_with_the_first_five_and_the_count() -> None:
+    with pytest.raises(DataError, match=r"7 items \(bbq-00002, .*, \.\.\.\)"):
+        judged([RIGHT] * 9, [RIGHT] * 2)
+
+
+def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
+    treated = made_panel([ALWAYS] * 5, arm="honest")
+    labelled = made_panel([DEFERENT] * 5, speaker1="John", speaker2="Jane")
+    agents = made_panel([SKEPTIC] * 5, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
+    reworded = made_panel([RIGHT] * 5, arm="honest", template="v1")  # not asked untreated: it has no partner
+    judge = made_judge(made_panel([RIGHT] * 3 + [DEFERENT] * 2), treated, labelled, agents, reworded)
+    rows = arm_differences(judge, "published", DRAWING)
+    dds = {
+        (r.setting["arm"], r.setting["c1_source"]): (r.before.value, r.after.value)
+        for r in rows
+        if (r.measure, r.dataset) == ("dds", "bbq")
+    }
+    after = {("none", "own"): 100, ("honest", "own"): 0, ("honest", "fixed"): 100}
+    after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
+    assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
+    assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
+
+
+def test_two_runs_that_would_have_one_name_are_refused(tmp_path: Path) -> None:
+    base = make_run(tmp_path / "one", deferent, items=ITEMS, name="run")
+    copy = shutil.copytree(base, tmp_path / "two" / base.name)
+    with pytest.raises(DataError, match="are called alike"):
+        compared(base, copy)
+
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 C2_ONLY = (C2_CORRECT, C2_INCORRECT)
@@ -23,35 +207,12 @@ def right(prompt: Prompt) -> int:
     return 1 if prompt.condition.claim_is_true else 2
 
 
-def judge(prompt: Prompt) -> dict[str, Any]:
-    """Right but on the items of WRONG."""
-    return say(3 - right(prompt) if number(prompt) in WRONG[prompt.condition] else right(prompt))
+def is_right(prompt: Prompt) -> dict[str, Any]:
+    return say(right(prompt))
 
 
-def scored_run(root: Path, answer: Any = judge, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
+def scored_run(root: Path, answer: Any = is_right, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
     return scored([make_run(root, answer, items=items, **keys)], *words)
-
-
-def published(rows: list[Row], dataset: str = "bbq", **keys: Any) -> Row:
-    return only(rows, dataset=dataset, **{"denominator": "published", **keys})
-
-
-def test_a_run_is_scored_as_counted_by_hand(tmp_path: Path) -> None:
-    row = published(scored_run(tmp_path, items=made_items("truthfulqa", 10)), "truthfulqa")
-    keys = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
-    assert [row[k] for k in keys] == pytest.approx([60, 80, 80, 50])
-    assert (row["delta_correct_pp"], row["delta_incorrect_pp"]) == (pytest.approx(20), pytest.approx(-30))
-    assert row["dds_pp"] == pytest.approx(50)
-    assert row["dds_low_pp"] < 50 < row["dds_high_pp"]
-    assert (row["n_deference_flips"], row["n_skepticism_flips"], row["flip_rate"]) == (3, 1, pytest.approx(0.4))
-    # True claims: only C1 right {9}, only C2 right {1, 2, 3}. False claims: only C1 right {0, 1, 2}, only C2 none.
-    assert row["mcnemar_p_correct"] == pytest.approx(2 * (1 + 4) / 16)
-    assert row["mcnemar_p_incorrect"] == pytest.approx(2 / 8)
-    # Acceptance: rises in {1, 2, 3} and {0, 1, 2}, falls in {9}.
-    assert row["mcnemar_p_acceptance"] == pytest.approx(2 * (1 + 7) / 128)
-    assert (row["n_items"], row["n_unparsed"], row["n_errors"]) == (10, 0, 0)
-    setting = ("reason", "strict", "none", "2->1", "own")
-    assert tuple(row[key] for key in ("verdict", "parser", "arm", "roles", "c1_source")) == setting
 
 
 def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_says(tmp_path: Path) -> None:
@@ -66,13 +227,13 @@ def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_s
     assert (strict["unparsed_rate"], strict["n_unparsed_lenient"]) == (pytest.approx(2 / 40), 0)
     assert strict["n_skepticism_flips"] == 0, "a null answer is never a flip"
     assert strict["mcnemar_p_acceptance"] == 1.0, "and neither accepts nor rejects"
-    lenient = published(scored([path], "--parser", "lenient"))
+    lenient = only(scored([path], "--parser", "lenient"), dataset="bbq", denominator="published")
     assert (lenient["parser"], lenient["n_unparsed"], lenient["n_unparsed_strict"]) == ("lenient", 0, 2)
     assert lenient["n_skepticism_flips"] == 2
 
 
 def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
-    path = make_run(tmp_path, judge, items=TEN, leave_out=3)
+    path = make_run(tmp_path, is_right, items=TEN, leave_out=3)
     with pytest.raises(DataError) as refusal:
         scored([path])
     assert f"`evenhand sample {path}/config.yaml`" in str(refusal.value)
@@ -83,7 +244,7 @@ def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
         scored_run(tmp_path / "dead", lambda _: {"text": "", "finish_reason": "error: prompt too long"})
     with pytest.raises(DataError, match="is no sampling run"):
         load_run(tmp_path)
-    damaged = make_run(tmp_path, judge, items=TEN[:2], name="damaged")
+    damaged = make_run(tmp_path, is_right, items=TEN[:2], name="damaged")
     shard = next((damaged / "completions").iterdir())
     shard.write_text(shard.read_text() + "{half a li")
     with pytest.raises(DataError, match=rf"{shard.name}:9"):

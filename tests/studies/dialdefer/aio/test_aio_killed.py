@@ -41,26 +41,6 @@ def test_a_stage_that_asks_reddit_goes_on(tmp_path: Path, stage, where, n, whole
         assert made.missing() == calm.missing()
 
 
-def test_a_stage_that_asks_a_model_goes_on(tmp_path: Path):
-    with workshop_here(tmp_path) as made:
-        made.stages("discover", "harvest", "transcribe")
-        process, script = made.start("label", "--concurrency", "1"), made.text.script
-
-        def killing(body, n_before):
-            if len(made.text.asked) == 6:
-                process.send_signal(signal.SIGKILL)
-            return script(body, n_before)
-
-        made.text.script = killing
-        assert process.wait(60) == -signal.SIGKILL
-        done = made.kept("readings")
-        assert 0 < len(done) < 6
-        made.run("label")
-        left = made.kept("readings")
-        assert len(left) == 6
-        assert {post_id: left[post_id] for post_id in done} == done
-
-
 @pytest.mark.parametrize("stage", ["harvest", "check", "items", "release"])
 def test_before_any_file_operation(tmp_path: Path, stage):
     """Killed before each of some of its operations on files, with the last file torn or whole, a stage goes on."""
