@@ -16,7 +16,7 @@ from evenhand.run_directory import is_done, read_json, read_plan_lines, rewrite_
 from evenhand.terminal import run_main
 from inference import sampling, schedule
 from inference.config import FREE_OF_EFFECT
-from inference.engine import Further, PromptsTooLong, nothing_further
+from inference.engine import Further, PromptsTooLong
 from inference.sampling import sample
 from inference.schedule import Plan, Run, first_prompts
 from studies.dialdefer import section as planning
@@ -119,7 +119,7 @@ def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path: Path, monke
     asked, alive = list[str](), list[int]()
 
     class Counting:
-        def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+        def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
             while prompts:
                 assert len(prompts) <= 16
                 for prompt in prompts:
