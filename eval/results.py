@@ -12,13 +12,11 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from eval.estimates.changes import Change, Compared, adjusted, change_in, paired
-from eval.estimates.comparability import Difference, differences, refuse_serious, serious_sentence
+from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, changes_frame, paired, scores_frame
+from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
-from eval.estimates.frames import Score, changes_frame, scores_frame
-from eval.report.tables import TableSpec, console
-from eval.report.text import sentences, significance, wrapped
-from eval.runs import SampledRun, Verdicts, judge_names, load_finished
+from eval.report.tables import TableSpec, console, sentences, significance, wrapped
+from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.registry import STUDIES, load_part
@@ -68,7 +66,6 @@ class Evaluation:
     """
 
     layout: ClassVar[Any] = None  # of files of its verdicts; None: it reads none
-    columns_help: ClassVar[str] = ""  # what such files hold, for the verbs' help
     heading: ClassVar[str] = ""  # of its section of a report
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
@@ -76,13 +73,7 @@ class Evaluation:
     card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
-    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # of all verbs, as argparse takes them
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """The options of `score`, `compare`, `report`, `scorecard` that are its own."""
-        for name, keys in self.options.items():
-            parser.add_argument(name, **keys)
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
         """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
@@ -93,9 +84,7 @@ class Evaluation:
 
         Raises DataError for a run that is named twice.
         """
-        resolved = [path.resolve() for path in paths]
-        if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
-            raise DataError(f"{twice[0]}: is named twice; name each run once")
+        refuse_repeated(paths)
         loaded = [self.load(path, options) for path in paths]
         names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
         if len({*names}) < len(names):
@@ -265,9 +254,9 @@ class Results:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What to be careful about, with what the runs differ in."""
-        serious = [serious_sentence(self.base, name, known) for name, known in self.differences.items()]
-        return [*self.evaluation.warnings(self), *filter(None, serious)]
+        """What to be careful about, with what the runs differ in beside the model."""
+        differing = [(name, each) for name, known in self.differences.items() for each in known]
+        return [*self.evaluation.warnings(self), *(f"{name} differs in {d}" for name, d in differing if d.serious)]
 
     def say(self, *, is_change: bool) -> None:
         """Print tables and sentences about levels or about changes, warnings, and for changes how the runs differ."""
@@ -275,13 +264,9 @@ class Results:
             if table.place == "console" and table.is_change == is_change:
                 say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
         sentences = self.sentences.get("changes" if is_change else "scores", [])
-        differing = [
-            f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"
-            for name, of_run in self.differences.items()
-            for difference in of_run
-            if is_change
-        ]
-        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *differing]))
+        differing = [(name, each) for name, known in self.differences.items() for each in known if is_change]
+        notes = [f"Note: {name} differs in {difference}" for name, difference in differing if not difference.serious]
+        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *notes]))
 
 
 def results_of(

@@ -1,6 +1,6 @@
 """Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,13 @@ def plan_of(lines: Iterable[Mapping[str, Any]]) -> list[PlannedPrompt]:
     return plan
 
 
+def refuse_repeated(paths: Sequence[Path]) -> None:
+    """Raises DataError when a run is named twice."""
+    resolved = [path.resolve() for path in paths]
+    if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
+        raise DataError(f"{twice[0]}: is named twice; name each run once")
+
+
 def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
     """The runs of each study: studies as they are registered, runs in the order given.
 
@@ -127,6 +134,20 @@ def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
 def study_of_run(path: Path) -> str:
     """The study of a run, as its config says."""
     return study_in(read_yaml(path / CONFIG_FILE), str(path / CONFIG_FILE))
+
+
+def folder_read(run: FinishedRun, named: str, file: str, hash_of: Callable[[Path], str]) -> Path:
+    """A folder that a run was made of: where its config says, or beside the run under the same name.
+
+    file: what such a folder holds. Raises DataError when it is in neither place, or is not as it was then.
+    """
+    places = [Path(named), run.path.parent / Path(named).name]
+    folder = next((place for place in places if (place / file).is_file()), None)
+    if folder is None:
+        raise DataError(f"{run.path}: judges what is in {named}, which is not there; restore it")
+    if hash_of(folder) != dict(run.provenance.get("inputs") or {}).get(named):
+        raise DataError(f"{folder}: is not as it was when {run.path} judged it; judge it anew, or restore it")
+    return folder
 
 
 def judge_names(

@@ -39,7 +39,6 @@ class Absent(Enum):
 class Column:
     """A column with a meaning. Where `read` is None its values stay as they are in the file."""
 
-    help: str
     read: Callable[[str], str] | None = None  # text without outer spaces → what it stands for; DataError: unknown
     is_required: bool = False
     default: str | None = None  # what an empty or absent text stands for; None: it must not be empty
@@ -59,11 +58,6 @@ class Layout:
         """Those that every row has."""
         return tuple(name for name, column in self.columns.items() if column.is_required)
 
-    def help(self, title: str, note: str) -> str:
-        """The columns as a verb's help lists them."""
-        width = 2 + max(map(len, self.columns))
-        return "\n".join([title, *(f"  {name:{width}}{column.help}" for name, column in self.columns.items()), note])
-
 
 def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str) -> Callable[[str], str]:
     """Reads one of some names, spelt in any way that has the same key; others: further keys → names."""
@@ -80,13 +74,8 @@ def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str)
 def column_names(path: Path) -> frozenset[str]:
     """The columns of a file, of JSON lines the fields of the first; none of a file that cannot be read."""
     try:
-        if kind_of(path) == ".parquet":
-            import pyarrow.parquet
-
-            return frozenset(pyarrow.parquet.read_schema(path).names)
-        rows = csv_rows(path) if kind_of(path) == ".csv" else json_records(path)
-        return frozenset(next(rows, (1, ()))[1])
-    except (DataError, OSError, ValueError):  # pyarrow's errors are OSError or ValueError
+        return frozenset(next(RECORDS[kind_of(path)](path, Layout(columns={})), (1, {}))[1])
+    except DataError:
         return frozenset()
 
 
@@ -147,29 +136,19 @@ def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: 
     return list(map(known.__getitem__, values))
 
 
-def json_records(path: Path, layout: Layout | None = None) -> Iterator[Record]:
+def json_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of JSON lines. Each line may have other fields than the one before; blank lines are skipped."""
-    decode = json.JSONDecoder(object_pairs_hook=unlike_fields).decode
     for number, text in text_lines(path):
         if not text.strip():
             continue
         try:
-            record = decode(text)
+            record = json.loads(text)
             if not isinstance(record, dict):
                 raise ValueError(f"but a {type(record).__name__}")
-        except (ValueError, RecursionError) as error:  # also a field twice, thousands of digits, endless brackets
+        except (ValueError, RecursionError) as error:  # also thousands of digits, endless brackets
             reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
             raise DataError(f"{path}:{number}: is not a JSON object ({reason}); correct the line") from None
         yield number, record
-
-
-def unlike_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of some pairs. Raises ValueError when a field is there twice: either might be the one meant."""
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"field {shown(next(name for name in names if names.count(name) > 1))} is there twice")
-    return fields
 
 
 def csv_records(path: Path, layout: Layout) -> Iterator[Record]:

@@ -50,13 +50,6 @@ def found_in(tokenizer: Any, texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for text in texts for name in pattern.findall(text))) if pattern else []
 
 
-def marks_for(names: Sequence[str], contents: Sequence[str]) -> dict[str, str]:
-    """A character for each name, none of which stands in the contents."""
-    used = set().union(*contents)
-    free = (chr(code) for code in range(FIRST_MARK, 0x110000) if chr(code) not in used)
-    return dict(zip(free, names, strict=False))
-
-
 def marked(text: str, marks: Mapping[str, str]) -> str:
     """A content with marks in place of the names."""
     for mark, name in sorted(marks.items(), key=lambda pair: len(pair[1]), reverse=True):
@@ -113,7 +106,8 @@ def render_chat(
     Raises ModelError when the tokenizer has no chat template or refuses the messages.
     """
     contents = [message.content for message in messages]
-    marks = marks_for(found_in(tokenizer, contents), contents) if chat_format == "chat" else {}
+    free = (chr(code) for code in range(FIRST_MARK, 0x110000) if not any(chr(code) in content for content in contents))
+    marks = dict(zip(free, found_in(tokenizer, contents), strict=False)) if chat_format == "chat" else {}
     turns = [{"role": m.role, "content": marked(m.content, marks)} for m in messages]
     if chat_format == "raw":
         return "\n\n".join(turn["content"] for turn in turns)

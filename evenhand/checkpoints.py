@@ -5,9 +5,7 @@ Half a model never passes. The hash covers every file that can change an answer;
 
 import hashlib
 import json
-import os
 import re
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -114,10 +112,7 @@ def missing_files(folder: Path, *, weights: bool = True) -> str:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return "" if any(folder.glob("*.safetensors")) else "weights (*.safetensors)"
-    places = json_object(index).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
-        raise ModelError(f"{index}: has no `weight_map` of weights to files; fetch or copy it anew")
-    shards = set(places.values())
+    shards = set(dict(json_object(index).get("weight_map", {})).values())
     absent = sorted(shard for shard in shards if not (folder / shard).is_file())
     return f"{len(absent)} of {len(shards)} weight files ({', '.join(absent[:2])})" if absent else ""
 
@@ -269,17 +264,6 @@ def load_tokenizer(folder: Path) -> Any:
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # of a damaged file anything: KeyError, TypeError, and from Rust a plain Exception
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({one_line(error)}); {ANEW}") from error
-
-
-def load_tokenizer_alone(folder: Path) -> Any:
-    """As load_tokenizer, in a process that loads no model: transformers takes torch for absent, which saves seconds.
-
-    AutoTokenizer itself runs, so class, chat template and special tokens are those that sampling gets.
-    """
-    if "torch" not in sys.modules:
-        sys.modules["torch"] = None  # type: ignore[assignment]  # Python's way to say that it cannot be imported
-        os.environ["TRANSFORMERS_NO_ADVISORY_WARNINGS"] = "1"  # that torch is absent
-    return load_tokenizer(folder)
 
 
 def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any:

@@ -19,8 +19,8 @@ from typing import Self
 
 from evenhand.errors import DataError
 from evenhand.files import parse_lines, read_jsonl, sha256_of, write_jsonl, write_whole
-from evenhand.job_messages import note_progress
 from evenhand.records import Completion, Prompt, completion_from, digest, plain
+from evenhand.terminal import note_progress
 
 EXCLUDED_FOLDER = "excluded"
 
@@ -212,7 +212,7 @@ def read_shard(shard: Path, key: str) -> list[Completion]:
             raise DataError(f"{shard}: is not as this run wrote it: it was edited, or copied from another run")
     except OSError as error:
         raise DataError(f"{shard}: cannot be read ({error.strerror})") from None
-    except (DataError, TypeError, UnicodeDecodeError) as error:
+    except (DataError, ValueError) as error:
         where = error if isinstance(error, DataError) else f"{place}: is no completion ({error})"
         raise DataError(
             f"{where}. Restore it, or delete this shard and run the sampling command again: only its prompts are "

@@ -72,39 +72,20 @@ def signs_of_gpu(facts: DeviceFacts) -> list[str]:
 
 def way_out(facts: DeviceFacts) -> str:
     """Why torch sees no GPU, as far as the facts tell, and what to do."""
-    driver, needed = (facts.gpus[0].driver if facts.gpus else None), needed_driver(facts.cuda_build)
     if facts.cuda_build is None:
-        found = f"the driver is {driver}; " if driver else ""
-        oldest = ", ".join(f"{branch} or newer for CUDA {cuda}" for cuda, branch in OLDEST_DRIVER.items())
-        return f"This torch is a build for CPUs: run `make venv-cuda` ({found}it takes {oldest})."
-    build = f"torch's build for CUDA {facts.cuda_build}"
-    needs = f"{build} needs {needed} or newer" if needed else f"what {build} needs is not known here"
-    if driver is None:
+        return "This torch is a build for CPUs: run `make venv-cuda`, which chooses the build by the driver."
+    if not facts.gpus:
         return (
-            f"nvidia-smi finds no driver and no GPU ({needs}): ask Slurm for a GPU (GPU in slurm/settings.sh), start a "
-            "container with --nv (Apptainer) or --gpus all (Docker), or have the driver loaded."
+            "nvidia-smi finds no driver and no GPU: ask Slurm for a GPU (GPU in slurm/settings.sh), start a container "
+            "with --nv (Apptainer) or --gpus all (Docker), or have the driver loaded."
         )
-    if needed and branch_of(driver) < needed:
-        return (
-            f"The driver is {driver}, and {needs}: have it updated, or run `make venv-cuda`, which chooses the build "
-            "by the driver."
-        )
-    hidden = facts.environment.get("CUDA_VISIBLE_DEVICES")
+    needed = OLDEST_DRIVER.get(facts.cuda_build.partition(".")[0])
+    needs = f"{needed} or newer" if needed else "another"
     return (
-        f"The driver is {driver}, and {needs}, so it is something else"
-        f"{f' (CUDA_VISIBLE_DEVICES={hidden}?)' if hidden else ''}: `python -c 'import torch; torch.cuda.init()'` says "
-        "what."
+        f"The driver is {facts.gpus[0].driver}, and torch's build for CUDA {facts.cuda_build} needs {needs}: have it "
+        "updated, or run `make venv-cuda`, which chooses the build by the driver. If the driver is not the reason, "
+        "`python -c 'import torch; torch.cuda.init()'` says what is."
     )
-
-
-def needed_driver(cuda_build: str | None) -> int | None:
-    """The oldest driver branch that runs a CUDA build; None for a CPU build, or one that is not known here."""
-    return OLDEST_DRIVER.get((cuda_build or "").partition(".")[0])
-
-
-def branch_of(driver: str) -> int:
-    """The branch of a driver's version: 580 of "580.65.06"."""
-    return int(driver.partition(".")[0])
 
 
 def device_facts(n_visible: int, config_says: str | None = None) -> DeviceFacts:

@@ -1,4 +1,4 @@
-"""Tables, lists and whole cards in Markdown."""
+"""Tables and whole cards in Markdown."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,11 +11,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_words: int)
     """A Markdown table: the first n_words columns to the left, numbers to the right."""
     rule = ["---"] * n_words + ["---:"] * (len(header) - n_words)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
-
-
-def bullets(sentences: Iterable[str]) -> str:
-    """A Markdown list."""
-    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def filled(template: Path, **facts: Any) -> str:

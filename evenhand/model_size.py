@@ -24,6 +24,7 @@ class Family:
     qkv_bias: bool = False  # of the three projections, whatever attention_bias says
     query_key_norm: bool = False
     norms_a_layer: int = 2
+    full_every: int = 0  # layers, where those between have a sliding window; 0: all have one, if there is any
     defaults: Mapping[str, Any]  # of keys that a published config.json leaves out
 
 
@@ -34,10 +35,11 @@ FAMILIES = {
     "mistral": Family(defaults=UNTIED),
     "qwen2": Family(qkv_bias=True, defaults=UNTIED),
     "qwen3": Family(query_key_norm=True, defaults={**UNTIED, "head_dim": 128}),
-    "gemma2": Family(norms_a_layer=4, defaults={**GEMMA, "vocab_size": 256_000, "sliding_window": 4096}),
+    "gemma2": Family(norms_a_layer=4, full_every=2, defaults={**GEMMA, "vocab_size": 256_000, "sliding_window": 4096}),
     "gemma3_text": Family(
         query_key_norm=True,
         norms_a_layer=4,
+        full_every=6,
         defaults={**GEMMA, "vocab_size": 262_208, "sliding_window": 4096, "max_position_embeddings": 131_072},
     ),
 }
@@ -137,17 +139,13 @@ class ModelSize:
         mask_bytes: of the dropout before an adapter, for each number: 1 on a GPU, a number's on a CPU, 0 without.
         """
         item = ITEM_BYTES[dtype]
-        norms = (self.family.norms_a_layer * self.hidden + self.query_key_numbers) * 4
+        query_key_norms = self.family.query_key_norm * (self.n_heads + self.n_kv_heads) * self.head_dim
+        norms = (self.family.norms_a_layer * self.hidden + query_key_norms) * 4
         attention = 4 * self.n_heads * self.head_dim * item
         mlp = 3 * self.intermediate * item
         own, shared = sum(n_in for n_in, _ in self.projections.values()), 2 * self.hidden + self.intermediate
         adapters = own * (item + mask_bytes) if mask_bytes else shared * item
         return norms + attention + mlp + adapters
-
-    @property
-    def query_key_numbers(self) -> int:
-        """Numbers a token that the norms of queries and keys take, where there are such."""
-        return self.family.query_key_norm * (self.n_heads + self.n_kv_heads) * self.head_dim
 
     def activation_bytes(self, dtype: str, *, checkpointing: bool, mask_bytes: int) -> float:
         """A token's share of what a training step keeps: every block's, or with gradient checkpointing the input of
@@ -182,7 +180,7 @@ def model_size(config: Mapping[str, Any]) -> ModelSize:
         n_kv_heads=found.get("num_key_value_heads", n_heads),
         head_dim=found.get("head_dim", found["hidden_size"] // n_heads),
         vocabulary=found["vocab_size"],
-        windows=windows_of(found, name),
+        windows=windows_of(found, family.full_every),
         tied=config.get("tie_word_embeddings", found["tie_word_embeddings"]),
         output_bias=bool(found.get("attention_bias")),
         mlp_bias=bool(found.get("mlp_bias")),
@@ -190,17 +188,11 @@ def model_size(config: Mapping[str, Any]) -> ModelSize:
     )
 
 
-def windows_of(found: Mapping[str, Any], name: str) -> tuple[int | None, ...]:
+def windows_of(found: Mapping[str, Any], full_every: int) -> tuple[int | None, ...]:
     """Each layer's sliding window, None where it has none. Qwen's configs name one and do not use it."""
-    n_layers, window = found["num_hidden_layers"], found.get("sliding_window")
-    if found.get("use_sliding_window") is False:
-        window = None
-    kinds = found.get("layer_types")
-    if kinds is None and name == "gemma3_text":
-        every = found.get("sliding_window_pattern", 6)
-        kinds = ["full_attention" if (layer + 1) % every == 0 else "sliding_attention" for layer in range(n_layers)]
-    if kinds is None and name == "gemma2":
-        kinds = ["sliding_attention" if layer % 2 == 0 else "full_attention" for layer in range(n_layers)]
-    if kinds is None:
-        kinds = ["sliding_attention"] * n_layers
+    window = None if found.get("use_sliding_window") is False else found.get("sliding_window")
+    kinds = found.get("layer_types") or [
+        "full_attention" if full_every and layer % full_every == 0 else "sliding_attention"
+        for layer in range(1, found["num_hidden_layers"] + 1)
+    ]
     return tuple(window if kind == "sliding_attention" else None for kind in kinds)

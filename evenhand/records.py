@@ -9,8 +9,9 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from types import UnionType
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evenhand.errors import DataError
 
@@ -79,8 +80,10 @@ class Prompt:
 class Completion:
     """What an engine answered to one prompt, once."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")  # of a line that is read back
+
     prompt_hash: str
-    sample_index: int
+    sample_index: Annotated[int, Field(ge=0, lt=MAX_SAMPLES)]
     text: str
     finish_reason: str  # "stop", "length", or "error: ..." when the engine gave no reply at all
     answer_logprobs: Mapping[str, float] | None = None  # natural log P(answer) at the answer position
@@ -103,27 +106,16 @@ def failed(prompt: Prompt, n: int, reason: str) -> list[Completion]:
     ]
 
 
-FIELD_TYPES: dict[str, type | UnionType] = {
-    **dict.fromkeys(("prompt_hash", "text", "finish_reason"), str),
-    "sample_index": int,
-    "answer_logprobs": dict | None,
-    **dict.fromkeys(("prompt_tokens", "completion_tokens"), int | None),
-    **dict.fromkeys(("rendered", "answered_by"), str | None),
-}
+SHARD_LINE = TypeAdapter(Completion)
 
 
 def completion_from(record: Mapping[str, Any]) -> Completion:
-    """A line of a shard as a record. Raises TypeError naming a field that lacks, is unknown or of another type."""
-    completion = Completion(**record)
-    for name, kind in FIELD_TYPES.items():
-        if not isinstance(getattr(completion, name), kind):
-            raise TypeError(f"its {name} is {json.dumps(getattr(completion, name))[:40]}")
-    if not 0 <= completion.sample_index < MAX_SAMPLES:
-        raise TypeError(f"its sample_index is {completion.sample_index}")
-    for answer, value in (completion.answer_logprobs or {}).items():
-        if not isinstance(value, float | int):
-            raise TypeError(f"its log-probability of '{answer}' is {json.dumps(value)[:40]}")
-    return completion
+    """A line of a shard as a record. Raises ValueError naming a field that lacks, is unknown or of another type."""
+    try:
+        return SHARD_LINE.validate_python(record)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
 
 
 def plain(record: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ written by atomic rename, and DONE.json last. No database: SQLite's log fails on
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,13 @@ def open_run(
     name = None if facts_file.exists() else device()  # it may raise, so before anything is written
     # Of processes that make the run at once the first one's files stay.
     if not write_new(config_file, to_yaml(config)):
-        refuse_other_config(config_file, config)
+        there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
+        here = config.model_dump(mode="json")
+        changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
+        if changed:
+            raise DataError(
+                f"{path}: is the run of another config (differs in {', '.join(changed)}); give this run another `name`"
+            )
     made: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
     made |= {"inputs": dict(inputs)} if inputs else {}
     made |= {"plan_grows": True} if plan_grows else {}
@@ -88,23 +94,18 @@ def refuse_changed(path: Path) -> None:
     """Raises DataError when a run's config, plan or provenance is not as the run made it: its answers are those to
     another one."""
     done = read_json(path / DONE_FILE) if is_done(path) else {}
-    if done.get("provenance_sha256", facts := sha256_of(path / PROVENANCE_FILE)) != facts:
-        raise DataError(
-            f"{path / PROVENANCE_FILE}: was changed since the run was completed, or {DONE_FILE} is another run's; "
-            "restore it"
-        )
-    made = read_json(path / PROVENANCE_FILE).get("config_sha256")
-    if made != sha256_of(path / CONFIG_FILE):
-        raise DataError(
-            f"{path / CONFIG_FILE}: was changed since the run was made, and what the run holds belongs to the config "
-            "as it was; restore it, and give the changed config a run of its own"
-        )
-    plan = path / PLAN_FILE
-    if plan.exists() and done.get("plan_sha256", planned := sha256_of(plan)) != planned:
-        raise DataError(
-            f"{plan}: was changed since the run was completed; restore it, or delete it and run "
-            f"`evenhand sample {path / CONFIG_FILE}`, which plans anew and asks nothing twice"
-        )
+    recorded = {
+        PROVENANCE_FILE: done.get("provenance_sha256"),
+        CONFIG_FILE: read_json(path / PROVENANCE_FILE).get("config_sha256", ""),
+        PLAN_FILE: done.get("plan_sha256") if (path / PLAN_FILE).exists() else None,
+    }
+    for name, sha256 in recorded.items():
+        if sha256 is not None and sha256 != sha256_of(path / name):
+            raise DataError(
+                f"{path / name}: was changed since the run was made, and what the run holds belongs to it as it was; "
+                "restore it, and give a changed config a run of its own. A plan can also be deleted: `evenhand sample "
+                f"{path / CONFIG_FILE}` makes it anew and asks nothing twice"
+            )
 
 
 def refuse_incomplete(path: Path) -> None:
@@ -113,36 +114,18 @@ def refuse_incomplete(path: Path) -> None:
     Whether every planned prompt has its replies is for whoever reads them.
     """
     read_plan_lines(path)  # says so where there is no run at all
-    more = f"`evenhand sample {path / CONFIG_FILE}`"
     if not is_done(path):
-        raise DataError(f"{path}: is not complete; continue it with {more}")
+        raise DataError(f"{path}: is not complete; continue it with `evenhand sample {path / CONFIG_FILE}`")
     refuse_changed(path)
-    done = read_json(path / DONE_FILE)
-    if "plan_sha256" not in done:
-        raise DataError(f"{path / DONE_FILE}: does not say which plan was completed; delete it and run {more}")
-    if not isinstance(read_json(path / PROVENANCE_FILE).get("item_set_hash"), str):
-        raise DataError(f"{path / PROVENANCE_FILE}: does not say of which items the run is (item_set_hash); restore it")
-    n_excluded, n_done = len(read_excluded(path)), done.get("n_excluded_items", 0)
+    n_excluded, n_done = len(read_excluded(path)), read_json(path / DONE_FILE).get("n_excluded_items", 0)
     if n_excluded != n_done:
         raise DataError(
             f"{path / EXCLUDED_FOLDER}: leaves out {n_excluded} items, and the run was completed without {n_done}; "
-            f"restore it, or delete it and run {more}: what does not fit is found anew"
+            f"restore it, or delete it and {DONE_FILE}, and sample again: what does not fit is found anew"
         )
 
 
-def refuse_other_config(config_file: Path, config: BaseModel) -> None:
-    """Raises DataError when a run directory holds another config than the one it is opened with."""
-    there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
-    here = config.model_dump(mode="json")
-    changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
-    if changed:
-        raise DataError(
-            f"{config_file.parent}: is the run of another config (differs in {', '.join(changed)}); "
-            "give this run another `name`"
-        )
-
-
-def write_plan(path: Path, prompts: Iterable[Prompt], *, plan_grows: bool = False) -> None:
+def write_plan(path: Path, prompts: Iterable[Prompt]) -> None:
     """plan.jsonl: the key of every prompt planned so far, unit by unit, so that scores need only the run directory.
 
     Raises DataError when the run was planned with other prompts: the code's templates have changed since. A unit of a
@@ -152,18 +135,13 @@ def write_plan(path: Path, prompts: Iterable[Prompt], *, plan_grows: bool = Fals
     if not (path / PLAN_FILE).exists():
         write_jsonl(path / PLAN_FILE, planned)
         return
-    units = zip_longest(by_unit(there(path, plan_grows)), by_unit(planned))
-    if any(before is None or now is None or not agree(before, now) for before, now in units):
-        raise DataError(
-            f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
-            f"commit in its {PROVENANCE_FILE}, or give the new run another `name`"
-        )
-
-
-def there(path: Path, plan_grows: bool) -> Iterable[dict[str, Any]]:
-    """The lines of plan.jsonl. Of a plan that grows all at once: another process may put its own in its place."""
-    lines = read_plan_lines(path)
-    return list(lines) if plan_grows else lines
+    for before, now in zip_longest(by_unit(read_plan_lines(path)), by_unit(planned), fillvalue=()):
+        n_common = min(len(before), len(now))
+        if not n_common or before[:n_common] != now[:n_common]:
+            raise DataError(
+                f"{path}: was planned with other prompts than this code makes of its config; continue it with the "
+                f"commit in its {PROVENANCE_FILE}, or give the new run another `name`"
+            )
 
 
 def rewrite_plan(path: Path, prompts: Iterable[Prompt]) -> None:
@@ -171,14 +149,9 @@ def rewrite_plan(path: Path, prompts: Iterable[Prompt]) -> None:
     write_jsonl(path / PLAN_FILE, map(planned_line, prompts))
 
 
-def by_unit(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def by_unit(lines: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """The lines of a plan in lists, one for each unit that they ask about."""
     return (list(of_unit) for _, of_unit in groupby(lines, key=lambda line: line.get("item_id")))
-
-
-def agree(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether one of two lists is how the other begins."""
-    return all(a == b for a, b in zip(one, other, strict=False))
 
 
 def planned_line(prompt: Prompt) -> dict[str, Any]:

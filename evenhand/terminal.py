@@ -1,4 +1,4 @@
-"""A program at a terminal: others' text must not steer it, a signal must not lose what was computed."""
+"""A program at a terminal or in a job: others' text must not steer it, a signal must not lose what was computed."""
 
 import os
 import re
@@ -6,7 +6,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
 
@@ -80,3 +81,28 @@ def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None 
         print(f"interrupted{by}; what was computed is kept, the same command continues", file=sys.stderr)
         return 128 + number
     return 0
+
+
+# What a job script (slurm/time_limit.sh) and the programs in it tell each other by files, since no signal arrives:
+# `accelerate launch` passes none on to its one process, and torchrun kills its processes 30 s after a SIGTERM, which is
+# too short for a large checkpoint.
+STOP_VARIABLE = "EVENHAND_STOP_FILE"  # the script makes this file when the time limit is near
+PROGRESS_VARIABLE = "EVENHAND_PROGRESS_FILE"  # a program makes this one when it has kept something
+
+
+def is_watched() -> bool:
+    """Whether a job script may ask this program to stop."""
+    return STOP_VARIABLE in os.environ
+
+
+def is_stop_asked() -> bool:
+    """Whether the job script has asked this program to stop."""
+    file = os.environ.get(STOP_VARIABLE)
+    return file is not None and Path(file).exists()
+
+
+def note_progress() -> None:
+    """Tell the job script that something was written which the same command need not compute again."""
+    if file := os.environ.get(PROGRESS_VARIABLE):
+        with suppress(OSError):  # the script then takes it for no progress, which it bears a few times
+            Path(file).touch()

@@ -18,7 +18,7 @@ from inference import sampling
 from inference.config import InferenceConfig, parse_sampling_config
 from inference.schedule import prompts_of
 from studies.registry import study_in
-from studies.unit_sets import drawn
+from studies.study import drawn
 
 SEED = "asked again"  # of the units that --sample draws
 

@@ -52,7 +52,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
     run, doubts = Run(path, config, units, made.plan_grows), Doubts(config.verdict)
     answers = Answers(keeps_replies=run.plan_grows, on_answer=doubts.add).read(path)
     plan = Plan(run, answers, shard)
-    write_plan(path, plan.prompts(), plan_grows=run.plan_grows)
+    write_plan(path, plan.prompts())
     if is_done(path) and not plan.owed:
         say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
         return path

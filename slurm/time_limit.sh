@@ -3,7 +3,7 @@
 # the job's script; the program in it is asked to stop and keep what it has, and the job is requeued under its own id, so
 # that what waits for it keeps waiting. bash runs a trap only between commands, so the program runs in the background.
 
-# Files by which script and program speak (evenhand/job_messages.py); a requeued job has the same id.
+# Files by which script and program speak (evenhand/terminal.py); a requeued job has the same id.
 SIGNS=$(realpath -m "$LOGS")/.signs-${SLURM_JOB_ID:-none-$$}
 export EVENHAND_STOP_FILE=$SIGNS.stop EVENHAND_PROGRESS_FILE=$SIGNS.progress
 HUNG=75         # a program's exit status when its engine hung (inference/watchdog.py)

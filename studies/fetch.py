@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.config import by_config, config_tree, parse_config
@@ -31,18 +30,13 @@ def fetch(words: Sequence[str]) -> None:
     if "model" not in tree:
         raise ConfigError(f"{path}: names no `model`; fetch takes sampling and training configs")
     model = parse_config(ModelConfig, tree["model"], f"{path}: model")
-    if section(tree, "engine").get("kind") == "openai":
+    engine = tree.get("engine")
+    if isinstance(engine, dict) and engine.get("kind") == "openai":
         say(f"{path}: {model.name} is asked through a server; no model to fetch")
     else:
         folder = resolve(model)
         load_tokenizer(folder)
         say(f"{path}: model {model.name} is at {folder}")
     key = study_in(tree, path)
-    study = parse_config(section_class(key), section(tree, key), f"{path}: {key}")
+    study = parse_config(section_class(key), tree[key], f"{path}: {key}")
     say(f"{path}: {key}: {study.describe()}")
-
-
-def section(tree: dict[str, Any], key: str) -> dict[str, Any]:
-    """A config's section, empty when absent."""
-    found = tree.get(key)
-    return found if isinstance(found, dict) else {}

@@ -55,12 +55,6 @@ class Flip:
         return self.second.accepts != self.claim_is_true
 
 
-def flip_from(row: Mapping[str, Any]) -> Flip:
-    """A line of a folder as a record. Raises KeyError or TypeError for another line."""
-    sides = {name: FlipSide(**row[name]) for name in ("first", "second")}
-    return Flip(**{**row, **sides})
-
-
 def write_flips(out: Path, flips: Iterable[Flip], facts: Mapping[str, Any]) -> dict[str, Any]:
     """Write the folder and return its manifest."""
     return write_rows(out, FLIPS_FILE, map(asdict, flips), KIND, facts)
@@ -73,4 +67,5 @@ def flips_hash(root: Path) -> str:
 
 def read_flips(root: Path) -> list[Flip]:
     """The flips of a folder. Raises DataError naming what is damaged."""
-    return list(read_rows(root, KIND, FLIPS_FILE, flip_from))
+    rows = read_rows(root, KIND, FLIPS_FILE, dict)
+    return [Flip(**{**row, **{name: FlipSide(**row[name]) for name in ("first", "second")}}) for row in rows]

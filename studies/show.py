@@ -3,18 +3,19 @@
 import argparse
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
+from itertools import islice
 from typing import Any
 
 from evenhand.chat_templates import encode, render_chat, text_note
-from evenhand.checkpoints import ModelConfig, load_tokenizer_alone, resolve
+from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.config import apply_override, parse_config
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt, plain
 from evenhand.terminal import say
 from studies.registry import STUDIES, section_class
-from studies.study import Shown, StudySection, Unit
+from studies.study import Shown, StudySection
 
 
 def main(argv: Sequence[str]) -> None:
@@ -42,9 +43,13 @@ def main(argv: Sequence[str]) -> None:
         if (value := getattr(options, option)) is not None:
             apply_override(tree, f"{place}={json.dumps(value) if option in QUOTED else value}")
     section = parse_config(schema, tree, f"show {name}")
-    unit = unit_of(section.units(options.verdict).units, options.unit, name)
-    prompts = chosen(unit.next_prompts({}), filters_in(rest))
-    tokenizer = load_tokenizer_alone(resolve(ModelConfig(name=options.model), weights=False))
+    units = section.units(options.verdict).units
+    unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
+    if unit is None:
+        ids = ", ".join(unit.unit_id for unit in islice(units, 3))
+        raise DataError(f"no unit '{options.unit}' in {name}; its ids look like {ids}")
+    prompts = chosen(unit.next_prompts({}), rest)
+    tokenizer = load_tokenizer(resolve(ModelConfig(name=options.model), weights=False))
     for prompt in prompts:
         text = render_chat(tokenizer, prompt.messages, options.format)
         n_tokens = len(encode(tokenizer, text, options.format))
@@ -75,38 +80,23 @@ def parser(name: str, dataset: Shown, schema: type[StudySection]) -> argparse.Ar
     return words
 
 
-def unit_of(units: Sequence[Unit], unit_id: str | None, name: str) -> Unit:
-    """The unit of an id, or the first. Raises DataError naming a few ids when there is no such unit."""
-    for unit in units:
-        if unit_id in (None, unit.unit_id):
-            return unit
-    ids = [unit.unit_id for unit in units[:3]]
-    raise DataError(f"no unit '{unit_id}' in {name}; its ids look like {', '.join(ids)}")
+def chosen(prompts: Sequence[Prompt], words: Sequence[str]) -> Sequence[Prompt]:
+    """The prompts that have one of the named values of each named factor, from words --FACTOR VALUE.
 
-
-def filters_in(words: Sequence[str]) -> dict[str, list[str]]:
-    """--FACTOR VALUE words as factor → values. Raises ConfigError for words that are not such pairs."""
+    Raises ConfigError for words that are not such pairs, and for what no prompt has.
+    """
     filters: dict[str, list[str]] = {}
-    pairs = list(zip(words[::2], [*words[1::2], ""], strict=False))
-    for option, value in pairs:
+    for option, value in zip(words[::2], [*words[1::2], ""], strict=False):
         if not option.startswith("--") or not value or value.startswith("--"):
             raise ConfigError(f"'{option}': write --FACTOR VALUE; --help lists the options")
         filters.setdefault(option.removeprefix("--").replace("-", "_"), []).append(value)
-    return filters
-
-
-def chosen(prompts: Iterable[Prompt], filters: Mapping[str, Sequence[str]]) -> list[Prompt]:
-    """The prompts whose factors have one of the wanted values. Raises ConfigError naming the values that there are."""
-    kept = list(prompts)
     for name, wanted in filters.items():
-        values = [factors_of(prompt) for prompt in kept]
-        there = dict.fromkeys(str(value[name]) for value in values if name in value)
-        if not there:
-            raise ConfigError(f"--{name}: is not a factor here; there are {', '.join(values[0]) if values else 'none'}")
-        if absent := [value for value in wanted if value not in there]:
+        values = dict.fromkeys(str(factors_of(prompt).get(name, "")) for prompt in prompts)
+        if absent := [value for value in wanted if value not in values]:
+            there = values if any(values) else factors_of(prompts[0])
             raise ConfigError(f"--{name} {absent[0]}: no prompt here has it; there are {', '.join(there)}")
-        kept = [prompt for prompt, value in zip(kept, values, strict=True) if str(value.get(name)) in wanted]
-    return kept
+        prompts = [prompt for prompt in prompts if str(factors_of(prompt).get(name)) in wanted]
+    return prompts
 
 
 def factors_of(prompt: Prompt) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Stepwise(Generic[Outcome]):
     def restart(self) -> None:
         """Back to before the first step."""
         self.running = self.steps()
-        self.read: dict[str, list[str]] = {}  # prompt hash → texts of the replies that were sent
+        self.read: dict[str, Sequence[Completion]] = {}  # prompt hash → the replies that were sent
         self.waiting: dict[str, Prompt] | None = None  # by hash: those of the step that it stands at; None at the end
         self.outcome: Outcome | None = None
         self.go_on(None)
@@ -40,13 +40,13 @@ class Stepwise(Generic[Outcome]):
 
     def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
         """Those of the first step with an unanswered one; see Unit. A prompt that was answered is not asked again."""
-        if any(texts(replies, hash_) != said for hash_, said in self.read.items()):
+        if any(replies.get(hash_) != sent for hash_, sent in self.read.items()):
             self.restart()
         while self.waiting is not None:
             owed = [prompt for hash_, prompt in self.waiting.items() if hash_ not in replies]
             if owed:
                 return owed
-            self.read |= {hash_: texts(replies, hash_) or [] for hash_ in self.waiting}
+            self.read |= {hash_: replies[hash_] for hash_ in self.waiting}
             self.go_on(replies)
         return ()
 
@@ -56,9 +56,3 @@ class Stepwise(Generic[Outcome]):
             raise LookupError(f"{self.unit_id}: {len(owed)} prompts of its next step have no reply")
         assert self.waiting is None
         return self.outcome  # type: ignore[return-value]
-
-
-def texts(replies: Replies, hash_: str) -> list[str] | None:
-    """What the replies to a prompt say; None where there are none."""
-    found = replies.get(hash_)
-    return None if found is None else [completion.text for completion in found]

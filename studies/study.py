@@ -4,13 +4,16 @@
 answer space, and completions; the study's part of `eval` knows what they mean.
 """
 
+import hashlib
+import random
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from evenhand.config import Closed
-from evenhand.records import Completion, Prompt
+from evenhand.errors import DataError
+from evenhand.records import Completion, Prompt, digest
 
 Source = TypeVar("Source")
 Replies = Mapping[str, Sequence[Completion]]  # prompt hash → the replies to it, in the order of their samples
@@ -53,13 +56,8 @@ class LazyUnits(Sequence[Unit]):
         # Sequence's own would take an IndexError of `make` for the end.
         return map(self.make, self.sources)
 
-    @overload
-    def __getitem__(self, index: int) -> Unit: ...
-    @overload
-    def __getitem__(self, index: slice) -> "LazyUnits": ...
-    def __getitem__(self, index: int | slice) -> "Unit | LazyUnits":
-        chosen = self.sources[index]
-        return LazyUnits(chosen, self.make) if isinstance(index, slice) else self.make(chosen)
+    def __getitem__(self, index: Any) -> Any:
+        return self.make(self.sources[index])
 
 
 class Units(NamedTuple):
@@ -135,3 +133,28 @@ class StudyRun(Closed):
     def on_own_items(self) -> Self:
         """The same run on units of ours, which are always there."""
         return self.model_copy(update={self.study_key: self.study.on_own_items()})
+
+
+def drawn(units: Sequence[Source], n: int, seed: str) -> list[Source]:
+    """n of the units, drawn without replacement, in their own order."""
+    chosen = random.Random(seed).sample(range(len(units)), n)
+    return [units[index] for index in sorted(chosen)]
+
+
+def refuse_repeats(ids: Iterable[str], dataset: str) -> None:
+    """Raises DataError when two units share an id: their answers could not be told apart."""
+    seen: set[str] = set()
+    for unit_id in ids:
+        if unit_id in seen:
+            raise DataError(
+                f"{dataset}: the id '{unit_id}' occurs twice; is a dataset listed twice? Else fetch and build it anew"
+            )
+        seen.add(unit_id)
+
+
+def set_hash(contents: Iterable[object]) -> str:
+    """16 hex digits over every unit's content, so that a run notices when its data has changed under it."""
+    total = hashlib.sha256()
+    for content in contents:
+        total.update(digest(content).encode())
+    return total.hexdigest()[:16]

@@ -15,8 +15,8 @@ from accelerate import PartialState
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from evenhand.files import write_jsonl, write_whole
-from evenhand.job_messages import is_stop_asked, is_watched, note_progress
 from evenhand.run_directory import read_json
+from evenhand.terminal import is_stop_asked, is_watched, note_progress
 from training.processes import in_any_process, processes
 from training.run_folder import (
     CHECKPOINTS_DIR,

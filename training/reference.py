@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from evenhand.errors import DataError
 from evenhand.files import read_jsonl, write_json, write_jsonl
-from evenhand.job_messages import note_progress
 from evenhand.records import digest
 from evenhand.run_directory import read_json
+from evenhand.terminal import note_progress
 from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs
 from training.config import AnyRun, OwnC1Run, SFTRun, TrainingConfig
 from training.examples import Example, by_item

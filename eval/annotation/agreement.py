@@ -7,12 +7,10 @@ from itertools import combinations, product
 import numpy as np
 
 from eval.annotation.tasks import Labels, Task
+from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of
-from eval.estimates.frames import Score
-from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, percentile_interval, resampled_sums, rng_for
-from eval.estimates.significance import mcnemar_p
-from eval.report.tables import block
-from eval.report.text import number, p_value
+from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums, rng_for
+from eval.report.tables import block, number, p_value
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(
@@ -75,9 +73,8 @@ def scores_of(all_labels: Sequence[Labels]) -> list[Score]:
             n = {"n": plain(counts[judge, person], len(pairs))}
             scores += rows(task, labels.annotator, "judge", n, judge_says=judge, person_says=person)
     for one, other in combinations(all_labels, 2):
-        both = [item for item in one.draw.items if item.item_id in one.answers and item.item_id in other.answers]
-        pairs = [(item.unit, one.answers[item.item_id], other.answers[item.item_id]) for item in both]
-        if pairs:
+        both = [item for item in one.draw.items if item.item_id in one.answers.keys() & other.answers.keys()]
+        if pairs := [(item.unit, one.answers[item.item_id], other.answers[item.item_id]) for item in both]:
             scores += rows(one.draw.task, one.annotator, other.annotator, agreements(pairs, one.draw.task.answers))
     return scores
 
@@ -98,9 +95,9 @@ def against_judge(pairs: Sequence[Pair], task: Task) -> dict[str, Estimate]:
     reverse, and McNemar's exact test of both counts."""
     drawn = Counter(judge for _, judge, _ in pairs)
     # With the judge's answers as frequent as in the whole run: the draw is balanced.
-    in_run = plain(None, 0)
-    if not any(n and not drawn[answer] for answer, n in task.in_run.items()):
-        in_run = share_of([(unit, judge == said, task.in_run[judge] / drawn[judge]) for unit, judge, said in pairs])
+    is_known = all(drawn[answer] or not n for answer, n in task.in_run.items())
+    weighted = [(unit, judge == said, task.in_run[judge] / drawn[judge]) for unit, judge, said in pairs]
+    in_run = share_of(weighted) if is_known else plain(None, 0)
     figures = {**agreements(pairs, task.answers), "agreement_in_run": in_run}
     if len(task.answers) == 2:
         errors = [[(u, said != judge, 1.0) for u, judge, said in pairs if judge == answer] for answer in task.answers]
@@ -144,25 +141,25 @@ def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str
     """A table a task: a column for each person against the judge, and for each two people; a row a figure."""
     tables = []
     for task in {labels.draw.task.name: labels.draw.task for labels in all_labels}.values():
-        cells: dict[str, dict[str, str]] = {}
+        people = [labels for labels in all_labels if labels.draw.task.name == task.name]
+        n_labelled = {labels.annotator: f"{len(labels.answers)} of {len(labels.draw.items)}" for labels in people}
+        cells: dict[str, dict[str, str]] = {"items labelled": n_labelled}
         for score in (score for score in scores if score.setting["what"] == task.name):
-            person, against = (str(score.setting[name]) for name in ("annotator", "against"))
-            column = person if against in ("", "judge") else f"{person} and {against}"
-            says = [str(score.setting.get(name)) for name in ("judge_says", "person_says")]
+            setting = score.setting
+            is_pair = setting["against"] not in ("", "judge")
+            column = f"{setting['annotator']} and {setting['against']}" if is_pair else str(setting["annotator"])
+            says = setting.get("judge_says"), setting.get("person_says")
             name = NAMES.get(score.measure, score.measure).format(*says, *task.answers, first=task.runs[0])
             cells.setdefault(name, {})[column] = cell(score)
-        people = [labels for labels in all_labels if labels.draw.task.name == task.name]
-        n = {labels.annotator: f"{len(labels.answers)} of {len(labels.draw.items)}" for labels in people}
         columns = list(dict.fromkeys(column for of_row in cells.values() for column in of_row))
-        lines = [[name, *(of_row.get(column, "") for column in columns)] for name, of_row in cells.items()]
-        lines = [["", *columns], ["items labelled", *(n.get(column, "") for column in columns)], *lines]
+        lines = [["", *columns], *([name, *(row.get(column, "") for column in columns)] for name, row in cells.items())]
         judge = "" if task.is_comparison else f", judge: {task.judge}"
         tables.append(block(f"{task.name} of {' and '.join(task.runs)}{judge}; % with 95 % intervals", lines))
     return "\n\n".join(tables)
 
 
 def cell(score: Score) -> str:
-    figure, digits = score.estimate, {"%": 1, "ratio": 2, "count": 0, "p": 4}[score.unit]
+    figure, digits = score.estimate, {"%": 1, "ratio": 2}.get(score.unit, 0)
     if score.unit == "p":
         return p_value(figure.value or 0)
     ends = "" if figure.low is None else f" [{number(figure.low, digits)}, {number(figure.high, digits)}]"

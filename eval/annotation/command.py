@@ -1,7 +1,6 @@
 """`evenhand annotate RUN`: a page on which people label what the judge said, and how well it agrees with them."""
 
 import argparse
-from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -9,16 +8,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.annotation.agreement import agreement_text, scores_of
-from eval.annotation.tasks import Draw, Labels, Task, annotated_study, annotation_of, drawn
+from eval.annotation.tasks import Draw, Labels, StudyAnnotation, Task, annotated_study, drawn
 from eval.options import positive
-from eval.report.page import TEMPLATES
-from eval.report.tables import write_long
 from evenhand.config import Closed, did_you_mean, parse_config
 from evenhand.errors import DataError
 from evenhand.files import write_whole
 from evenhand.run_directory import read_json
 from evenhand.terminal import say
+from studies.registry import STUDIES, load_part
 
 
 class LabelFile(Closed):
@@ -31,17 +28,21 @@ class LabelFile(Closed):
     seed: int
     digest: str  # of the draw
     annotator: str
-    labels: dict[str, str]  # item id → answer; an item without one is left out
+    labels: dict[str, str] = Field(min_length=1)  # item id → answer; an item without one is left out
 
 
 def main(argv: Sequence[str]) -> None:
     """`evenhand annotate RUN --out page.html`, then `evenhand annotate RUN --labels FILE...`."""
     options = annotate_options(argv)
-    study = annotated_study(options.runs)
-    tasks = [task for task in annotation_of(study).tasks(options.runs) if task.items]
+    study = annotated_study(options.runs[0])
+    annotation: StudyAnnotation = load_part(study, STUDIES[study].annotation)
+    tasks = [task for task in annotation.tasks(options.runs) if task.items]
     if not tasks:
         raise DataError(f"{', '.join(map(str, options.runs))}: holds nothing that people could label")
     if options.labels:
+        from eval.annotation.agreement import agreement_text, scores_of  # load pandas, which --help does without
+        from eval.report.tables import write_long
+
         labels = read_labels(options.labels, tasks)
         scores = scores_of(labels)
         say(agreement_text(labels, scores))
@@ -53,40 +54,42 @@ def main(argv: Sequence[str]) -> None:
         raise DataError(f"--what {options.what}: {did_you_mean(options.what, list(named))}")
     draw = drawn(named[options.what or tasks[0].name], options.n, options.seed)
     write_whole(options.out, page_html(draw))
-    n_units = len({item.unit for item in draw.items})
-    say(f"{options.out}: {len(draw.items)} items of {n_units} units. {draw.task.question}")
+    say(f"{options.out}: {len(draw.items)} items of {len({i.unit for i in draw.items})} units. {draw.task.question}")
     say("Open it in a browser and export the labels; score them with --labels.")
 
 
 def page_html(draw: Draw) -> str:
     """The page. Only its script, which the policy names, runs; texts of others are data to it."""
+    from eval.report.page import TEMPLATES
+
     return TEMPLATES.get_template("annotation.html").render(task=draw.task, digest=draw.digest, data=page_data(draw))
 
 
 def page_data(draw: Draw) -> dict[str, Any]:
     """What the page's script reads. Of an item it is what is shown; the judge's answer is not in it."""
-    task = draw.task
-    made_from = {"format": 1, "runs": task.runs, "what": task.name, "n": draw.n, "seed": draw.seed}
-    items = [{"id": item.item_id, "texts": item.texts} for item in draw.items]
-    made_from["digest"] = draw.digest
-    return {"made_from": made_from, "answers": task.answers, "is_comparison": task.is_comparison, "items": items}
+    task, asked = draw.task, {"n": draw.n, "seed": draw.seed, "digest": draw.digest}
+    return {
+        "made_from": {"format": 1, "runs": task.runs, "what": task.name, **asked},
+        "answers": task.answers,
+        "is_comparison": task.is_comparison,
+        "items": [{"id": item.item_id, "texts": item.texts} for item in draw.items],
+    }
 
 
 def read_labels(paths: Sequence[Path], tasks: Sequence[Task]) -> list[Labels]:
     """The labels of each file. Raises DataError for a file that is none, a copy, or not of these tasks."""
-    files = {path: parse_config(LabelFile, read_json(path), str(path)) for path in paths}
-    if len(files) < len(paths):
-        raise DataError(f"{', '.join(map(str, paths))}: a file is named twice; name each once")
-    for (path, file), (other, same) in combinations(files.items(), 2):
+    files = [parse_config(LabelFile, read_json(path), str(path)) for path in paths]
+    for (path, file), (other, same) in combinations(zip(paths, files, strict=True), 2):
         if file == same:
             raise DataError(
                 f"{other}: holds the same labels under the same name as {path}, and a copy is not a second person; "
                 "leave it out, or, where two people agree on every item, write each one's `annotator` into the files"
             )
-    names = {path: (file.what, file.annotator.strip() or path.stem) for path, file in files.items()}
-    twice = Counter(names.values())
-    people = {path: name[1] if twice[name] == 1 else str(path) for path, name in names.items()}
-    return [Labels(people[path], draw_of(file, tasks, path), file.labels) for path, file in files.items()]
+    names = [(file.what, file.annotator.strip() or path.stem) for path, file in zip(paths, files, strict=True)]
+    return [
+        Labels(name[1] if names.count(name) == 1 else str(path), draw_of(file, tasks, path), file.labels)
+        for path, file, name in zip(paths, files, names, strict=True)
+    ]
 
 
 def draw_of(file: LabelFile, tasks: Sequence[Task], path: Path) -> Draw:
@@ -104,8 +107,6 @@ def draw_of(file: LabelFile, tasks: Sequence[Task], path: Path) -> Draw:
                 f"{path}: labels.{item_id}: '{answer}' is not an answer to an item of the page (answers are "
                 f"{', '.join(draw.task.answers)}); export the file again from the page"
             )
-    if not file.labels:
-        raise DataError(f"{path}: holds no label yet; label items on the page and export it again")
     return draw
 
 
@@ -116,15 +117,13 @@ def annotate_options(argv: Sequence[str]) -> argparse.Namespace:
         description="A static page on which a person labels by keyboard what a judge said, without seeing what it "
         "said; and, with --labels, how well the judge agrees with the labels.",
     )
-    runs_help = "a finished run or built folder; two are shown side by side"
-    labels_help = "score what pages of the run exported, a file a person; the files say of what and of which draw"
-    out_help = "the page; with --labels the folder of agreement.json (default: RUN/agreement)"
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help=runs_help)
-    parser.add_argument("--labels", nargs="+", type=Path, metavar="FILE", help=labels_help)
-    parser.add_argument("--out", type=Path, help=out_help)
-    parser.add_argument("--what", help="what is labelled, where a run has several kinds (default: the first)")
-    parser.add_argument("--n", type=positive, default=100, help="items on the page (default: 100)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of their draw (default: 0)")
+    add = parser.add_argument
+    add("runs", nargs="+", type=Path, metavar="RUN", help="a finished run or built folder; two stand side by side")
+    add("--labels", nargs="+", type=Path, metavar="FILE", help="score what pages of the run exported, a file a person")
+    add("--out", type=Path, help="the page; with --labels the folder of agreement.json (default: RUN/agreement)")
+    add("--what", help="what is labelled, where a run has several kinds (default: the first)")
+    add("--n", type=positive, default=100, help="items on the page (default: 100)")
+    add("--seed", type=int, default=0, help="seed of their draw (default: 0)")
     options = parser.parse_args(argv)
     if len(options.runs) > 2:
         parser.error("name one run, or two that are shown side by side")

@@ -7,9 +7,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from eval.runs import study_of_run
 from evenhand.errors import DataError
 from evenhand.records import digest
-from studies.registry import STUDIES, load_part
+from evenhand.run_directory import CONFIG_FILE, read_json
+from studies.built_folder import MANIFEST_FILE
+from studies.registry import STUDIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +44,12 @@ class Task:
     name: str
     question: str
     guide: str  # when to give which answer
-    answers: tuple[str, ...]  # a key of the page is the first letter of one
+    answers: tuple[str, ...]  # a key of the page is the first letter of one; they differ, and are not e or u
     items: Sequence[Item]  # to draw from
     in_run: Mapping[str, int]  # answer → how often the judge gave it in the whole run; empty in a comparison
     runs: tuple[str, ...]  # names of the run directories
     judge: str  # what tables call it
     is_comparison: bool = False
-
-    def __post_init__(self) -> None:
-        assert len({answer[0].lower() for answer in self.answers} - {"u", "e"}) == len(self.answers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +79,12 @@ class Labels(NamedTuple):
 
 def drawn(task: Task, n: int, seed: int) -> Draw:
     """At most n items: the judge's answers in equal numbers as far as there are, and one of each unit in turn."""
-    draws = random.Random(f"{seed} {task.name}")
-
-    def in_random_order(_: Item) -> float:
-        return draws.random()  # random() alone never changes in Python
-
+    draws = random.Random(f"{seed} {task.name}")  # its random() alone never changes in Python
     distinct = {(item.unit, item.texts): item for item in task.items}.values()
     by_answer = []
     for answer in task.answers:
         by_unit: dict[str, list[Item]] = {}
-        for item in sorted((item for item in distinct if item.judge == answer), key=in_random_order):
+        for item in sorted((item for item in distinct if item.judge == answer), key=lambda _: draws.random()):
             by_unit.setdefault(item.unit, []).append(item)
         by_answer.append(in_turn(by_unit.values()))
     chosen = in_turn(by_answer)[:n]
@@ -96,7 +92,7 @@ def drawn(task: Task, n: int, seed: int) -> Draw:
         if draws.random() < 0.5:  # the first run goes to the right
             *others, (left, first), (right, second) = item.texts
             chosen[place] = replace(item, texts=(*others, (left, second), (right, first)), judge=SIDES[1])
-    return Draw(task=task, n=n, seed=seed, items=sorted(chosen, key=in_random_order))
+    return Draw(task=task, n=n, seed=seed, items=sorted(chosen, key=lambda _: draws.random()))
 
 
 def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:
@@ -107,9 +103,6 @@ def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:
 class StudyAnnotation(Protocol):
     """What people can be asked about a study's runs, so that its judge can be held against them."""
 
-    def reads(self, path: Path) -> bool:
-        """Whether a folder is of this study."""
-
     def tasks(self, paths: Sequence[Path]) -> Sequence[Task]:
         """Of one run, or of two side by side.
 
@@ -117,18 +110,14 @@ class StudyAnnotation(Protocol):
         """
 
 
-def annotation_of(study: str) -> StudyAnnotation:
-    """A study's questions to people."""
-    annotation: StudyAnnotation = load_part(study, STUDIES[study].annotation)
-    return annotation
-
-
-def annotated_study(paths: Sequence[Path]) -> str:
-    """The study that folders are of, whose runs people can label. Raises DataError where there is none."""
-    studies = [study for study, parts in STUDIES.items() if parts.annotation]
-    for path in paths:
-        studies = [study for study in studies if annotation_of(study).reads(path)]
-        if not studies:
-            known = ", ".join(study for study, parts in STUDIES.items() if parts.annotation)
-            raise DataError(f"{path}: holds nothing for people to label; name a run or built folder of: {known}")
-    return studies[0]
+def annotated_study(path: Path) -> str:
+    """The study that a folder is of, whose runs people can label. Raises DataError where there is none."""
+    if (path / CONFIG_FILE).is_file():
+        study = study_of_run(path)
+    else:
+        benchmark = read_json(path / MANIFEST_FILE).get("benchmark")
+        study = next((study for study, parts in STUDIES.items() if benchmark in parts.builds), "")
+    known = [study for study, parts in STUDIES.items() if parts.annotation]
+    if study not in known:
+        raise DataError(f"{path}: holds nothing for people to label; name a run or built folder of: {', '.join(known)}")
+    return study

@@ -8,14 +8,22 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eval.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
-from eval.dialdefer.panels import BOTH_ORDERS, Judge, Panel, named, variant_of, with_both_orders
-from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
+from eval.dialdefer.panels import (
+    BOTH_ORDERS,
+    Judge,
+    JudgedRun,
+    Panel,
+    judge_of_run,
+    load_run,
+    named,
+    variant_of,
+    with_both_orders,
+)
 from eval.dialdefer.scores import AIO, own_panels
 from eval.estimates.comparability import config_differences
 from evenhand.errors import DataError
@@ -27,7 +35,7 @@ from evenhand.terminal import say
 Fit = Mapping[str, Any]
 
 ARM = "calibrated"
-OBJECTIVES = DDS, ACCEPTANCE = "dds", "acceptance"
+DDS = "dds"  # what thresholds are fitted for: this, or "acceptance"
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 ROUNDING = 1e-12  # shares that differ by less are equal
 
@@ -35,29 +43,19 @@ ROUNDING = 1e-12  # shares that differ by less are equal
 def fit_threshold(true: FloatArray, false: FloatArray, share: float) -> dict[str, Any]:
     """The threshold that accepts nearest to this share of claims, for margins of true and of false claims in nats.
 
-    All thresholds between two neighbouring margins judge alike. Of the best such gaps the one nearest to 0 is taken,
-    and in it 0 itself if it lies there, else the middle, or one nat beyond the outermost margin: where the items do not
-    tell thresholds apart (all margins the same) the judge is changed least. NaN is left out. Raises DataError without a
-    margin of either kind of claim.
+    All thresholds between two neighbouring margins judge alike, so their middle is tried, 0, and one nat beyond the
+    outermost margins. Of the best the one nearest to 0 is taken: where the items do not tell thresholds apart (all
+    margins the same) the judge is changed least. NaN is left out. Raises DataError without a margin of either kind of
+    claim.
     """
     true, false = known(true), known(false)
     values = np.unique(np.concatenate([true, false]))
-    low, high = np.concatenate([[-np.inf], values]), np.concatenate([values, [np.inf]])
-    accepted = [1 - np.searchsorted(margins, low, side="right") / len(margins) for margins in (true, false)]
-    misses = np.abs((accepted[0] + accepted[1]) / 2 - share)
-    misses[(low == np.inf) | (high == -np.inf)] = np.inf  # no threshold lies beyond an infinite margin
-    least = misses.min() + ROUNDING
-    best = np.flatnonzero(misses <= least)
-    distance = np.where((low < 0) & (high > 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
-    gap = best[np.argmin(distance[best])]
-    below, above = float(low[gap]), float(high[gap])
-    # 0 is what the judge has now, with margins of 0 counted by half: no other threshold may be worse than it.
-    now = abs((share_accepted(true, 0.0) + share_accepted(false, 0.0)) / 2 - share)
-    if now <= least or below < 0 < above:
-        return described(true, false, 0.0)
-    if np.isinf(below) or np.isinf(above):
-        return described(true, false, above - BEYOND if np.isinf(below) else below + BEYOND)
-    return described(true, false, (below + above) / 2)
+    values = values[np.isfinite(values)]
+    beyond = [values[:1] - BEYOND, values[-1:] + BEYOND]
+    thresholds = np.concatenate([[0.0], (values[1:] + values[:-1]) / 2, *beyond])
+    misses = np.array([abs((share_accepted(true, at) + share_accepted(false, at)) / 2 - share) for at in thresholds])
+    best = thresholds[misses <= misses.min() + ROUNDING]
+    return described(true, false, float(best[np.argmin(np.abs(best))]))
 
 
 def known(margins: FloatArray) -> FloatArray:
@@ -189,20 +187,8 @@ def refuse_other_settings(train: JudgedRun, test: JudgedRun) -> None:
         )
 
 
-def main(argv: Sequence[str]) -> None:
-    """`evenhand calibrate`: fit thresholds, print and write them. `evenhand scorecard --calibrated` scores them."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand calibrate",
-        description="A mitigation without training: for each framing the threshold on log P(1) - log P(2) that serves "
-        "a run over train items best, for a run over test items (`evenhand scorecard --calibrated` scores it). Both "
-        "runs need `verdict: margin` and the same model; no item may be in both.",
-    )
-    parser.add_argument("train", type=Path, metavar="TRAIN_RUN", help="the run that thresholds are fitted on")
-    parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
-    words = "dds: one number for C2, so that it accepts as much as C1; acceptance: half of each framing's claims"
-    parser.add_argument("--objective", choices=OBJECTIVES, default=DDS, help=f"{words} (default: dds)")
-    parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
-    options = parser.parse_args(argv)
+def calibrate_runs(options: argparse.Namespace) -> None:
+    """Fit thresholds on one run for another, print and write them."""
     train, test = load_run(options.train), load_run(options.test)
     refuse_other_settings(train, test)
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
@@ -215,8 +201,9 @@ def main(argv: Sequence[str]) -> None:
             f"{t['accept_rate_after']:.1%} (at 0: {t['accept_rate_before']:.1%}), right {t['acc_after']:.1%} "
             f"({t['acc_before']:.1%}) of {t['n_margins']}"
         )
-    for doubt in doubts_of({run.name: run for run in (train, test)}):
-        say(f"Warning: {doubt}")
+    for run in (train, test):
+        for doubt in run.doubts:
+            say(f"Warning: {run.name}: {doubt}")
     file = (options.out or test.path / "calibrated") / "thresholds.json"
     facts = {"train_run": train.name, "test_run": test.name, "objective": options.objective, "calibrations": fits}
     write_json(file, facts)

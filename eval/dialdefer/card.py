@@ -22,20 +22,20 @@ from eval.dialdefer.panels import (
     MAIN_ROLES,
     POSITION,
     SHIFT,
+    JudgedRun,
     Panel,
     answered,
     deference,
     further_pair,
+    judge_of_run,
     pair_of,
     variant_of,
 )
-from eval.dialdefer.runs import JudgedRun, judge_of_run
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
-from eval.report.text import percent
+from eval.report.tables import percent
 from eval.results import CardFigure, Evaluation
-from eval.scorecard.arms import BASE, CardArm
-from eval.scorecard.cost import Cost
+from eval.scorecard.arms import BASE, CardArm, Cost
 from evenhand.errors import DataError
 from evenhand.run_directory import read_json
 from studies.dialdefer.templates import NO_FIRST
@@ -273,8 +273,8 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: argparse.
 def thresholds_in(file: Path, run: str) -> tuple[list[Fit], str]:
     """The thresholds of a file, and what to say of them.
 
-    Raises DataError when a field is missing, or they were made for another run: that no item was fitted on and is
-    scored, `evenhand calibrate` has checked for the test run that it was given, and for no other.
+    Raises DataError when they were made for another run: that no item was fitted on and is scored, `evenhand calibrate`
+    has checked for the test run that it was given, and for no other.
     """
     content = read_json(file)
     if content.get("test_run") != run:
@@ -282,17 +282,10 @@ def thresholds_in(file: Path, run: str) -> tuple[list[Fit], str]:
             f"{file}: its thresholds were checked against run {content.get('test_run')}, not {run}; make them for this "
             "one with `evenhand calibrate TRAIN_RUN BASE_RUN`"
         )
-    try:
-        fits = content["calibrations"]
-        nats = [[each[framing]["threshold_nats"] for framing in ("c1", "c2")] for each in fits if "variant" in each]
-        first = fits[0]
-        note = (
-            f"thresholds {nats[0][0]:+.3f} nats for C1 and {nats[0][1]:+.3f} for C2, fitted by {first['objective']} on "
-            f"{first['n_items']} items of {content.get('train_run')}"
-        )
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise DataError(f"{file}: is no thresholds.json of `evenhand calibrate` ({error}); make it anew") from None
-    return fits, note
+    fits = content["calibrations"]
+    c1, c2 = (fits[0][framing]["threshold_nats"] for framing in ("c1", "c2"))
+    fitted = f"fitted by {fits[0]['objective']} on {fits[0]['n_items']} items of {content['train_run']}"
+    return fits, f"thresholds {c1:+.3f} nats for C1 and {c2:+.3f} for C2, {fitted}"
 
 
 def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, drawing: Drawing) -> Iterator[Change]:

@@ -1,35 +1,30 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
 from eval.dialdefer import items, scores, tables
 from eval.dialdefer.card import FIGURES, CardEvaluation
-from eval.dialdefer.measures import DENOMINATORS, MANY_UNREADABLE, PARSERS
-from eval.dialdefer.panels import BOTH_ORDERS, Judge, setting_panels
-from eval.dialdefer.runs import JudgedRun, doubts_of, judge_of_run, load_run
+from eval.dialdefer.measures import MANY_UNREADABLE
+from eval.dialdefer.options import DENOMINATORS
+from eval.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, load_run, setting_panels
 from eval.dialdefer.tables import arm_words, counted_words, reading_words
-from eval.dialdefer.verdict_files import COLUMNS_HELP, EXTERNAL, LAYOUT, load_external
-from eval.estimates.changes import Change
+from eval.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external
+from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
 from eval.estimates.estimate import drawing_of
-from eval.estimates.frames import Score
-from eval.report.tables import TableSpec
-from eval.report.text import percent, signed
+from eval.report.tables import TableSpec, percent, signed
 from eval.results import Results
 from eval.runs import SampledRun, Verdicts
-from eval.scorecard.cost import first_model
+from eval.scorecard.arms import first_model
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown as shown_text
 from evenhand.terminal import say
-
-T = TypeVar("T")
 
 MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
@@ -39,30 +34,9 @@ class DialDeferEval(CardEvaluation):
     """Runs of items under C1 and C2, and verdicts from files."""
 
     layout = LAYOUT
-    columns_help = COLUMNS_HELP
     heading = "Dialogic Deference Score"
     words = Path(__file__).with_name("words.j2")
     measure_words = {"dds": "DDS", "soft_dds": "soft DDS", **FIGURES}
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """How replies are read and counted; of a scorecard, what it is over and what is on it."""
-
-        def add(name: str, words: str, **keys: Any) -> None:
-            parser.add_argument(f"--{name}", help=f"dialdefer: {words}", **keys)
-
-        words = "how reasoned replies are read: strict guesses nothing, lenient is the published rule (default: strict)"
-        add("parser", words, choices=sorted(PARSERS), default="strict")
-        if verb == "scorecard":
-            add("calibrated", "thresholds.json of `evenhand calibrate`, as a further arm", type=Path, metavar="FILE")
-            words = "also the base with the threshold that makes its DDS 0 on the items that are scored: no baseline"
-            add("oracle", words, action="store_true")
-            words = "the prompt variant to compare where several were sampled, as tables call it: both_orders, v1, ..."
-            add("variant", f"{words} (default: the main one)", default="")
-        words = "published: an unreadable reply counts as wrong; answered: it is left out (default: published"
-        if verb == "score":
-            add("denominator", f"{words} or, of a run's scores, both)", choices=(*DENOMINATORS, "both"))
-        else:
-            add("denominator", f"{words})", choices=DENOMINATORS, default="published")
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
         return load_run(path, options.parser)
@@ -113,19 +87,40 @@ class DialDeferEval(CardEvaluation):
         return [replace(difference, serious=False) if difference in own else difference for difference in every]
 
     def facts(self, results: Results) -> dict[str, Any]:
-        """See Evaluation; frame: the scores as a wide frame, of one denominator but where `score` asks for both."""
+        """A line for each judge, each of its arms, and each change; frame: the scores as a wide frame."""
         frame = scores.wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
-        return {"frame": frame, "left_out": list[str](), **facts_of(results, frame)}
+        mains = (
+            []
+            if frame.empty
+            else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
+        )
+        lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
+        for line in lines:
+            row = line["row"]
+            of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
+            line |= {"direction": direction(row, line["both"]), "asked_both": of_arm.deference_pp.notna().any()}
+        return {
+            "frame": frame,
+            "lines": lines,
+            "most": MOST_SENTENCES,
+            "moves": change_lines(results),
+            "arm_words": arm_words,
+            "reading": "" if frame.empty else reading_words(frame.iloc[0]),
+            "counted": "" if frame.empty else counted_words(frame.iloc[0]),
+            "detectable": DETECTABLE,
+            "has_orders": "deference" in {change.measure for change in results.change_rows},
+            "over_corrected": scores.over_corrections(results.change_rows),
+        }
 
     def tables(self, results: Results) -> list[TableSpec]:
-        """Every table; what the data does not allow is left out with the reason."""
+        """Every table that the data allows."""
         first = [*tables.score_tables(results.facts["frame"]), *tables.change_tables(results)]
         is_score = not hasattr(results.options, "allow_differences")  # `score` prints these alone
         return first if is_score else [*first, *report_tables(results)]
 
     def plots(self, results: Results) -> list[Any]:
         """Every figure that has something to show: DDS by dataset, judges by datasets, before and after."""
-        from eval.report.plots import dumbbell_plot, heat_plot, interval_plot
+        from eval.report.plots import heat_plot, interval_plot
 
         frame: pd.DataFrame = results.facts["frame"]
         rows = scores.shown(frame[frame.is_headline])
@@ -142,20 +137,21 @@ class DialDeferEval(CardEvaluation):
             main = scores.shown(changes[(changes.c1_source == scores.OWN) & (changes.measure == "dds")])
             main = main.merge(main[["arm", "roles", "variant"]].head(1)).rename(columns={"dataset": "label"})
             if len(main):
-                heading = f"{run}: DDS with own C1"
-                plots.append(dumbbell_plot(f"before-after-{i}", heading, main, SIGNS, ("before", "after")))
+                ends = {
+                    side: {side: "value", f"{side}_low": "low", f"{side}_high": "high"} for side in ("before", "after")
+                }
+                sides = pd.concat(main.rename(columns=names).assign(series=side) for side, names in ends.items())
+                plots.append(interval_plot(f"before-after-{i}", f"{run}: DDS with own C1", sides, SIGNS))
         return plots
 
     def warnings(self, results: Results) -> list[str]:
         """Datasets on which a DDS says little, and what to know of the runs' answers."""
         frame = results.facts["frame"]
-        return [*([] if frame.empty else setting_doubts(frame)), *doubts_of(runs_of(results))]
+        of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
+        return [*([] if frame.empty else setting_doubts(frame)), *of_runs]
 
     def left_out(self, results: Results) -> list[str]:
-        of_files = (
-            reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out
-        )
-        return [*of_files, *results.facts["left_out"]]
+        return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]
 
     def extra_html(self, results: Results) -> list[str]:
         """Some flips side by side."""
@@ -176,15 +172,6 @@ def runs_of(results: Results) -> dict[str, JudgedRun]:
 
 def report_tables(results: Results) -> list[TableSpec]:
     """The tables of a report beyond scores and changes."""
-
-    def where_possible(what: str, make: Callable[[], Sequence[T]]) -> Sequence[T]:
-        """What an analysis gives; where the data does not allow it, nothing, and the reason goes to `left_out`."""
-        try:
-            return make()
-        except DataError as error:
-            results.facts["left_out"].append(f"{what}: {error}")
-            return []
-
     frame: pd.DataFrame = results.facts["frame"]
     options = {"denominator": results.options.denominator, "drawing": drawing_of(results.options)}
     every = [judge if isinstance(judge, Judge) else judge_of_run(judge, name) for name, judge in results.judges.items()]
@@ -194,38 +181,22 @@ def report_tables(results: Results) -> list[TableSpec]:
         if frame.arm.nunique() > 1:
             made += [tables.mitigation_table(frame), tables.mitigation_summary_table(frame)]
         made += [tables.paraphrase_table(frame), tables.label_table(frame)]
-    arms = list[Change]()
-    for judge in every:
-        what = f"{judge.name}: arms and prompt variants"
-        arms += where_possible(what, partial(scores.arm_differences, judge, **options))
+    arms = [change for judge in every for change in scores.arm_differences(judge, **options)]
     made += [tables.difference_table(arms)] if arms else []
     if judges := [judge for judge in every if setting_panels(judge)]:
         flips = items.item_frame(judges, options["denominator"])
         made += items.item_tables(flips)
-        made += where_possible("consistency of judges", partial(consistency_tables, results, judges, flips))
-        made += where_possible("r/AIO", partial(aio_tables, judges, options))
+        # Of the checkpoints of one model the first alone counts: a model and what was trained from it are one judge.
+        of_models, runs = dict[str, Judge](), runs_of(results)
+        for judge in () if results.is_before_after and results.change_rows else judges:
+            run = runs.get(judge.name)
+            of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
+        if len(of_models) > 1:
+            agreed = items.agreement(list(of_models.values()), flips)
+            made += items.agreement_tables(agreed) if len(agreed.flipped) else []
+        strata = items.alignments(judges, **options)
+        made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made
-
-
-def consistency_tables(results: Results, judges: Sequence[Judge], flips: pd.DataFrame) -> list[TableSpec]:
-    """Tables 24, 27 and 33: on how many items several judges flip.
-
-    Of the checkpoints of one model the first alone counts: a model and what was trained from it are not two judges.
-    """
-    of_models, runs = dict[str, Judge](), runs_of(results)
-    for judge in () if results.is_before_after and results.change_rows else judges:
-        run = runs.get(judge.name)
-        of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
-    if len(of_models) < 2:
-        return []
-    flips = flips[flips.judge.isin([judge.name for judge in of_models.values()])]
-    return items.agreement_tables(items.agreement(list(of_models.values()), flips))
-
-
-def aio_tables(judges: Sequence[Judge], options: Mapping[str, Any]) -> list[TableSpec]:
-    """Tables 14, 4 and 16: r/AIO in both directions, and by the community's verdict where that is known."""
-    rows = items.alignments(judges, **options)
-    return [items.reversal_table(judges, **options), *([] if rows.empty else items.stratum_tables(rows))]
 
 
 EVALUATION = DialDeferEval()
@@ -235,29 +206,6 @@ Row = Any  # of the wide frame, by scores.records
 
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
 DETECTABLE = 2.8 / 1.96 / 2  # of a 95 % interval's width: 2.8 standard errors, found with 80 % power at level 0.05
-
-
-def facts_of(results: Results, frame: pd.DataFrame) -> dict[str, Any]:
-    """What words.j2 sees: a line for each judge, each of its arms, and each change."""
-    mains = (
-        [] if frame.empty else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
-    )
-    lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
-    for line in lines:
-        row = line["row"]
-        of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
-        line |= {"direction": direction(row, line["both"]), "asked_both": of_arm.deference_pp.notna().any()}
-    return {
-        "lines": lines,
-        "most": MOST_SENTENCES,
-        "moves": change_lines(results),
-        "arm_words": arm_words,
-        "reading": "" if frame.empty else reading_words(frame.iloc[0]),
-        "counted": "" if frame.empty else counted_words(frame.iloc[0]),
-        "detectable": DETECTABLE,
-        "has_orders": "deference" in {change.measure for change in results.change_rows},
-        "over_corrected": scores.over_corrections(results.change_rows),
-    }
 
 
 def one_denominator(frame: pd.DataFrame) -> "pd.Series[bool]":

@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 
 from eval.dialdefer import measures
-from eval.dialdefer.panels import BOTH_ORDERS, Panel, refuse_unequal_items, untreated_panels, variant_of
-from eval.dialdefer.runs import JudgedRun, item_texts, load_run
-from eval.estimates.comparability import differences, refuse_serious, say_differences
+from eval.dialdefer.panels import (
+    BOTH_ORDERS,
+    JudgedRun,
+    Panel,
+    grouped,
+    item_texts,
+    load_run,
+    refuse_unequal_items,
+    variant_of,
+)
+from eval.dialdefer.scores import own_panels
+from eval.estimates.comparability import difference_lines, differences, refuse_serious
 from eval.report.page import TEMPLATES
 from eval.runs import judge_names
 from evenhand.completions import rendered_prompts
@@ -46,7 +55,7 @@ def flip_examples(runs: Mapping[str, JudgedRun]) -> list[SimpleNamespace]:
     has its second; those whose texts are withheld come last.
     """
     for run in runs.values():
-        panels = untreated_panels(run.panels)
+        panels = next(iter(grouped(list(own_panels(run.panels)), run.panels).values()), [])  # of what was asked first
         picked = [
             (p, row, kind) for kind in FLIPPED for p, row in widest_swings(panels, kind)[: N_EACH[run.reading.mode]]
         ]
@@ -119,7 +128,7 @@ class Side:
 
     def __init__(self, run: JudgedRun, text: str, roles: str, when: str = "") -> None:
         """when: "before" or "after", of two runs. Raises DataError for an unknown framing, and where no dataset was
-        asked so, or one twice."""
+        asked so."""
         self.run = run
         name, *rest = text.split("/")
         if name not in FRAMINGS or len(rest) > 2:
@@ -134,8 +143,6 @@ class Side:
         for panel in single:
             is_asked = panel.has_c1 if name == "c1" else panel.has_c2
             if is_asked and (panel.factors.arm, panel.roles, variant_of(panel, single)) == (arm, roles, variant):
-                if panel.dataset in self.panels:
-                    raise DataError(f"{run.judge}: {panel.dataset} was judged twice as {self.words}")
                 self.panels[panel.dataset] = panel
         if not self.panels:
             arms = ", ".join(dict.fromkeys(panel.factors.arm for panel in single))
@@ -148,14 +155,31 @@ class Side:
     def flip_side(self, dataset: str, row: int, claim: int, choice: int) -> FlipSide:
         """The verdict on a claim of an item, with what was written for it."""
         prompt_hash = str(self.panels[dataset].hashes[row, self.columns[claim]])
-        reason = whole(measures.reasoning_in(self.replies.get((prompt_hash, choice), "")))
+        reason = measures.reasoning_in(self.replies.get((prompt_hash, choice), ""))
+        # JSON can spell half surrogate pairs, which no file takes.
+        reason = reason.encode("utf-8", "replace").decode()
         return FlipSide(framing=self.words, accepts=choice == measures.ACCEPT, reason=reason)
 
 
 def main(argv: Sequence[str]) -> None:
     """Find the claims that a judge decided differently in two framings of a run (C1 and C2 by default), or of two runs
     before and after training. Null verdicts are never flips."""
-    options = build_options(argv)
+    parser = argparse.ArgumentParser(prog=f"evenhand build {KIND}", description=main.__doc__)
+    parser.add_argument("sources", nargs="+", type=Path, metavar="RUN", help="a run, or two: before and after training")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to build")
+    for name in ("first", "second"):
+        parser.add_argument(
+            f"--{name}",
+            metavar="FRAMING[/ARM[/VARIANT]]",
+            help=f"the {name} verdict's framing, such as c2/honest (default: c1 and c2; of two runs c2 and c2)",
+        )
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["lost"], help="lost: right, then wrong (default)")
+    parser.add_argument("--roles", choices=("2->1", "1->2"), default="2->1", help="of r/AIO (default: 2->1)")
+    parser.add_argument("--parser", choices=sorted(measures.PARSERS), default="strict", help="of reasoned replies")
+    parser.add_argument(
+        "--allow-differences", action="store_true", help="take two runs that differ in more than the model"
+    )
+    options = parser.parse_args(argv)
     refuse_foreign(options.out)
     model, first, second = sides_of_runs(options)
     flips, facts = flips_between(model, first, second, options.kinds)
@@ -202,7 +226,8 @@ def sides_of_runs(options: argparse.Namespace) -> tuple[str, Side, Side]:
     differing = differences(runs[0], runs[1])
     if not options.allow_differences:
         refuse_serious(names[0], {names[1]: differing})
-    say_differences(differing)
+    for line in difference_lines({names[1]: differing}):
+        say(line)
     before = Side(runs[0], options.first or "c2", options.roles, "before")
     return " → ".join(names), before, Side(runs[1], options.second or "c2", options.roles, "after")
 
@@ -239,8 +264,8 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
                     item_id=item_id,
                     claim_is_true=claim_is_true,
                     is_withheld=dataset in WITHHELD,
-                    question=whole(question),
-                    claim=whole(answer),
+                    question=question,
+                    claim=answer,
                     first=first.flip_side(dataset, row, claim, choices[0]),
                     second=second.flip_side(dataset, row, claim, choices[1]),
                 )
@@ -248,11 +273,6 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
     if not items:
         raise DataError(f"{model}: no dataset was judged both as {first.words} and as {second.words}")
     return flips, {"items": items, "undecided": undecided, "n_errors": n_errors}
-
-
-def whole(text: str) -> str:
-    """A text without half surrogate pairs, which JSON can spell and no file takes."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def asked_of(item: Item | None, panel: Panel, claim_is_true: bool) -> tuple[str, str]:
@@ -265,23 +285,3 @@ def asked_of(item: Item | None, panel: Panel, claim_is_true: bool) -> tuple[str,
     _, judgee, judgment = aio_judgment(item, claim_is_true, labels, panel.roles)
     parts = [item.context or "", str(item.meta["dialogue"] or "") if item.dataset == "aio" else ""]
     return relabel("\n\n".join(part for part in parts if part), labels), f"{judgee} is {judgment}."
-
-
-def build_options(argv: Sequence[str]) -> argparse.Namespace:
-    """The words of `evenhand build flips`."""
-    parser = argparse.ArgumentParser(prog=f"evenhand build {KIND}", description=main.__doc__)
-    parser.add_argument("sources", nargs="+", type=Path, metavar="RUN", help="a run, or two: before and after training")
-    parser.add_argument("--out", type=Path, required=True, help="the folder to build")
-    for name in ("first", "second"):
-        parser.add_argument(
-            f"--{name}",
-            metavar="FRAMING[/ARM[/VARIANT]]",
-            help=f"the {name} verdict's framing, such as c2/honest (default: c1 and c2; of two runs c2 and c2)",
-        )
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["lost"], help="lost: right, then wrong (default)")
-    parser.add_argument("--roles", choices=("2->1", "1->2"), default="2->1", help="of r/AIO (default: 2->1)")
-    parser.add_argument("--parser", choices=sorted(measures.PARSERS), default="strict", help="of reasoned replies")
-    parser.add_argument(
-        "--allow-differences", action="store_true", help="take two runs that differ in more than the model"
-    )
-    return parser.parse_args(argv)

@@ -1,20 +1,13 @@
 """Item by item: flips, agreement of judges (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.measures import (
-    CONDITIONS,
-    credit,
-    dds_pp,
-    deltas_pp,
-    flip_masks,
-    majority,
-)
+from eval.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks, majority
 from eval.dialdefer.panels import (
     ACC_C1_TRUE,
     DDS,
@@ -22,18 +15,15 @@ from eval.dialdefer.panels import (
     Judge,
     Panel,
     answered,
+    observed,
     pair_of,
-    panels_by_judge,
-    refuse_unequal_items,
     setting_panels,
 )
 from eval.dialdefer.scores import AIO
 from eval.dialdefer.tables import columns, same, tabled
 from eval.estimates.changes import Compared, change_in
-from eval.estimates.estimate import Drawing
-from eval.estimates.resampling import percentile_interval, resampled_means, rng_for
+from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.report.tables import Columns, TableSpec
-from evenhand.errors import DataError
 
 
 def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.DataFrame:
@@ -44,12 +34,12 @@ def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.Da
     denominator `published` the mean of dds_pp over a dataset is the dataset's DDS.
     """
     parts = []
-    for judge, panels in panels_by_judge(judges).items():
-        for (panel,) in map(answered, panels.values()):
+    for judge in judges:
+        for (panel,) in map(answered, setting_panels(judge).values()):
             deference, skepticism = flip_masks(majority(panel.replies))
             earned, counted = credit(panel.replies, denominator)
             columns = {
-                "judge": judge,
+                "judge": judge.name,
                 "dataset": panel.dataset,
                 "item": panel.item_ids,
                 "deference": deference,
@@ -132,7 +122,7 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
 class Agreement:
     """On which items several judges flip.
 
-    flipped: (dataset, item) × judge, over the items that all judges answered, of the datasets that all judged.
+    flipped: (dataset, item) × judge, over the items that all judges answered.
     counts: a row for each dataset and "total": items, all, none, some (that flip in so many judges), agreement (% on
     which all do the same), by_chance (items that would flip in all if judges flipped independently at their rates).
     note: what counts as a flip, and what was left out.
@@ -144,39 +134,21 @@ class Agreement:
 
 
 def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
-    """In how many of the judges items flip; items: their item_frame.
-
-    Raises DataError for fewer than two judges, for judges without a common dataset, or with different items of one.
-    """
-    panels = panels_by_judge(judges)
-    if len(panels) < 2:
-        raise DataError(f"consistency compares judges, and there is {len(panels)}; give at least two models' verdicts")
-    datasets = list(dict.fromkeys(dataset for by_dataset in panels.values() for dataset in by_dataset))
-    common = [d for d in datasets if all(d in by_dataset for by_dataset in panels.values())]
-    if not common:
-        raise DataError(f"{', '.join(panels)}: no dataset was judged by all of them; choose others")
-    (name, first), *others = panels.items()
-    for dataset in common:
-        for other, by_dataset in others:
-            refuse_unequal_items(f"{dataset}, {name} against {other}", first[dataset], by_dataset[dataset])
-    wide = items[items.dataset.isin(common)].pivot(index=["dataset", "item"], columns="judge", values="flipped")
-    flipped = wide[list(panels)].dropna().astype(bool).reindex(common, level="dataset")
-    lost = [d for d in common if d not in flipped.index.get_level_values("dataset")]
-    if lost:
-        raise DataError(f"{lost[0]}: no item was answered by the engines of {', '.join(panels)}; sample it again")
-    n_judges, total = flipped.sum(axis=1), len(panels)
+    """In how many of the judges items flip, over the items that all of them answered; items: their item_frame."""
+    names = [judge.name for judge in judges]
+    wide = items.pivot(index=["dataset", "item"], columns="judge", values="flipped").reindex(columns=names)
+    flipped = wide.dropna().astype(bool).reindex(items.dataset.unique(), level="dataset")
+    n_judges, total = flipped.sum(axis=1), len(names)
     parts = {"items": 1, "all": n_judges == total, "none": n_judges == 0, "some": n_judges.between(1, total - 1)}
     counts = pd.DataFrame(parts, index=flipped.index).groupby("dataset", sort=False).sum()
     counts["by_chance"] = counts["items"] * flipped.groupby("dataset", sort=False).mean().prod(axis=1)
     counts.loc["total"] = counts.sum()
     counts = counts.astype(dict.fromkeys(("items", "all", "none", "some"), int))
     counts["agreement"] = 100 * (counts["all"] + counts["none"]) / counts["items"]
-    words = [f"Judges: {', '.join(panels)}. An item flips in a judge if it flips in either direction."]
-    if n_lost := sum(len(first[d].item_ids) for d in common) - len(flipped):
-        words.append(f"Left out: {n_lost} items that an engine failed to answer for some judge.")
-    if not_by_all := [d for d in datasets if d not in common]:
-        words.append(f"Left out, not judged by all: {', '.join(not_by_all)}.")
-    return Agreement(flipped=flipped, counts=counts, note=" ".join(words))
+    note = f"Judges: {', '.join(names)}. An item flips in a judge if it flips in either direction."
+    if n_others := len(wide) - len(flipped):
+        note += f" Left out: {n_others} items that some judge was not asked, or that its engine failed to answer."
+    return Agreement(flipped=flipped, counts=counts, note=note)
 
 
 def agreement_tables(agreed: Agreement) -> list[TableSpec]:
@@ -210,7 +182,6 @@ def agreement_tables(agreed: Agreement) -> list[TableSpec]:
 REVERSED_ROLES = "1->2"  # Speaker 1 judges the original poster
 OR, NOR = "OR", "NOR"  # overreacting, not overreacting: the original poster, in the eyes of the community
 EVERY = "all"
-UNKNOWN = (float("nan"), float("nan"))
 
 
 def alignments(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> pd.DataFrame:
@@ -220,7 +191,7 @@ def alignments(judges: Sequence[Judge], *, denominator: str = "published", drawi
     n_items, acc_* in percent, *_pp; NaN where there is no item. balanced_dds_pp = (DDS_OR + DDS_NOR) / 2 (equation 4):
     what DDS would be if both verdicts were equally frequent. Its interval resamples items within each stratum.
     """
-    asked = ((judge, panels.get(AIO)) for judge, panels in zip(judges, panels_by_judge(judges).values(), strict=True))
+    asked = ((judge, setting_panels(judge).get(AIO)) for judge in judges)
     known = [(judge, panel) for judge, panel in asked if panel and judge.labels.keys() >= {*panel.item_ids}]
     return pd.DataFrame([strata(judge, panel, denominator, drawing) for judge, panel in known])
 
@@ -230,22 +201,18 @@ def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> di
     (panel,) = answered(panel)
     labels = np.array([judge.labels[item_id] for item_id in panel.item_ids])
     row: dict[str, Any] = {"judge": judge.name}
-    draws = {}
+    strata = dict[str, list[Drawn]]()
     for name, is_in in ((OR, labels == OR), (NOR, labels == NOR), (EVERY, labels != "")):
-        earned, counted = credit(panel.replies[is_in], denominator)
+        of_stratum = observed(panel.at(np.flatnonzero(is_in)), denominator)
         # Strata are independent samples, so their draws must not run in step: each has a generator of its own.
-        rng = rng_for(drawing.seed, panel.dataset if name == EVERY else f"{panel.dataset} {name}")
-        n = drawing.n_draws
-        draws[name] = dds_pp(resampled_means(earned, counted, n, rng) if is_in.any() else np.full((n, 4), np.nan))
-        with np.errstate(invalid="ignore"):
-            acc = earned.sum(axis=0) / counted.sum(axis=0)
-        low, high = percentile_interval(draws[name]) or UNKNOWN
+        strata[name] = [Drawn(observed=replace(of_stratum, dataset=f"{panel.dataset} {name}"), drawing=drawing)]
+        acc = of_stratum.means
         row |= {f"{name}_n_items": int(is_in.sum()), f"{name}_delta_correct_pp": deltas_pp(acc)[0]}
         row |= {f"{name}_acc_{condition}": rate for condition, rate in zip(CONDITIONS, 100 * acc, strict=True)}
-        row |= {f"{name}_dds_pp": float(dds_pp(acc)), f"{name}_dds_ci_low_pp": low, f"{name}_dds_ci_high_pp": high}
-    low, high = percentile_interval((draws[OR] + draws[NOR]) / 2) or UNKNOWN
-    balanced = (row["OR_dds_pp"] + row["NOR_dds_pp"]) / 2
-    return {**row, "balanced_dds_pp": balanced, "balanced_ci_low_pp": low, "balanced_ci_high_pp": high}
+    for name, over in {**strata, "balanced": strata[OR] + strata[NOR]}.items():
+        dds = estimate(DDS, over)
+        row |= {f"{name}_dds_pp": dds.value, f"{name}_low_pp": dds.low, f"{name}_high_pp": dds.high}
+    return row
 
 
 def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
@@ -257,7 +224,7 @@ def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
         f"{label} {head}": (f"{label}_{field}", form) for label in (OR, NOR) for head, (field, form) in fields.items()
     }
     means = {"DDS OR": "OR_dds_pp", "DDS NOR": "NOR_dds_pp", "balanced DDS": "balanced_dds_pp"}
-    means |= {"95% low": "balanced_ci_low_pp", "95% high": "balanced_ci_high_pp", "overall DDS": "all_dds_pp"}
+    means |= {"95% low": "balanced_low_pp", "95% high": "balanced_high_pp", "overall DDS": "all_dds_pp"}
     title_4 = "Alignment with the community by its verdict: overreacting or not (DialDefer Table 4)"
     note_4 = (
         "C1 is C1_True and C2 is C2_Correct: claims that agree with the community. OR and NOR are its verdicts on the "
@@ -276,13 +243,13 @@ def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", d
     """DialDefer Table 14, with intervals, and with accuracy on C1_True: which side the narrative is on (C.4).
 
     A row for each judge and dataset that was asked in both directions, untreated and in the main prompt variant. In
-    2->1 the original poster (Speaker 2) judges the other party, in 1->2 the reverse. Raises DataError when the two
-    directions are over different items.
+    2->1 the original poster (Speaker 2) judges the other party, in 1->2 the reverse. Files of verdicts may have other
+    items in one direction: such a dataset is left out.
     """
     rows = []
     for judge in judges:
         there, back = setting_panels(judge), setting_panels(judge, REVERSED_ROLES)
-        for dataset in (name for name in back if name in there):
+        for dataset in (name for name in back if name in there and there[name].item_ids == back[name].item_ids):
             pair = [pair_of(there[dataset], back[dataset], denominator, drawing)]
             dds, acc = (change_in(m, pair, Compared("2->1", "1->2", {}), dataset) for m in (DDS, ACC_C1_TRUE))
             row = {"judge": judge.name, "dataset": dataset, "items": dds.change.n_units}

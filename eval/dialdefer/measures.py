@@ -33,7 +33,6 @@ CLAIM_PAIRS = {"correct": (C1_TRUE, C2_CORRECT), "incorrect": (C1_FALSE, C2_INCO
 ABSENT, ERROR, TIE, UNREADABLE, ACCEPT, REJECT = -3, -2, -1, 0, 1, 2
 RIGHT = np.array([ACCEPT, REJECT, ACCEPT, REJECT], dtype=np.int8)  # in the order of CONDITIONS
 
-DENOMINATORS = ("published", "answered")
 SATURATED_RATE = 0.95
 MANY_UNREADABLE = 0.1  # from this rate on a score says more about format than about judgement
 # A DDS of zero comes out of floating point as ±1e-14; the smallest other one is 100/(items × samples).
@@ -140,18 +139,13 @@ def mean_or_none(values: Sequence[float | None]) -> float | None:
     return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
 
 
-def accept_probability(margins: FloatArray) -> FloatArray:
-    """P("1") / (P("1") + P("2")) for margins log P("1") - log P("2") in nats; NaN stays NaN."""
-    with np.errstate(over="ignore"):
-        return np.asarray(1 / (1 + np.exp(-margins)))
-
-
 def soft_credit(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(probability of the right answer, 1 where there is one), each (n_items, 4), for margins of that shape.
 
     Only items with a margin in all four conditions count, so that soft DDS is over the same items.
     """
-    accept = accept_probability(margins)
+    with np.errstate(over="ignore"):
+        accept = 1 / (1 + np.exp(-margins))  # P("1") / (P("1") + P("2"))
     right = np.where(RIGHT == ACCEPT, accept, 1 - accept)
     whole = ~np.isnan(margins).any(axis=1, keepdims=True)
     return np.where(whole, right, 0.0), np.broadcast_to(whole, margins.shape).astype(np.float64)

@@ -1,9 +1,11 @@
-"""Verdicts → arrays of items × conditions × samples, a panel for each arm and dataset; and what is observed of them."""
+"""A finished run → verdicts → arrays of items × conditions × samples, a panel an arm and dataset → observations."""
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -23,19 +25,25 @@ from eval.dialdefer.measures import (
     TIE,
     UNREADABLE,
     NoVerdict,
+    ReadingMode,
     Verdict,
     credit,
     dds_pp,
     deltas_pp,
+    judge_all,
     soft_credit,
 )
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets
 from eval.estimates.resampling import FloatArray
-from evenhand.completions import UNLIKELY
-from evenhand.errors import DataError
+from eval.runs import FinishedRun, refuse_unfinished, run_config
+from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts, read_answers
+from evenhand.config import parse_config
+from evenhand.errors import DataError, EvenhandError
 from evenhand.records import digest
-from studies.dialdefer.records import Factors
+from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
+from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
+from studies.dialdefer.records import Factors, Item, read_plan
 from studies.dialdefer.render import own_labels
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
@@ -116,10 +124,7 @@ class Judge:
 
 
 def panels_of(verdicts: Iterable[Verdict]) -> list[Panel]:
-    """A panel for each (dataset, factors) among the verdicts, in order of first appearance.
-
-    Raises DataError when an item lacks a condition or sample that others of its panel have, or has one twice.
-    """
+    """A panel for each (dataset, factors) among the verdicts, in order of first appearance."""
     groups: dict[tuple[str, str, Factors], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         groups[verdict.benchmark, verdict.dataset, verdict.factors].append(verdict)
@@ -134,19 +139,14 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
     replies, margins = np.full(shape, ABSENT, dtype=np.int8), np.full(shape, np.nan)
     unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
     hashes = np.full(shape[:2], "", dtype="<U16")
-    name = f"{dataset}, arm {factors.arm}"
     codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
     for v in verdicts:
         place = row_of[v.item_id], CONDITIONS.index(v.condition), v.sample_index
-        if replies[place] != ABSENT:
-            twice = f"item '{v.item_id}' has two verdicts for {v.condition}, sample {v.sample_index}"
-            raise DataError(f"{name}: {twice}; keep one")
         replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNREADABLE) if v.choice is None else v.choice
         margins[place] = np.nan if v.margin is None else v.margin
         hashes[place[:2]] = v.prompt_hash
         for parser in v.unread_by:
             unread[parser][place] = True
-    refuse_holes(name, item_ids, replies)
     p_answers = [
         [v.p_answer for v in verdicts if v.condition.is_dialogue == framing and v.p_answer is not None]
         for framing in (False, True)
@@ -162,21 +162,6 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         hashes=hashes,
         p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
     )
-
-
-def refuse_holes(name: str, item_ids: tuple[str, ...], replies: NDArray[np.int8]) -> None:
-    """Raises DataError when a condition was asked for some items and not for others, or only half a framing was."""
-    absent = replies == ABSENT
-    unasked = absent.all(axis=(0, 2))
-    for pair in (C1, C2):
-        if unasked[pair].any() and not unasked[pair].all():
-            missing = CONDITIONS[pair[int(unasked[pair][1])]]
-            raise DataError(f"{name}: {named(item_ids)} no {missing}; a framing needs both its conditions")
-    for column, condition in enumerate(CONDITIONS):
-        holes = absent[:, column].any(axis=1)
-        if not unasked[column] and holes.any():
-            lacking = [item_ids[int(i)] for i in np.flatnonzero(holes)]
-            raise DataError(f"{name}: {named(lacking)} no complete verdict for {condition}; complete or leave them out")
 
 
 def named(item_ids: Sequence[str]) -> str:
@@ -227,10 +212,7 @@ def with_c1_of(panel: Panel, source: Panel) -> Panel:
 
 
 def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
-    """The panels, and behind them one more for each prompt variant that was asked in both answer orders.
-
-    Raises DataError when the two orders are not over the same items.
-    """
+    """The panels, and behind them one more for each prompt variant that was asked in both answer orders."""
     asked = {(p.benchmark, p.dataset, p.factors): p for p in panels}
     merged = []
     for (benchmark, dataset, factors), swapped in asked.items():
@@ -245,10 +227,6 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
     Margins are averaged and the verdict is their mean's sign, so that a constant bias towards an answer's place cancels
     exactly; reasoned replies become samples of one item, so accuracy is their mean.
     """
-    name = f"{usual.dataset}, arm {usual.factors.arm}"
-    refuse_unequal_items(f"{name}, yes_first and no_first", usual, swapped)
-    if usual.replies.shape != swapped.replies.shape:
-        raise DataError(f"{name}: the answer orders have different numbers of samples")
     # A reply whose counterpart the engine lost is left out too: alone it would bring the bias back.
     failed = (usual.replies == ERROR) | (swapped.replies == ERROR)
     usual, swapped = (replace(p, replies=np.where(failed, ERROR, p.replies).astype(np.int8)) for p in (usual, swapped))
@@ -305,40 +283,10 @@ def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str,
     return groups
 
 
-def untreated_panels(panels: Sequence[Panel]) -> list[Panel]:
-    """Panels with both framings of arm `none`, or of all arms when that was not asked, in the main prompt variant and
-    the main roles (those of a dataset's first panel)."""
-    roles = {panel.dataset: panel.roles for panel in reversed(panels)}
-    main = [p for p in panels if p.has_c1 and p.has_c2 and p.roles == roles[p.dataset] and not variant_of(p, panels)]
-    return [panel for panel in main if panel.factors.arm == "none"] or main
-
-
-def setting_panels(judge: Judge, roles: str = MAIN_ROLES, arm: str = "none") -> dict[str, Panel]:
-    """Dataset → the judge's panel of an arm in the main variant, with both framings of its own; empty without any.
-
-    Raises DataError when two panels of one dataset fit.
-    """
-    panels: dict[str, Panel] = {}
-    for panel in grouped(judge.panels, judge.panels).get((arm, roles, ""), []):
-        if panel.has_c1 and panel.has_c2:
-            if panel.dataset in panels:
-                words = f"{panel.dataset} was judged twice in arm {arm}, roles {roles}"
-                raise DataError(f"{judge.name}: {words}; give each its own judge")
-            panels[panel.dataset] = panel
-    return panels
-
-
-def panels_by_judge(judges: Sequence[Judge], roles: str = MAIN_ROLES) -> dict[str, dict[str, Panel]]:
-    """Judge's name → dataset → untreated panel. Raises DataError for two judges of one name, or one without panels."""
-    by_judge: dict[str, dict[str, Panel]] = {}
-    for judge in judges:
-        if judge.name in by_judge:
-            raise DataError(f"two judges are called '{judge.name}'; give them names of their own")
-        by_judge[judge.name] = setting_panels(judge, roles)
-        if not by_judge[judge.name]:
-            lacking = f"no dataset has both C1 and C2 in arm none, roles {roles}"
-            raise DataError(f"{judge.name}: {lacking}; sample both, or name another")
-    return by_judge
+def setting_panels(judge: Judge, roles: str = MAIN_ROLES) -> dict[str, Panel]:
+    """Dataset → the judge's untreated panel in the main variant, with both framings of its own."""
+    panels = grouped(judge.panels, judge.panels).get(("none", roles, ""), [])
+    return {panel.dataset: panel for panel in panels if panel.has_c1 and panel.has_c2}
 
 
 def accuracy(name: str, *conditions: int) -> Measure:
@@ -399,16 +347,16 @@ def observed(panel: Panel, denominator: str, n_errors: int = 0) -> Observed:
 def soft_observed(panel: Panel) -> Observed | None:
     """The same of the probabilities of right answers; None for a panel without margins. Each item has one sample."""
     earned, counted = soft_credit(panel.margins[:, :, 0])
-    return of_panel(panel, earned, counted, 0) if counted.any() else None
+    return of_panel(panel, earned, counted) if counted.any() else None
 
 
-def order_observed(panel: Panel, denominator: str, n_errors: int = 0) -> Observed | None:
+def order_observed(panel: Panel, denominator: str) -> Observed | None:
     """What each item earned in each condition in both answer orders, 8 parts; None where one order was asked."""
     if panel.orders is None:
         return None
     sides = [credit(order.replies, denominator) for order in panel.orders]
     earned, counted = (np.hstack(of_sides) for of_sides in zip(*sides, strict=True))
-    return of_panel(panel, earned, counted, n_errors)
+    return of_panel(panel, earned, counted)
 
 
 def margin_observed(panel: Panel, *bases: Panel) -> Observed | None:
@@ -425,10 +373,10 @@ def margin_observed(panel: Panel, *bases: Panel) -> Observed | None:
         centred = np.where(whole[:, None], margins[:, C1] - margins[whole][:, C1].mean(axis=0), 0.0)
         columns += [centred, centred**2]
     earned = np.where(whole[:, None], np.hstack(columns), 0.0)
-    return of_panel(panel, earned, np.repeat(whole[:, None], earned.shape[1], axis=1).astype(np.float64), 0)
+    return of_panel(panel, earned, np.repeat(whole[:, None], earned.shape[1], axis=1).astype(np.float64))
 
 
-def of_panel(panel: Panel, earned: FloatArray, counted: FloatArray, n_errors: int) -> Observed:
+def of_panel(panel: Panel, earned: FloatArray, counted: FloatArray, n_errors: int = 0) -> Observed:
     """Columns of a panel's items."""
     return Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted, n_errors=n_errors)
 
@@ -463,3 +411,78 @@ def further_pair(kind: str, first: Panel, second: Panel, denominator: str, drawi
         sides = [order_observed(panel, denominator) for panel in (first, second)]
     before, after = sides
     return Paired(first=before, second=after, drawing=drawing) if before and after else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedRun(FinishedRun):
+    """A complete run and what its judge decided."""
+
+    plan: Sequence[Any]  # of studies.dialdefer.records
+    reading: ReadingMode
+    verdicts: Sequence[Verdict]
+    panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
+    doubts: Sequence[str]  # what to know of its answers before believing a score
+
+
+def load_run(path: Path, parser: str = "strict") -> JudgedRun:
+    """The run at a path with its verdicts; `parser` is used where the run's verdicts are reasoned.
+
+    Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
+    """
+    config, plan = run_config(path), read_plan(path)
+    n_samples = config["sampling"].get("n", 1)
+    answers = read_answers(path)
+    replies, rendered = answers.replies, answers.rendered
+    refuse_unfinished(path, {planned.prompt_hash: n_samples for planned in plan}, replies)
+    reading = ReadingMode(config["verdict"], parser if config["verdict"] == "reason" else None)
+    verdicts = judge_all(plan, replies, n_samples, reading)
+    panels = panels_of(verdicts)
+    unlikely = [
+        f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
+        for panel in panels
+        for arm in ["" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"]
+        for framing, p in panel.unlikely.items()
+    ]
+    doubt = (
+        f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(unlikely)}: there the "
+        "judge would mostly say something else, so its margins say little and averages leave these datasets out. "
+        f"{WAY_OUT}"
+    )
+    return JudgedRun(
+        path=path,
+        config=config,
+        provenance=read_json(path / PROVENANCE_FILE),
+        plan=plan,
+        replies=replies,
+        rendered=rendered,
+        reading=reading,
+        verdicts=verdicts,
+        panels=with_both_orders(panels),
+        doubts=[*answer_doubts(chain.from_iterable(replies.values())), *([doubt] if unlikely else [])],
+    )
+
+
+def judge_of_run(run: JudgedRun, name: str = "") -> Judge:
+    """A loaded run as a judge, called by its model unless a name is given.
+
+    r/AIO's labels come from the run's own data; they are empty when it has none, or its data is gone or has changed.
+    """
+    has_aio = any(panel.dataset.startswith("aio") for panel in run.panels)
+    items = item_texts(run).values() if has_aio else ()
+    labels = {item.item_id: str(item.meta["label"]) for item in items if item.dataset.startswith("aio")}
+    return Judge(name=name or run.judge, model=run.judge, panels=tuple(run.panels), labels=labels)
+
+
+def item_texts(run: JudgedRun) -> dict[str, Item]:
+    """Item id → item, read again from the run's own data; empty when that is gone or no longer the same.
+
+    The report then says that it cannot show questions; the verdicts do not depend on it.
+    """
+    where = str(run.path / CONFIG_FILE)
+    try:
+        specs = [parse_config(DatasetSpec, dict(spec), where) for spec in run.config["dialdefer"]["benchmarks"]]
+        items = load_items(specs)
+    except EvenhandError:
+        return {}
+    is_same = item_set_hash(items) == run.provenance.get("item_set_hash")
+    return {item.item_id: item for item in items} if is_same else {}

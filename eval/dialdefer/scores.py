@@ -11,13 +11,13 @@ import pandas as pd
 from eval.dialdefer import measures
 from eval.dialdefer.panels import (
     BASE_SHIFT,
-    BOTH_ORDERS,
     CHANGED,
     DDS,
     FURTHER,
     MAIN_ROLES,
     SCORED,
     Judge,
+    JudgedRun,
     Panel,
     answered,
     further_pair,
@@ -26,16 +26,13 @@ from eval.dialdefer.panels import (
     observed,
     order_observed,
     pair_of,
-    refuse_unequal_items,
     soft_observed,
     variant_of,
     with_c1_of,
 )
-from eval.dialdefer.runs import JudgedRun
-from eval.estimates.changes import Change, Compared, adjusted, change_in
+from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, scores_frame
 from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_interval
-from eval.estimates.frames import Score, scores_frame
-from eval.estimates.significance import mcnemar_p
+from eval.estimates.resampling import mcnemar_p
 from eval.runs import judge_names
 from evenhand.errors import DataError
 from studies.dialdefer.render import own_labels
@@ -68,9 +65,6 @@ def averages_over(datasets: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
         own = [d for b, d in pairs if b == benchmark and d not in BENCH_DATASETS and not d.startswith(AIO)]
         if len(own) > 1:
             averages[f"{benchmark}_avg"] = own
-    clash = set(averages) & set(there)
-    if clash:
-        raise DataError(f"a dataset is called '{clash.pop()}', which is the name of an average; rename the dataset")
     return averages
 
 
@@ -226,7 +220,7 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
     """The panel of arm `none` whose C1 a treated panel is held against; None when it was not sampled.
 
     Of several speaker labels the treated panel's own are taken, else (one arm renames the speakers) the dataset's, else
-    any, if their C1 prompts are the same. Raises DataError when they are not.
+    those asked first.
     """
     f, alike = panel.factors, ("roles", "template", "template_version", "answer_form", "answer_order")
     same = {
@@ -236,13 +230,8 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
         and (p.dataset, p.factors.arm) == (panel.dataset, "none")
         and all(getattr(p.factors, name) == getattr(f, name) for name in alike)
     }
-    for labels in ((f.speaker1, f.speaker2), own_labels(panel.dataset, "none")):
-        if labels in same:
-            return same[labels]
-    sources = list(same.values())
-    if any(not np.array_equal(p.hashes[:, :2], sources[0].hashes[:, :2]) for p in sources[1:]):
-        raise DataError(f"{panel.dataset}, arm {f.arm}: several untreated C1 fit it; give each its own run")
-    return sources[-1] if sources else None
+    labels = [(f.speaker1, f.speaker2), own_labels(panel.dataset, "none"), *reversed(same)]
+    return next((same[each] for each in labels if each in same), None)
 
 
 WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}
@@ -401,7 +390,6 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
     arms of one variant.
 
     A treated arm is held against the untreated one in the same variant, another untreated variant against the main one.
-    Raises DataError when an arm is not over the same items or samples as the untreated one.
     """
     untreated = grouped([panel for panel in own_panels(judge.panels) if panel.factors.arm == "none"], judge.panels)
     changes: list[Change] = []
@@ -413,17 +401,10 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
             base = ("none", roles, "" if arm == "none" else variant)
             bases = {panel.dataset: panel for panel in untreated.get(base, ())}
             pairs = [(bases[panel.dataset], panel) for panel in panels if panel.dataset in bases]
-            # Reasoned replies in both answer orders are two a prompt; the main prompt variant alone has one.
-            pairs = [
-                (a, b) for a, b in pairs if a.replies.shape == b.replies.shape or b.factors.answer_order != BOTH_ORDERS
-            ]
             first, second = (f"{judge.name}, arm {', '.join(filter(None, each[::2]))}" for each in (base, group))
             compared = Compared(first, second, {**setting_of(group, source), "denominator": denominator})
-            for a, b in pairs:
-                name = f"{first} against {second}, {a.dataset}"
-                refuse_unequal_items(name, a, b)
-                if a.replies.shape != b.replies.shape:
-                    raise DataError(f"{name}: unequal samples a prompt; sample both alike")
+            # Reasoned replies in both answer orders are two a prompt; the main prompt variant alone has one.
+            pairs = [(a, b) for a, b in pairs if a.replies.shape == b.replies.shape]
             changes += changes_over(pairs, compared, denominator, drawing)
     family = lambda change: (change.setting["c1_source"], change.setting["variant"], change.dataset, change.measure)  # noqa: E731
     return adjusted([changes], family=family)[0]

@@ -20,8 +20,7 @@ from eval.dialdefer.scores import (
     records,
     shown,
 )
-from eval.estimates.changes import Change
-from eval.estimates.frames import changes_frame
+from eval.estimates.changes import Change, changes_frame
 from eval.report.tables import Columns, TableSpec
 from eval.results import CHANGES_NOTE, Results, changes_table
 
@@ -176,7 +175,6 @@ def change_tables(results: Results) -> list[TableSpec]:
         table(short, title="Before and after", note=note, always=["c1_source"]),
         table(of_shifts, digits=2, note="", name="dialdefer_shifts", title="Shift of margins in standard deviations"),
         table(of_datasets, place="page", name="dialdefer_changes_datasets", title="Before and after, by dataset"),
-        table(changes, digits=2, name="dialdefer_changes_all", title="Every change", place="files"),
     ]
 
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.measures import ABSENT, ACCEPT, CONDITIONS, ERROR, PARSERS, REJECT, UNREADABLE
-from eval.dialdefer.panels import Judge, Panel, named, refuse_holes
+from eval.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNREADABLE
+from eval.dialdefer.panels import MAIN_ROLES, Judge, Panel, named
 from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
-from studies.dialdefer.datasets import SOURCES
+from studies.dialdefer.datasets import DATASET_NAMES
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
 EXTERNAL = "external"  # the verdict mode, and the template, of what was not asked by us
-ARM_NONE, MAIN_ROLES = "none", "2->1"
+ARM_NONE = "none"
 LONGEST_NAME = 200
 GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
 OWN_BENCHMARKS = ("pocket",)  # datasets that are a benchmark of their own; all others are DialDefer's
@@ -44,42 +44,28 @@ def one_line(text: str) -> str:
     return text
 
 
-def arm_name(text: str) -> str:
-    """The arm as given; only the untreated one is known, in any case of letters."""
-    return ARM_NONE if text.casefold() == ARM_NONE else one_line(text)
-
-
-DATASETS = tuple(sorted(dataset for dataset in SOURCES if dataset != "unified"))  # `unified` is many datasets, not one
+DATASETS = tuple(sorted(dataset for dataset in DATASET_NAMES if dataset != "unified"))  # `unified` is many
 DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
-DATASET_HELP = f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)"
-ARM_HELP = "none (the default) honest dehumanizing sft dpo ...; an arm with C2 only is held against the C1 of `none`"
 LAYOUT = Layout(
-    columns={
-        "model": Column("what tables call it; each model is scored for itself", one_line, True),
-        "dataset": Column(DATASET_HELP, one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
-        "item_id": Column("the same for all conditions, arms and models", one_line, True, types=(str, int)),
-        "condition": Column(" ".join(Condition), one_of(tuple(Condition), squeezed), True),
-        "choice": Column("1 (accepts the claim), 2 (rejects it), or null for a reply that nobody could read"),
-        "response": Column("the reply's text, parsed where there is no choice (CSV: where the choice is empty)"),
-        "arm": Column(ARM_HELP, arm_name, default=ARM_NONE),
+    columns={  # docs/verdict-files.md says what they hold
+        "model": Column(one_line, True),
+        "dataset": Column(one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
+        "item_id": Column(one_line, True, types=(str, int)),
+        "condition": Column(one_of(tuple(Condition), squeezed), True),
+        "choice": Column(),
+        "response": Column(),
+        "arm": Column(lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE),
         "roles": Column(
-            "2->1 (the default) or 1->2",
-            one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")),
-            default=MAIN_ROLES,
+            one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")), default=MAIN_ROLES
         ),
-        "label": Column("r/AIO's verdict on the original poster, OR or NOR; no score needs it"),
-        "error": Column("anything but empty, false or 0: the engine failed; the item is left out, the error counted"),
-        "benchmark": Column("not looked at: the dataset says which", str, default=""),
+        "label": Column(),
+        "error": Column(),
+        "benchmark": Column(str, default=""),
     },
     choice="choice",
     response="response",
 )
-LABEL = Column("r/AIO's label", one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
-COLUMNS_HELP = LAYOUT.help(
-    "Files of verdicts have a row for each verdict and these columns (fields); others are ignored:",
-    "The first four and choice or response are needed. Every arm of a model needs the same items, and every item the "
-    "same\nconditions.",
-)
+LABEL = Column(one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
 
 
 def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[Judge], list[str]]:
@@ -158,25 +144,21 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
 
 
 def refuse_second_rows(rows: pd.DataFrame) -> None:
-    """Raises DataError when two rows have one key, or give an r/AIO item two labels, naming both places.
+    """Raises DataError when two rows have one key, naming both places.
 
-    Of rows with one key neither is better, also where they agree: an average over them is of another size.
+    Neither is better, also where they agree: an average over them is of another size.
     """
-    key, item = [*GROUP, "item", "condition"], ["dataset", "item"]
-    labelled = rows[rows["label"] != ""]
-    first_label = labelled.groupby(item, observed=True)["label"].transform("first")
-    for same, known, second, words in (
-        (key, rows, rows[rows.duplicated(key)], "more than one row for a key; keep one"),
-        (item, labelled, labelled[labelled["label"] != first_label], "two labels; the community's verdict is one"),
-    ):
-        if len(second):
-            row = second.iloc[0]
-            first = known[(known[same] == row[same]).all(axis=1)].iloc[0]
-            what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
-            raise DataError(
-                f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
-                f"{place(first.path, first.line)}. {named(second.drop_duplicates(item)['item'].tolist())} {words}"
-            )
+    key = [*GROUP, "item", "condition"]
+    second = rows[rows.duplicated(key)]
+    if len(second):
+        row = second.iloc[0]
+        first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
+        what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+        more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
+        raise DataError(
+            f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
+            f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
+        )
 
 
 def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
@@ -212,7 +194,12 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
     unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
     for parser, mask in unread.items():
         mask[position, column, 0] = group[f"unread_{parser}"]
-    refuse_holes(f"model '{model}', {dataset}, arm {arm}, roles {roles}", tuple(items), replies)
+    for pair in (C1, C2):  # a framing is asked for all items, or for none
+        holes = np.argwhere(replies[:, pair, 0] == ABSENT)
+        if 0 < len(holes) < 2 * len(items):
+            lacking = named([items[row] for row, column in holes if column == holes[0][1]])
+            where = f"model '{model}', {dataset}, arm {arm}, roles {roles}"
+            raise DataError(f"{where}: {lacking} no verdict for {CONDITIONS[pair[holes[0][1]]]}; both are needed")
     speaker1, speaker2 = own_labels(dataset, arm)
     asked_roles = roles if dataset in AIO_DATASETS or roles != MAIN_ROLES else ""
     return Panel(

@@ -1,13 +1,12 @@
 """What differs between two runs beside the model: a change means nothing when the question changed too."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eval.runs import SampledRun
 from evenhand.errors import DataError
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from evenhand.terminal import say
 
 ABSENT = "not set"
 ONE_CHECKPOINT = "model.checkpoint_hash, which should differ"
@@ -54,12 +53,6 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
     if same := one_checkpoint(base.provenance, after.provenance):
         known.append(Difference(ONE_CHECKPOINT, same, "the same", serious=True))
     return sorted(known, key=lambda difference: not difference.serious)
-
-
-def serious_sentence(base: str, name: str, known: Sequence[Difference]) -> str:
-    """What a report warns of; "" where nothing serious differs."""
-    serious = "; ".join(str(difference) for difference in known if difference.serious)
-    return f"{name} differs from {base} in more than the model: {serious}." if serious else ""
 
 
 def refuse_serious(base: str, known: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
@@ -123,6 +116,30 @@ def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) ->
             yield Difference(key.removeprefix("packages."), str(ours), str(theirs), serious=key == "item_set_hash")
 
 
+def judge_differences(base: SampledRun, after: SampledRun, judged: Sequence[str]) -> Iterator[Difference]:
+    """What the runs of a judge differ in, of which another judge or prompt is serious. judged: config keys that say
+    what it judged, which is meant to differ.
+    """
+    ours, theirs = judge_facts(base), judge_facts(after)
+    known = [Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]]
+    known += config_differences(base.config, after.config, judged)
+    known += provenance_differences(base.provenance, after.provenance)
+    for difference in known:
+        if difference.what not in (*judged, "item_set_hash"):
+            yield replace(difference, what=f"the judge's {difference.what}")
+
+
+def judge_facts(run: SampledRun) -> dict[str, str]:
+    """What makes a judge the same judge."""
+    model, facts = run.config["model"], dict(run.provenance.get("model") or {})
+    versions = {str(dict(prompt.factors).get("template_version")) for prompt in run.plan}
+    return {
+        "model": str(model.get("name")),
+        "revision": str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision")),
+        "prompt version": ", ".join(sorted(versions)),
+    }
+
+
 def unlike_leaves(base: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
     """(key, value there, value here) of each leaf that two trees have not alike; ABSENT where one lacks it."""
     ours, theirs = flattened(base), flattened(after)
@@ -157,7 +174,10 @@ def shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) and value else str(value)
 
 
-def say_differences(known: Sequence[Difference]) -> None:
-    """Print in what a run differs from the base."""
-    for difference in known:
-        say(f"{'Warning: differs' if difference.serious else 'Note: differs'} in {difference}")
+def difference_lines(of_runs: Mapping[str, Sequence[Difference]]) -> list[str]:
+    """In what runs differ from the base, by what they are called."""
+    return [
+        f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"
+        for name, known in of_runs.items()
+        for difference in known
+    ]

@@ -92,24 +92,19 @@ class Measure:
         """Whether it is of absolute values."""
         return self.over_datasets in ("mean of absolute values", "absolute value of the mean")
 
-    @property
-    def is_squared(self) -> bool:
-        """Whether it is of squares."""
-        return self.over_datasets == "mean of squares"
-
     def over(self, of_datasets: Sequence[FloatArray]) -> FloatArray:
         """The measure over several datasets from its values on each, of any shape."""
         values = np.stack(of_datasets)
         if self.over_datasets == "mean of absolute values":
             return np.asarray(np.abs(values).mean(axis=0))
-        if self.is_squared:
+        if self.over_datasets == "mean of squares":
             return np.asarray(np.square(values).mean(axis=0))
         mean = np.asarray(values.mean(axis=0))
         return np.abs(mean) if self.is_folded else mean
 
     def slopes(self, values: FloatArray) -> FloatArray:
         """By how much `over` rises with each dataset's value, at these values; both of shape (n_datasets,)."""
-        if self.is_squared:
+        if self.over_datasets == "mean of squares":
             return np.asarray(2 * values / len(values))
         signed = values if self.over_datasets == "mean of absolute values" else values.mean()
         signs = np.where(signed < 0, -1.0, 1.0) if self.is_folded else 1.0
@@ -203,7 +198,7 @@ class Drawn:
         if measure.name not in self.drawn:
             added = measure.statistic(self.observed.earned)[:, None]
             is_mean = measure.is_linear and bool((self.observed.counted == 1).all())
-            if is_mean and len(np.unique(added, axis=0)) * ITEMS_PER_KIND <= len(added):
+            if is_mean and 0 < len(np.unique(added, axis=0)) * ITEMS_PER_KIND <= len(added):
                 sums = resampled_sums(added, self.drawing.n_draws, self.rng())[:, 0]
                 self.drawn[measure.name] = np.asarray(sums / len(added))
             else:
@@ -244,14 +239,9 @@ def ends_of(measure: Measure, value: float, draws: FloatArray) -> Ends:
 
 
 def estimate_of(value: float, ends: Ends, n_units: int, moved: Influences | None = None) -> Estimate:
-    """A value and an interval as an estimate: NaN is unknown."""
+    """A value and an interval as an estimate. NaN is unknown: an accuracy over no replies is not zero."""
     low, high = ends or (None, None)
-    return Estimate(value=known(value), low=low, high=high, n_units=n_units, moved=moved)
-
-
-def known(value: float) -> float | None:
-    """The number, or None for NaN: an accuracy over no replies is unknown, not zero."""
-    return None if math.isnan(value) else float(value)
+    return Estimate(value=None if math.isnan(value) else float(value), low=low, high=high, n_units=n_units, moved=moved)
 
 
 def influences(observed: Observed, measure: Measure) -> FloatArray:
@@ -279,7 +269,7 @@ def moved_by(measure: Measure, parts: Sequence[Observed]) -> Influences:
 
 def added_by_noise(measure: Measure, parts: Sequence[Observed]) -> float:
     """What noise of the units adds to a mean of squares on average, and a resampling to its draws once more; else 0."""
-    if not measure.is_squared:
+    if measure.over_datasets != "mean of squares":
         return 0.0
     return float(np.mean([standard_error(influences(part, measure)) ** 2 for part in parts]))
 
@@ -291,7 +281,8 @@ def by_chance(level: Estimate) -> float | None:
     """
     if level.value is None or level.moved is None:
         return None
-    return known(math.sqrt(2 / math.pi) * sum(standard_error(of_units) for _, of_units in level.moved.values()))
+    errors = [standard_error(of_units) for _, of_units in level.moved.values()]
+    return estimate_of(math.sqrt(2 / math.pi) * sum(errors), None, level.n_units).value
 
 
 def cluster_t(measure: Measure, value: float, moved: Influences, *, is_share: bool | None = None) -> Estimate:

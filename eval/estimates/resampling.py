@@ -1,7 +1,12 @@
-"""Intervals: bootstrap over whole items, whose conditions stay together; Wilson's; cluster-robust with Student's t."""
+"""Intervals: bootstrap over whole items, whose conditions stay together; Wilson's; cluster-robust with Student's t.
+
+And p-values: sign-flip tests over units, exact or by seeded swaps; McNemar's exact test; Holm's adjustment.
+"""
 
 import math
 import zlib
+from collections.abc import Sequence
+from itertools import accumulate
 from statistics import NormalDist
 
 import numpy as np
@@ -14,7 +19,7 @@ SEED = 20260
 ITEMS_PER_KIND = 8  # drawing how often one kind occurs takes as long as drawing eight items
 FEWEST_CLUSTERS = 4  # with fewer there is no cluster-robust interval
 LEVEL = 0.95
-ROUNDING = 1e-9  # a share that lies as near to 0 or 100 percent is that
+ROUNDING = 1e-9  # sums, and shares in percent, that differ by less are equal
 CHUNK_CELLS = 2**16  # counters held at once while drawing indices; half a MiB stays in the cache
 
 
@@ -29,17 +34,14 @@ def resampled_sums(columns: FloatArray, n_draws: int, rng: np.random.Generator) 
     Verdicts are few kinds of rows (16 for four 0/1 answers). How often each kind is drawn is exactly multinomial, so
     the cost does not grow with n_items. Items that are few, or mostly different (probabilities), are drawn by index.
     """
+    if not len(columns):
+        return np.zeros((n_draws, columns.shape[1]))
     kinds, n_of_kind = np.unique(columns, axis=0, return_counts=True)
     if len(kinds) * ITEMS_PER_KIND <= len(columns):
         counts = rng.multinomial(len(columns), n_of_kind / len(columns), size=n_draws)
         return np.asarray(counts @ kinds, dtype=np.float64)
-    return sums_by_index(columns, n_draws, rng)
-
-
-def sums_by_index(columns: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
-    """As resampled_sums, by counting drawn indices, in chunks of bounded memory."""
     n_items = len(columns)
-    chunk = max(1, CHUNK_CELLS // n_items)
+    chunk = max(1, CHUNK_CELLS // n_items)  # of draws, so that memory is bounded
     sums = np.empty((n_draws, columns.shape[1]))
     for start in range(0, n_draws, chunk):
         size = min(chunk, n_draws - start)
@@ -143,3 +145,74 @@ def t_quantile(probability: float, n_degrees: int) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return z + math.fsum(term / n_degrees**power for power, term in enumerate(terms, start=1))
+
+
+MANY_KINDS = 400  # above this many distinct rows, one Bernoulli draw per unit is faster than one binomial per row
+UNITS_PER_KIND = 3  # and so it is below this many units of a distinct row
+COIN_CELLS = 2**20  # Bernoulli draws held at once
+MOST_ENUMERATED = 16  # of so many units all choices of swaps are counted
+
+
+def swapped_sums(gaps: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """Σ over randomly chosen units (each with probability 1/2) of their row of gaps, (n_draws, k), for (n_units, k).
+
+    gaps: the second judge's row minus the first's. Adding the sum to the first's totals and taking it from the
+    second's swaps those units between the judges. Equal rows are drawn at once: how many are chosen is binomial.
+    """
+    kinds, n_of_kind = np.unique(gaps, axis=0, return_counts=True)
+    if len(kinds) <= min(MANY_KINDS, len(gaps) // UNITS_PER_KIND):
+        return np.asarray(rng.binomial(n_of_kind, 0.5, size=(n_draws, len(kinds))) @ kinds, dtype=np.float64)
+    sums = np.empty((n_draws, gaps.shape[1]))
+    chunk = max(1, COIN_CELLS // len(gaps))
+    for start in range(0, n_draws, chunk):
+        size = min(chunk, n_draws - start)
+        n_bits = size * len(gaps)
+        coins = np.unpackbits(np.frombuffer(rng.bytes(-(-n_bits // 8)), dtype=np.uint8), count=n_bits)
+        sums[start : start + size] = coins.reshape(size, len(gaps)).astype(np.float64) @ gaps
+    return sums
+
+
+def all_swaps(n_units: int) -> FloatArray:
+    """Every choice of the units that change sides, a row each: (2 ** n_units, n_units) of 0 and 1."""
+    choices = np.arange(2**n_units)
+    return np.asarray((choices[:, None] >> np.arange(n_units)) & 1, dtype=np.float64)
+
+
+def draws_p(observed: float, null: FloatArray, *, is_enumerated: bool = False) -> float | None:
+    """Two-sided p of an observed difference under the null; None when it or a value of the null is unknown.
+
+    null: the differences of all swaps (is_enumerated), of which two give the observed one, so that p is at least
+    2 / 2 ** n_units; or random ones, among which the observed value counts, so that p is never 0 and the test keeps its
+    level at any number of draws.
+    """
+    if math.isnan(observed) or np.isnan(null).any():
+        return None
+    n_as_far = int((np.abs(null) >= abs(observed) - ROUNDING).sum())
+    return n_as_far / len(null) if is_enumerated else (1 + n_as_far) / (1 + len(null))
+
+
+def mcnemar_p(n_only_first: int, n_only_second: int) -> float:
+    """Two-sided exact p of the null that a discordant pair is as likely to go either way, in [0, 1].
+
+    n_only_first, n_only_second: pairs where only the first, only the second outcome is a yes. The pairs that agree
+    carry no information. Without any discordant pair p is 1.
+    """
+    n = n_only_first + n_only_second
+    if not n:
+        return 1.0
+    # Exact in whole numbers: scipy.special takes a quarter of a second to import.
+    terms = accumulate(range(min(n_only_first, n_only_second)), lambda term, i: term * (n - i) // (i + 1), initial=1)
+    return min(1.0, 2 * sum(terms) / (1 << n))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values, in [0, 1]: the chance of any false claim in the family stays below the level (Holm 1979).
+
+    Of m the i-th smallest becomes the maximum over j <= i of (m - j + 1) p_(j), at most 1. Holds however tests depend.
+    By hand: scipy has no Holm, and statsmodels would be a large dependency for six lines.
+    """
+    m = len(p_values)
+    order = sorted(range(m), key=lambda i: p_values[i])
+    steps = ((m - rank) * p_values[i] for rank, i in enumerate(order))
+    largest = dict(zip(order, accumulate(steps, max), strict=True))
+    return [min(1.0, largest[i]) for i in range(m)]

@@ -132,11 +132,6 @@ def p_over_seeds(estimates: Sequence[Estimate]) -> float | None:
     return float(brentq(lambda p: noise.half_width(p) - middle, least, 1.0))
 
 
-def with_number(change: Change, n_seeds: int) -> Change:
-    """A change whose setting tells over how many seeds it is. After Holm: arms of unlike numbers are one family."""
-    return replace(change, setting={**change.setting, SEEDS: n_seeds})
-
-
 def change_over_seeds(changes: Sequence[Change], second: str) -> Change:
     """One change of several against the same first; second: the arm."""
     first = replace(changes[0], second=second)

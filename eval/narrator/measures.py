@@ -11,11 +11,12 @@ from operator import attrgetter
 from statistics import NormalDist, fmean
 from typing import Any, Literal, NamedTuple
 
+from eval.estimates.changes import Score
 from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
-from eval.estimates.frames import Score
-from eval.estimates.significance import mcnemar_p
+from eval.estimates.resampling import mcnemar_p
 from eval.narrator.answers import STATES
-from eval.narrator.judged_runs import POOLED, Denominator, Judgment, NarratorRun
+from eval.narrator.judged_runs import POOLED, Judgment, NarratorRun
+from eval.narrator.options import Denominator, Detection
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility
 
@@ -32,7 +33,6 @@ COMPARED: tuple[tuple[Perspective, Perspective], ...] = (
     ("non_attacker", "attacker"),
 )
 
-Detection = Literal["reply", "share", "majority"]
 Outcome = Literal["correct", "incorrect", "tied", "unanswered"]
 Unit = Callable[[Judgment], str]
 Sides = tuple[float, float]  # how much of a prompt is among detected attacks and among missed ones, each in [0, 1]
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
-    """Two things that the narrator paper leaves open.
+    """Two things that the narrator paper leaves open. docs/narrator.md has what is fixed.
 
     denominator: "answered" divides by the replies that name an option, "all" by every reply. The paper must have
         dropped the others: its intervals of ± 2.3 points for identification with the attack hidden are wider than any
@@ -64,17 +64,6 @@ class Definitions:
 
     denominator: Denominator = "answered"
     detection: Detection = "reply"
-
-    @property
-    def recorded(self) -> dict[str, str]:
-        """What every score and change is recorded with; the last five are what else the paper leaves open.
-
-        A prompt's one answer is the option that most of its replies name; pairs with a tie or without an answer leave
-        corruption and flips; in means over models each conversation of each model counts once, and is a cluster; Table
-        4 goes by the detection under the same narrator.
-        """
-        fixed = {"majority": "most", "ties": "excluded", "weights": "conversations"}
-        return {**asdict(self), **fixed, "clusters": "conversation_model", "detected_by": "narrator"}
 
 
 DEFAULT = Definitions()
@@ -219,7 +208,7 @@ def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator
     The first count (n_...) of a setting is the units that numbers without an interval rest on.
     """
     dataset = run.judgments[0].dataset
-    how = {"verdict": run.verdict, "n_samples": run.n_samples, **d.recorded}
+    how = {"verdict": run.verdict, "n_samples": run.n_samples, **asdict(d)}
     for kind in (effects, flips, conditioned, state_rates):
         for setting, measures in kind(run.judgments, d):
             n_units = next(n for measure, n in measures.items() if measure.startswith("n_"))

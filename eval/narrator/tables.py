@@ -8,8 +8,7 @@ import pandas as pd
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
 from eval.narrator.measures import ALL, DETECTION, SEEN, UNSEEN, Levels, main_order
-from eval.report.tables import TableSpec, with_rows
-from eval.report.text import DASH, is_unknown, printed, signed
+from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows
 from eval.results import Results, changes_table
 from evenhand.model_size import PUBLISHED, model_size
 

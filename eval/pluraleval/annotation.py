@@ -11,14 +11,13 @@ from typing import Any
 from eval.annotation.tasks import SIDES, Item, Task
 from eval.pluraleval.observe import MATCH, confidence_of, stance_of
 from eval.pluraleval.runs import load_run
-from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE
-from studies.built_folder import MANIFEST_FILE, read_manifest
+from studies.built_folder import read_manifest
 from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.records import STANCES, Cluster, ReferenceSet
 from studies.pluraleval.reply_reading import responses_in
-from studies.pluraleval.section import KEY, YES_NO, load_stage, section_of
+from studies.pluraleval.section import YES_NO, load_stage, section_of
 from studies.pluraleval.sources import REFERENCES, built_references
 
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
@@ -26,12 +25,6 @@ MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; th
 
 class PluralEvalAnnotation:
     """See eval.annotation.tasks.StudyAnnotation."""
-
-    def reads(self, path: Path) -> bool:
-        """Whether it is a run of this study, or a folder of reference sets."""
-        if (path / CONFIG_FILE).is_file():
-            return isinstance(read_yaml(path / CONFIG_FILE).get(KEY), dict)
-        return (path / MANIFEST_FILE).is_file() and (path / REFERENCES[1]).is_file()
 
     def tasks(self, paths: Sequence[Path]) -> list[Task]:
         """Matches and stances of a judgements run; clusters of reference sets; of two, which clustering is better."""

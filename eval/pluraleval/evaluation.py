@@ -1,21 +1,34 @@
 """How runs of the PluralEval study are scored, compared and reported; see eval.results."""
 
 import argparse
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, get_args
+from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import Change, Compared, change_in, paired
+from eval.annotation.agreement import plain
+from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference
 from eval.estimates.estimate import Estimate, drawing_of
-from eval.estimates.frames import Score
-from eval.pluraleval.observe import BIASED, MEASURES, NEUTRAL, Quantity, Unread, observed, vote_gaps, wilcoxon_tests
+from eval.pluraleval.observe import (
+    AGAINST,
+    BIASED,
+    MEASURES,
+    NEUTRAL,
+    OPPOSING,
+    SUPPORTING,
+    TOWARD,
+    Quantity,
+    observed,
+    vote_gaps,
+    wilcoxon_tests,
+)
 from eval.pluraleval.runs import PluralEvalRun, choices_of, load_run, responses_path, run_differences
-from eval.pluraleval.tables import BELIEF_WORDS, MEASURE_WORDS, PAIRING_WORDS, SHIFTS, score_tables
+from eval.pluraleval.tables import BELIEF_WORDS, MEASURE_WORDS, PAIRING_WORDS, score_tables
 from eval.report.tables import TableSpec
 from eval.results import CHANGES_NOTE, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
@@ -37,11 +50,7 @@ CARD_QUANTITIES = {
     name: Quantity(task, framing, "", "most_popular" if task == "pairwise" else "", measure)
     for name, (_, task, framing, measure) in CARD.items()
 }
-FEW_THREADS = 30  # below which intervals are wide and the signed-rank test coarse
-MANY_UNREAD = 0.1  # share of a step's replies that are of no use, from which on figures say more about format
 UNUSABLE = ("malformed", "cut", "none", "partial", "repeated", "out_of_range")
-SLOT = 20.0  # points from 50 % of answers "1" in both orders, from which on the order decides
-LISTED = 0.5  # Spearman's ρ of rankings with the listed order, from which on the order decides
 
 
 class PluralEval(Evaluation):
@@ -50,14 +59,6 @@ class PluralEval(Evaluation):
     heading = "Which opinions survive a stated belief"
     words = Path(__file__).parent / "words.j2"
     measure_words = MEASURE_WORDS
-    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "--unread": {
-            "choices": get_args(Unread),
-            "default": "excluded",
-            "help": "pluraleval: a list without a response, or a ranking or choice that cannot be read: excluded from "
-            "the means (default), or wrong, which counts as 0",
-        }
-    }
     card_figures = tuple(
         CardFigure(
             name=name,
@@ -76,12 +77,7 @@ class PluralEval(Evaluation):
     )
 
     def load(self, path: Path, options: argparse.Namespace) -> PluralEvalRun:
-        """A run of responses or of judgements; `score` takes one of references too, for the states of its replies."""
-        if section_of(path).stage == "references" and hasattr(options, "allow_differences"):
-            raise DataError(
-                f"{path}: is a run of the stage `references`, whose replies `evenhand score` counts by state; there "
-                "is nothing more to measure in it. Name a run of responses or of judgements"
-            )
+        """A run of any stage; of references there are the states of its replies alone."""
         return load_run(path, options.unread)
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
@@ -154,7 +150,7 @@ class PluralEval(Evaluation):
         return plots
 
     def facts(self, results: Results) -> dict[str, Any]:
-        """Levels by judge, and the main changes."""
+        """What there is to say of each judge, and the main changes."""
         main = main_changes(results, results.changes)
         known = main[main["change"].notna() & main["p_holm"].notna()]
         afters = [name for name in results.judges if name != results.base and results.is_before_after]
@@ -163,9 +159,6 @@ class PluralEval(Evaluation):
             "changes": [(row, MEASURE_WORDS[row.measure], PAIRING_WORDS[row.pairing]) for row in known.itertuples()],
             "unknown": [name for name in afters if name not in set(known["second"])],
         }
-
-    def warnings(self, results: Results) -> list[str]:
-        return [f"{name}{words}" for name, run in results.judges.items() for words in doubts(run)]
 
     def verdicts(self, path: Path) -> Verdicts:
         """The choice, ranking, stance or entailment that a reply is read as; opinions and summaries are texts."""
@@ -210,58 +203,32 @@ def scores_of(name: str, run: PluralEvalRun) -> list[Score]:
     ]
 
 
-def plain(value: float, n_units: int) -> Estimate:
-    """A number without an interval."""
-    return Estimate(value=value, low=None, high=None, n_units=n_units)
-
-
 def main_changes(results: Results, changes: pd.DataFrame) -> pd.DataFrame:
     """Changes of the measures that the scorecard has, over all threads."""
     return changes[(changes["dataset"] == results.judges[results.base].whole) & changes["measure"].isin(MAIN)]
 
 
 def levels_of(run: PluralEvalRun) -> dict[str, Any]:
-    """What is said of a run: (belief, suppression, amplification), (neutral, biased, lost) of ρ, and of pairings."""
-    levels, rho = run.levels, Quantity("ranking", NEUTRAL, "", "", "rho")
-    known = {(q.framing, q.opinions, q.measure): level for q, level in levels.items() if q.task == "generation"}
-    shifts = {words: [known.get(shift) for shift in SHIFTS if shift[0] == f] for f, words in BELIEF_WORDS.items()}
-    pairs = [
-        (PAIRING_WORDS[q.pairing], neutral, levels[lost])
-        for q, neutral in levels.items()
-        if (q.measure, q.framing) == ("accuracy", NEUTRAL)
-        and (lost := q._replace(framing=BIASED, measure="accuracy_lost")) in levels
-    ]
-    ranking = [
-        levels.get(q) for q in (rho, rho._replace(framing=BIASED), rho._replace(framing=BIASED, measure="rho_lost"))
-    ]
+    """What sentences say of a run: estimates, None where they are unknown, and the shares of replies of no use."""
+    known = {(q.framing, q.opinions or q.pairing, q.measure): level for q, level in run.levels.items()}
+    beliefs = ((TOWARD, AGAINST, SUPPORTING), (OPPOSING, SUPPORTING, AGAINST))
+    pair_measures = ((NEUTRAL, "accuracy"), (BIASED, "accuracy_lost"), (NEUTRAL, "first_rate"))
+    unread = defaultdict[str, float](float)
+    for step, state, _, rate in run.states:
+        unread[step] += rate if state in UNUSABLE else 0
     return {
-        "shifts": [(belief, *both) for belief, both in shifts.items() if all(both)],
-        "ranking": ranking if all(ranking) else None,
-        "pairs": pairs,
+        "shifts": [
+            (BELIEF_WORDS[f], known.get((f, other, "suppression")), known.get((f, held, "amplification")))
+            for f, other, held in beliefs
+        ],
+        "ranking": [known.get((f, "", name)) for f, name in ((NEUTRAL, "rho"), (BIASED, "rho"), (BIASED, "rho_lost"))],
+        "pairs": [
+            (words, *(known.get((framing, pairing, name)) for framing, name in pair_measures))
+            for pairing, words in PAIRING_WORDS.items()
+        ],
+        "listed": known.get((NEUTRAL, "", "listed_rho")),
+        "unread": unread,
     }
-
-
-def doubts(run: PluralEvalRun) -> list[str]:
-    """What to know before believing a run's numbers; the judge's name stands before it."""
-    words = []
-    if 0 < len(run.references) < FEW_THREADS:
-        words.append(f": {len(run.references)} threads are few; intervals are wide, and p can hardly be small.")
-    for step in dict.fromkeys(step for step, *_ in run.states) if run.references else ():
-        rate = sum(rate for other, state, _, rate in run.states if other == step and state in UNUSABLE)
-        if rate >= MANY_UNREAD:
-            words.append(f": {rate:.0%} of the replies of the step {step} are not of the form that was asked for.")
-    for quantity, level in run.levels.items():
-        if (quantity.measure, quantity.framing) == ("first_rate", NEUTRAL) and abs((level.value or 0) - 50) >= SLOT:
-            share = f"{level.value:.0f}% of the pairs"
-            words.append(f' answers "1" to {share}, each asked in both orders: the order decides.')
-    listed = run.levels.get(Quantity("ranking", NEUTRAL, "", "", "listed_rho"))
-    if listed and abs(listed.value or 0) >= LISTED and listed.excludes(0):
-        backwards = "" if (listed.value or 0) > 0 else " backwards"
-        rho = f"ρ {listed.value:.2f} with the listed order, which is random"
-        words.append(f" ranks opinions as they are listed{backwards} ({rho}): the order decides.")
-    if run.left_out:
-        words.append(f": the judge's run left out {len(run.left_out)} threads.")
-    return words
 
 
 EVALUATION = PluralEval()

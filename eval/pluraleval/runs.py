@@ -2,17 +2,17 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eval.estimates.comparability import Difference, config_differences, differences, provenance_differences
+from eval.estimates.comparability import Difference, differences, judge_differences
 from eval.estimates.estimate import Estimate, clustered
-from eval.pluraleval.observe import MEASURES, Quantity, Reply, Unread, Values, judged_lists, observed, values_of
-from eval.runs import FinishedRun, Verdicts, load_finished
+from eval.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
+from eval.pluraleval.options import Unread
+from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
 from evenhand.completions import read_excluded
-from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK
@@ -141,20 +141,9 @@ def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
 
 
 def responses_path(run: FinishedRun) -> Path | None:
-    """The responses run that a judgements run is about: where its config says, or beside it under the same name.
-
-    Raises DataError when it is in neither place, or is not as it was when it was judged.
-    """
-    name = run.config[KEY]["judgements"].get("responses")
-    if name is None:
-        return None
-    places = [place for place in (Path(name), run.path.parent / Path(name).name) if (place / CONFIG_FILE).is_file()]
-    if not places:
-        raise DataError(f"{run.path}: judges the responses run {name}, which is not there; restore it")
-    hash_then = dict(run.provenance.get("inputs") or {}).get(str(name))
-    if load_stage(places[0], "responses").content_hash != hash_then:
-        raise DataError(f"{places[0]}: is not as it was when {run.path} judged it; judge it anew, or restore it")
-    return places[0]
+    """The responses run that a judgements run is about. Raises DataError as folder_read."""
+    named = run.config[KEY]["judgements"].get("responses")
+    return named and folder_read(run, named, CONFIG_FILE, lambda path: load_stage(path, "responses").content_hash)
 
 
 def states_of(run: FinishedRun) -> States:
@@ -196,28 +185,5 @@ def run_differences(base: PluralEvalRun, after: PluralEvalRun) -> list[Differenc
     if base.responses is not None and after.responses is not None:
         known += differences(base.responses, after.responses, WHAT_WAS_ASKED)
     if base.judgements is not None and after.judgements is not None:
-        known += judge_differences(base.judgements, after.judgements)
+        known += judge_differences(base.judgements, after.judgements, WHAT_WAS_JUDGED)
     return sorted(known, key=lambda difference: not difference.serious)
-
-
-def judge_differences(base: FinishedRun, after: FinishedRun) -> Iterator[Difference]:
-    """What the judge's runs differ in: another judge is a serious difference, other responses are meant to be there."""
-    ours, theirs = judge_facts(base), judge_facts(after)
-    known = [Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]]
-    known += config_differences(base.config, after.config, WHAT_WAS_JUDGED)
-    known += provenance_differences(base.provenance, after.provenance)
-    for difference in known:
-        if difference.what not in (*WHAT_WAS_JUDGED, "item_set_hash"):
-            yield replace(difference, what=f"the judge's {difference.what}")
-
-
-def judge_facts(run: FinishedRun) -> dict[str, str]:
-    """What makes a judge the same judge."""
-    model: Mapping[str, Any] = run.config["model"]
-    facts: Mapping[str, Any] = dict(run.provenance.get("model") or {})
-    versions = sorted({str(dict(prompt.factors).get("template_version")) for prompt in run.plan})
-    return {
-        "model": str(model.get("name")),
-        "revision": str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision")),
-        "prompt version": ", ".join(versions),
-    }

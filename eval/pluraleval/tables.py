@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.resampling import standard_error
-from eval.pluraleval.observe import AGAINST, BIASED, GROUPS, MARKED, NEUTRAL, OPPOSING, RANKING, SUPPORTING, TOWARD
+from eval.pluraleval.observe import BIASED, GROUPS, MARKED, NEUTRAL, OPPOSING, RANKING, TOWARD
 from eval.report.tables import Columns, TableSpec
 from eval.results import Results
 
@@ -15,12 +15,6 @@ PROMPTS = {NEUTRAL: "N", TOWARD: "b.t", OPPOSING: "b.o"}
 CONDITIONS = {NEUTRAL: "Neutral", BIASED: "Biased"}
 BELIEF_WORDS = {TOWARD: "toward", OPPOSING: "opposing"}
 PAIRING_WORDS = {"most_popular": "most popular and another", "random": "random, minimum gap", "": ""}
-SHIFTS = (  # framing, opinions, measure
-    (TOWARD, AGAINST, "suppression"),
-    (TOWARD, SUPPORTING, "amplification"),
-    (OPPOSING, SUPPORTING, "suppression"),
-    (OPPOSING, AGAINST, "amplification"),
-)
 MEASURE_WORDS = {
     "f1": "F1",
     "ndcg": "NDCG",

@@ -1,4 +1,4 @@
-"""Figures: four shapes, each drawn from a frame (interval, dumbbell, heat, line), in one look.
+"""Figures: three shapes, each drawn from a frame (interval, heat, line), in one look.
 
 A figure says in its alt text what it shows, number by number. Files have no dates; colours are told apart without
 colour vision. Unknown values are left blank.
@@ -19,16 +19,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from eval.report.tables import shortened
-from eval.report.text import interval, is_unknown, printed, signed
+from eval.report.tables import interval, is_unknown, printed, shortened, signed
 from evenhand.errors import DataError
 
-COLOUR = "#1f6f8b"
 RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"
 WIDTH = 4.4  # inches; narrow, so that letters stay readable when a phone shrinks the figure
-UNUSED_IDS = "figure_|axes_|patch_|line2d_|text_|legend_|xtick_|ytick_|matplotlib.axis_"  # nothing refers to them
 LONGEST_TITLE = 42  # characters of a title's line
 LONGEST_TICK = 13  # characters of a name that fits beside an axis; longer ones stand above their line
 STYLE: dict[str, Any] = {
@@ -65,11 +62,6 @@ def new_figure(heading: str, height: float, width: float = WIDTH) -> Iterator[tu
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
 
 
-def line_height(names: Sequence[str]) -> float:
-    """Inches that a line of a figure takes when its lines have these names."""
-    return 0.42 if max(map(len, names)) <= LONGEST_TICK else 0.62
-
-
 def name_lines(axes: Any, names: Sequence[str]) -> None:
     """Names of the lines 0, 1, ... from the top, beside the axis; above the lines where one is too long for a phone."""
     is_short = max(map(len, names)) <= LONGEST_TICK
@@ -83,14 +75,9 @@ def name_lines(axes: Any, names: Sequence[str]) -> None:
 def inline_svg(svg: str) -> str:
     """A figure for the page: transparent and small. What draws nothing is left out, 0.01 points are exact enough."""
     bare = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)  # the white ground
-    drawn = re.sub(rf'<metadata>.*?</metadata>|<!--.*?-->| id="(?:{UNUSED_IDS})[^"]*"', "", bare, flags=re.DOTALL)
-    paths = re.sub(r' d="([^"]*)"', lambda path: f' d="{rounded(path[1])}"', drawn)
+    drawn = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", bare, flags=re.DOTALL)
+    paths = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn)
     return re.sub(r">\s+<", "><", paths)
-
-
-def rounded(text: str) -> str:
-    """A path on one line, whose numbers have two decimals."""
-    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", " ".join(text.split()))
 
 
 def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
@@ -112,11 +99,6 @@ def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
     return inline_svg(text.getvalue()), [png, svg]
 
 
-def mark(shape: str, colour: str, **keys: Any) -> Any:
-    """A mark in a legend."""
-    return Line2D([], [], marker=shape, color=colour, linestyle="", **keys)
-
-
 def interval_plot(
     name: str, heading: str, frame: pd.DataFrame, x_label: str, *, digits: int = 1, zero: float | None = 0
 ) -> Plot:
@@ -126,7 +108,8 @@ def interval_plot(
     """
     frame = frame.assign(series=frame.get("series", ""))
     labels, series = list(dict.fromkeys(frame["label"])), list(dict.fromkeys(frame["series"]))
-    height = 1.1 + 0.3 * (len(series) > 1) + line_height(labels) * len(labels)
+    line_height = 0.42 if max(map(len, labels)) <= LONGEST_TICK else 0.62  # inches
+    height = 1.1 + 0.3 * (len(series) > 1) + line_height * len(labels)
     with new_figure(heading, height) as (figure, axes):
         for row in frame.itertuples():
             number = series.index(row.series)
@@ -141,7 +124,10 @@ def interval_plot(
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)
         if len(series) > 1:
-            handles = [mark(RUN_MARKERS[i % 6], RUN_COLOURS[i % len(RUN_COLOURS)]) for i in range(len(series))]
+            handles = [
+                Line2D([], [], marker=RUN_MARKERS[i % 6], color=RUN_COLOURS[i % 6], linestyle="")
+                for i in range(len(series))
+            ]
             figure.legend(handles, series, loc="outside lower center", ncols=min(3, len(handles)))
     words = "; ".join(
         f"{' '.join(filter(None, [row.label, row.series]))} {signed(row.value, digits)} "
@@ -151,43 +137,14 @@ def interval_plot(
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
 
 
-def dumbbell_plot(
-    name: str, heading: str, frame: pd.DataFrame, x_label: str, ends: tuple[str, str], *, zero: float | None = 0
-) -> Plot:
-    """Two values a line, a ring and an arrow's head. frame: label, before, after. ends: what the two are."""
-    labels = list(frame["label"])
-    with new_figure(heading, 1.4 + line_height(labels) * len(labels)) as (figure, axes):
-        for line, row in enumerate(frame.itertuples()):
-            if not is_unknown(row.before) and not is_unknown(row.after):
-                arrow = {"arrowstyle": "-|>", "color": COLOUR, "linewidth": 1.6, "shrinkA": 3, "shrinkB": 0}
-                axes.annotate("", (row.after, line), (row.before, line), arrowprops=arrow)
-            for value, face in ((row.before, "white"), (row.after, COLOUR)):
-                axes.plot(value, line, "o", color=COLOUR, markerfacecolor=face, markersize=5)
-        if zero is not None:
-            axes.axvline(zero, color=INK, linewidth=0.9)
-        axes.set(xlabel=x_label)
-        name_lines(axes, labels)
-        handles = [mark("o", COLOUR, mfc=face) for face in ("white", COLOUR)]
-        figure.legend(handles, ends, loc="outside lower center", ncols=2)
-    words = "; ".join(f"{row.label} {printed(row.before)} to {printed(row.after)}" for row in frame.itertuples())
-    return Plot(name=name, alt=f"{heading}, {ends[0]} to {ends[1]}. {words}", drawing=figure)
-
-
-def heat_plot(
-    name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame, label: str, *, span: float | None = None
-) -> Plot:
-    """A field of numbers, around 0, each with its text.
-
-    values, texts: alike in index and columns. span: the value at full colour.
-    """
-    reach = span or max(1.0, float(values.abs().max(axis=None)))
+def heat_plot(name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame, label: str) -> Plot:
+    """A field of numbers, around 0, each with its text. values, texts: alike in index and columns."""
+    reach = max(1.0, float(values.abs().max(axis=None)))
     with new_figure(heading, 1.2 + 0.5 * len(values), max(WIDTH, 1.8 + 0.8 * values.shape[1])) as (figure, axes):
-        image = axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
+        axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
         for i, row in enumerate(values.itertuples(index=False)):
             for j, value in enumerate(row):
-                red, green, blue, _ = image.to_rgba(0 if is_unknown(value) else value)
-                light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2  # as WCAG measures it
-                colour = "white" if light < 0.18 else "black"
+                colour = "white" if abs(value) > 0.65 * reach else "black"
                 axes.text(j, i, texts.iat[i, j], ha="center", va="center", fontsize=8, color=colour)
         axes.set_xticks(range(values.shape[1]), values.columns, rotation=35, ha="right")
         axes.set_yticks(range(len(values)), values.index)
@@ -203,7 +160,6 @@ def line_plot(
     labels: tuple[str, str],
     *,
     dashed: Sequence[str] = (),
-    diagonal: bool = False,
 ) -> Plot:
     """Lines with shaded intervals. frame: x, value, low, high, series. dashed: series without marks."""
     series = list(dict.fromkeys(frame["series"]))
@@ -214,8 +170,6 @@ def line_plot(
             axes.plot(part["x"], part["value"], color=colour, markersize=4, label=label, **style)
             if label not in dashed:
                 axes.fill_between(part["x"].astype(float), part["low"], part["high"], color=colour, alpha=0.15)
-        if diagonal:
-            axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1)
         axes.set(xlabel=labels[0], ylabel=labels[1])
         if (frame["x"].astype(float) % 1 == 0).all():  # counts
             axes.set_xticks(sorted({*frame["x"]}))

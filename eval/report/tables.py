@@ -1,25 +1,127 @@
-"""A table: a frame, and which of its fields stand under which heads. One renderer prints it in five languages.
+"""Numbers and sentences as tables, pages and the console print them, and tables in five languages.
 
-Printed numbers are rounded, those of a CSV are not.
+A table is a frame, and which of its fields stand under which heads. What is not known is a dash. Printed numbers are
+rounded, those of a CSV are not.
 """
 
 import csv
+import io
 import json
+import math
 import re
-from collections import Counter
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from jinja2 import Environment, StrictUndefined, Template
 
-from eval.report.text import is_unknown, printed
-from evenhand.errors import DataError
 from evenhand.files import write_whole
+
+DASH = "–"
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether a cell holds nothing: None, or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def printed(value: Any, form: str = "") -> str:
+    """A cell, rounded. What rounds to zero has no sign.
+
+    form: a format of Python ("+.1f", ".1%", ".3f"), "p" for p-values, or "" for what the type says (float .1f, int d).
+    A pair is an interval, "[low, high]", or a dash where an end is unknown. Text ignores the format.
+    """
+    if isinstance(value, tuple):
+        low, high = value
+        return DASH if is_unknown(low) or is_unknown(high) else f"[{printed(low, form)}, {printed(high, form)}]"
+    if is_unknown(value):
+        return DASH
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if value is True or value is False:
+        return "yes" if value else "no"
+    if form == "p":
+        return "<.0001" if value < 0.0001 else f"{value:.4f}".removeprefix("0")
+    if form == "d" and isinstance(value, float):
+        form = ".0f"
+    text = format(value, form or ("d" if isinstance(value, int) else ".1f"))
+    return text if re.search(r"[1-9]|inf", text) else text.lstrip("+-")
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A number."""
+    return printed(value, f".{digits}f")
+
+
+def signed(value: float | None, digits: int = 1) -> str:
+    """A number with its sign."""
+    return printed(value, f"+.{digits}f")
+
+
+def interval(low: float | None, high: float | None, digits: int = 1) -> str:
+    """ "[low, high]" """
+    return printed((low, high), f"+.{digits}f")
+
+
+def p_value(p: float | None) -> str:
+    """A p-value; small ones as a bound."""
+    return printed(p, "p")
+
+
+def percent(rate: float | None) -> str:
+    """A rate in [0, 1] as a whole percentage."""
+    return "an unknown share" if is_unknown(rate) else f"{100 * (rate or 0):.0f}%"
+
+
+def significance(direction: int | None) -> str:
+    """A change's direction in words; see Change.direction."""
+    return {-1: "lower", 0: "not significant", 1: "higher"}.get(direction, DASH) if direction is not None else DASH
+
+
+WIDTH = 120  # characters of a console's line
+PART = "## "  # before the name of a part of a template
+
+TEXTS = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)
+TEXTS.filters |= {
+    "number": number,
+    "signed": signed,
+    "percent": percent,
+    "p_value": p_value,
+    "significance": significance,
+}
+TEXTS.globals |= {"interval": interval}
+
+
+@cache
+def template(words: str | Path) -> Template:
+    """A template from its text or its file."""
+    return TEXTS.from_string(words.read_text(encoding="utf-8") if isinstance(words, Path) else words)
+
+
+def sentences(words: str | Path, facts: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Part of a template, behind a line "## NAME", → its lines, without empty ones."""
+    parts: dict[str, list[str]] = {}
+    name = ""
+    for line in template(words).render(facts).splitlines():
+        if line.startswith(PART):
+            name = line.removeprefix(PART).strip()
+        elif line.strip():
+            parts.setdefault(name, []).append(" ".join(line.split()))
+    return parts
+
+
+def wrapped(lines: Sequence[str]) -> str:
+    """Sentences for a console, each on lines of its own."""
+    return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
+
 
 Cell = str | int | float | None | tuple[float | None, float | None]
 Field = str | tuple[str, str]  # a column of the frame; or the two ends of an interval
@@ -41,7 +143,6 @@ class TableSpec:
     """What a table shows, one line a row of the frame. None and NaN are unknown and print as a dash.
 
     place: "console": printed, on the page and in files; "page": opened on the page; "files": folded on the page.
-    Raises DataError for a name that is no file's.
     """
 
     name: str  # the stem of its files: letters, digits, "-" and "_"
@@ -50,11 +151,7 @@ class TableSpec:
     columns: Columns
     note: str = ""
     place: Place = "files"
-    is_change: bool = field(default=False)  # printed by compare, not by score
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
-            raise DataError(f"table '{self.name}': its name becomes a file's; use letters, digits, '-' and '_'")
+    is_change: bool = False  # printed by compare, not by score
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
@@ -145,17 +242,11 @@ def comma_separated(table: TableSpec) -> str:
     return csv_text([heads, *lines])
 
 
-class Lines(list[str]):
-    """Takes lines as csv.writer hands them over."""
-
-    write = list.append
-
-
 def csv_text(lines: Iterable[Sequence[Any]]) -> str:
     """Lines of cells as CSV. Only a terminator with both characters makes Python quote a text that holds either."""
-    written = Lines()
+    written = io.StringIO()
     csv.writer(written, lineterminator="\r\n").writerows(map(csv_cell, cells) for cells in lines)
-    return "".join(line.removesuffix("\r\n") + "\n" for line in written)
+    return written.getvalue().replace("\r\n", "\n")
 
 
 def csv_cell(cell: Any) -> Any:
@@ -225,9 +316,7 @@ LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}
 
 
 def write_tables(out: Path, tables: Sequence[TableSpec]) -> list[Path]:
-    """Each table as `<name>.md`, `<name>.csv` and `<name>.tex` in a folder. Raises DataError when two share a name."""
-    if twice := [name for name, n in Counter(table.name for table in tables).items() if n > 1]:
-        raise DataError(f"{out}: two tables are called '{twice[0]}', so one would replace the other; rename one")
+    """Each table as `<name>.md`, `<name>.csv` and `<name>.tex` in a folder."""
     paths = []
     for table in tables:
         for suffix, text_of in LANGUAGES.items():

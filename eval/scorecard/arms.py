@@ -1,21 +1,42 @@
-"""The rows of a scorecard, as every study sees them: which run, which training, which base."""
+"""The rows of a scorecard, as every study sees them: which run, which training at which cost, which base."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from eval.estimates.comparability import one_checkpoint
-from eval.runs import SampledRun, judge_names, run_config, runs_by_study
-from eval.scorecard.cost import Cost, cost_of, training_folder, training_of
+from eval.runs import SampledRun, judge_names, refuse_repeated, run_config, runs_by_study
 from evenhand.checkpoints import ModelConfig
-from evenhand.config import parse_config
+from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
-from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
+from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, read_json
 
 BASE, TRAINED = "base", "trained"
+MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a training run says of itself; None where it does not, or where there is none."""
+
+    training_run: str | None = None
+    device: str | None = None  # "cpu", or the GPU's name
+    n_processes: int | None = None
+    seconds: float | None = None  # by the clock: asking the base for its reference, then the first step to the last
+    n_tokens: int | None = None  # of the examples trained on, prompts and answers
+    peak_memory_gib: float | None = None
+
+    @property
+    def device_seconds(self) -> float | None:
+        """Seconds on all devices together: by the clock, times processes."""
+        return None if self.seconds is None or self.n_processes is None else self.seconds * self.n_processes
+
+    def fields(self) -> dict[str, Any]:
+        """As a row of scorecard.json has it."""
+        return {**asdict(self), "device_seconds": self.device_seconds}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,23 +102,7 @@ def sampled_arms(
         arm_of(name, arm, TRAINED, path, run)
         for name, arm, (_, path), run in zip(names, arms, given, sampled, strict=True)
     ]
-    refuse_one_training(rows)
     return [base, *rows]
-
-
-def refuse_one_training(rows: Sequence[CardArm]) -> None:
-    """Raises DataError when two seeds of an arm are of one training: its replies twice tell nothing of other seeds."""
-    for row, other in combinations(rows, 2):
-        same = one_checkpoint(row.provenance, other.provenance)
-        names = {str(side.config["model"]["name"]) for side in (row, other)}
-        if not same and row.training_run and row.training_run == other.training_run:
-            same = f"training run {row.training_run}"
-        elif not same and None in (row.checkpoint, other.checkpoint) and len(names) == 1:
-            same = f"model {names.pop()}, whose checkpoint is not known"
-        if same and row.arm == other.arm:
-            raise DataError(
-                f"{row.path} and {other.path}: are both of {same}, so they are no two seeds of {row.arm}; leave one out"
-            )
 
 
 def training_doubts(rows: Sequence[CardArm]) -> list[str]:
@@ -110,8 +115,11 @@ def training_doubts(rows: Sequence[CardArm]) -> list[str]:
         if row.base_hash and base.checkpoint not in (None, row.base_hash)
     ]
     for row, other in combinations(trained, 2):
-        if same := one_checkpoint(row.provenance, other.provenance):
-            doubts.append(f"{row.name} and {other.name} are of one checkpoint, {same}")
+        same = one_checkpoint(row.provenance, other.provenance)
+        if row.arm == other.arm and row.training_run and row.training_run == other.training_run:
+            same = f"training run {row.training_run}"
+        if same:  # asked twice, its replies tell nothing of another training
+            doubts.append(f"{row.name} and {other.name} are both of {same}")
     return doubts
 
 
@@ -121,14 +129,6 @@ def unknown_bases(rows: Sequence[CardArm]) -> list[str]:
     names = [row.name for row in rows if row.kind == TRAINED and not (is_known and row.base_hash)]
     said = f"Note: not known what {', '.join(names)} {'were' if names[1:] else 'was'} trained from"
     return [f"{said} (no training run here, or a server's model)."] if names else []
-
-
-def refuse_repeated(paths: Sequence[Path]) -> None:
-    """Raises DataError when a run is named twice, as base or as arm."""
-    resolved = [path.resolve() for path in paths]
-    for i, path in enumerate(resolved):
-        if path in resolved[:i]:
-            raise DataError(f"{paths[i]}: is named twice; an arm is a run of its own, beside the base and the others")
 
 
 def split_word(word: str) -> tuple[str, Path]:
@@ -173,30 +173,74 @@ def other_checkpoint(arm: CardArm, run: SampledRun, words: str) -> str:
 def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, dict[str, Path]]:
     """Study → row → its run, the base's first, of --beside NAME=RUN. Runs of several seeds stand in their order.
 
-    Raises DataError for a name that no sampled row has, one named twice for a study, a run named twice, or no base.
+    Raises DataError for a name of which no sampled row is left, a run named twice, or no base.
     """
-    names, arms = [arm.name for arm in sampled], {arm.arm for arm in sampled}
     beside: dict[str, dict[str, Path]] = {}
     for word in words:
-        given = max((name for name in {*names, *arms} if word.startswith(f"{name}=")), key=len, default=None)
-        if given is None:
-            raise DataError(
-                f"--beside {word}: say it as NAME=RUN with the name of an arm that was sampled; those here: "
-                f"{', '.join(names)}"
-            )
-        path = Path(word[len(given) + 1 :])
-        (study,) = runs_by_study([path])
+        given, _, path = word.partition("=")
+        if given not in {name for arm in sampled for name in (arm.name, arm.arm)}:
+            names = ", ".join(arm.name for arm in sampled)
+            raise DataError(f"--beside {word}: say it as NAME=RUN with the name of an arm that was sampled: {names}")
+        (study,) = runs_by_study([Path(path)])
         rows = beside.setdefault(study, {})
-        # An arm of several seeds: its next one.
-        free = (row for row in names if row.startswith(f"{given}/") and row not in rows)
-        name = given if given in names else next(free, given)
-        if name not in names:
+        free = [arm.name for arm in sampled if given in (arm.name, arm.arm) and arm.name not in rows]
+        if not free:
             raise DataError(f"--beside {word}: '{given}' has fewer seeds than runs are named for it")
-        if name in rows:
-            raise DataError(f"--beside: '{name}' is named twice, with {rows[name]} and {path}")
-        rows[name] = path
+        rows[free[0]] = Path(path)
     for rows in beside.values():
         if BASE not in rows:
             raise DataError(f"--beside: changes are against the base's run, so name it too: --beside {BASE}=RUN")
         refuse_repeated(list(rows.values()))
-    return {study: {name: rows[name] for name in names if name in rows} for study, rows in beside.items()}
+    return {study: {a.name: rows[a.name] for a in sampled if a.name in rows} for study, rows in beside.items()}
+
+
+def cost_of(config: Mapping[str, Any], sampling_run: Path) -> Cost:
+    """The cost of the checkpoint that a run sampled, from the training run's DONE.json."""
+    folder, file = training_folder(config), done_file(config, sampling_run)
+    if folder is None or file is None:
+        return Cost(training_run=folder.name if folder else None)
+    facts = read_json(file)
+    seconds = facts.get("seconds")
+    return Cost(
+        training_run=file.parent.name,
+        device=facts.get("device"),
+        n_processes=facts.get("n_processes"),
+        seconds=None if seconds is None else seconds + (facts.get("reference_seconds") or 0.0),
+        n_tokens=facts.get("n_tokens"),
+        peak_memory_gib=facts.get("peak_memory_gib"),
+    )
+
+
+def training_of(
+    config: Mapping[str, Any], provenance: Mapping[str, Any], sampling_run: Path
+) -> tuple[str | None, str | None]:
+    """(training run, checkpoint hash of its base) of the model that a run sampled, as far as they are known."""
+    model = dict(provenance.get("model") or {})
+    if "base_hash" in model:
+        return model.get("training_run"), model["base_hash"]
+    folder, file = training_folder(config), done_file(config, sampling_run)
+    facts = file.with_name(PROVENANCE_FILE) if file else None
+    base = read_json(facts).get("model") if facts and facts.is_file() else None
+    return folder.name if folder else None, base.get("checkpoint_hash") if isinstance(base, dict) else None
+
+
+def training_folder(config: Mapping[str, Any]) -> Path | None:
+    """The training run in which the sampled checkpoint was merged, as the config names it; None for other models."""
+    checkpoint = Path(str(config["model"]["name"])).expanduser()
+    return checkpoint.parent if checkpoint.name in MERGED else None
+
+
+def done_file(config: Mapping[str, Any], sampling_run: Path) -> Path | None:
+    """DONE.json of that training run, whose path may be relative to where the run was sampled; None: it is not here."""
+    if (folder := training_folder(config)) is None:
+        return None
+    # runs/training lies beside runs/inference: whoever scores from elsewhere still finds it above the sampling run.
+    files = (place / folder / DONE_FILE for place in [Path(), *sampling_run.resolve().parents])
+    return next((file for file in files if file.is_file()), None)
+
+
+def first_model(config: Mapping[str, Any], sampling_run: Path) -> str:
+    """The model that a checkpoint was trained from, through all training runs that are here; else its own name."""
+    file = done_file(config, sampling_run)
+    name = str(config["model"]["name"])
+    return name if file is None else first_model(read_yaml(file.with_name(CONFIG_FILE)), sampling_run)

@@ -2,32 +2,345 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
-from eval.estimates.comparability import Difference
-from eval.options import verb_options
-from eval.report.tables import TableSpec, console, with_rows, write_long, write_rows, write_tables
-from eval.report.text import wrapped
-from eval.results import evaluation_of
+import pandas as pd
+
+from eval.estimates.changes import Change, adjusted
+from eval.estimates.comparability import Difference, difference_lines, refuse_serious
+from eval.estimates.estimate import Estimate, by_chance
+from eval.estimates.seeds import SEEDS, change_over_seeds, lead_over_seeds
+from eval.report.tables import (
+    TableSpec,
+    console,
+    interval,
+    number,
+    p_value,
+    signed,
+    significance,
+    with_rows,
+    wrapped,
+    write_long,
+    write_rows,
+    write_tables,
+)
+from eval.results import CardFigure, Evaluation, Results, evaluation_of
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
     CardArm,
     arm_of,
+    other_checkpoint,
     runs_beside,
     sampled_arms,
     split_word,
     training_doubts,
     unknown_bases,
 )
-from eval.scorecard.card import NOTE, StudyCard, make_card
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
+NOTE = (
+    "Values are means over an arm's seeds. Intervals of changes are over units and, with several seeds, over seeds "
+    "(Cochran and Cox's weighted t). p is adjusted over the arms that can be ranked (Holm); the others have none. "
+    "higher, lower: significant after correction. of: the base's level over the same datasets, where that is not its "
+    "row's. chance: what noise of the units alone gives a mean of absolute values."
+)
 
-def main(argv: Sequence[str]) -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PooledFigure:
+    """One figure of the card: of each arm its change against the base over its seeds."""
+
+    figure: CardFigure
+    pooled: Mapping[str, Change]  # arm → its change over its seeds
+    seeds: Mapping[str, Sequence[Change]]  # arm → those of its seeds
+
+    @property
+    def base(self) -> Estimate:
+        """The base's level, over all that any arm was asked."""
+        changes = [change for of_arm in self.seeds.values() for change in of_arm]
+        return max(changes, key=lambda change: (len(change.datasets), change.change.n_units)).before
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The base, then a row an arm. chance: the mean of what noise of the units alone gives its seeds' levels."""
+        figure = self.figure
+        named = {"figure": figure.words, "name": figure.name, "digits": figure.digits}
+        levels = {BASE: [self.base]} | {arm: [seed.after for seed in seeds] for arm, seeds in self.seeds.items()}
+        rows = []
+        for arm, of_seeds in levels.items():
+            known = [chance for level in of_seeds if (chance := by_chance(level)) is not None]
+            row = {**named, "arm": arm, "chance": fmean(known) if figure.is_absolute and known else None}
+            if arm == BASE:
+                rows.append({**row, "value": self.base.value})
+                continue
+            change, rise = self.pooled[arm], self.pooled[arm].change
+            row |= {"seeds": len(of_seeds), "value": change.after.value, "p_holm": change.p_holm}
+            row |= {"change": rise.value, "low": rise.low, "high": rise.high}
+            row |= {"of": None if change.before.value == self.base.value else change.before.value}
+            values = " ".join(number(level.value, figure.digits) for level in of_seeds)
+            row |= {"significance": significance(change.direction)}
+            rows.append({**row, "of_seeds": values if len(of_seeds) > 1 else ""})
+        return rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StudyCard:
+    """What one study says of the rows of a scorecard, of which the first is the base."""
+
+    study: str
+    evaluation: Evaluation
+    arms: Sequence[CardArm]
+    runs: Mapping[str, Any]  # row → its loaded run of this study, where it has one
+    judges: Mapping[str, Any]  # row → its judge, as the study compares it; lacks rows without one
+    moves: Mapping[str, Sequence[Change]]  # row → its changes against the base
+    against: Mapping[str, Mapping[str, Sequence[Change]]]  # another arm → row → changes
+    unfit: Mapping[str, str]  # row → why it cannot be ranked
+    of_rows: Mapping[str, Sequence[Difference]]  # row → in what its run differs from the base's
+    options: argparse.Namespace
+
+    @property
+    def every_change(self) -> list[Change]:
+        """All changes, against the base and then against the arms that were asked for."""
+        return [change for rows in (self.moves, *self.against.values()) for row in rows.values() for change in row]
+
+    @cached_property
+    def figures(self) -> list[PooledFigure]:
+        """The figures that an arm has, in the study's order."""
+        arm_of = {arm.name: arm.arm for arm in self.arms}
+        pooled_figures = []
+        for figure in self.evaluation.figures(self.judges):
+            seeds: dict[str, list[Change]] = {}
+            for row, changes in self.moves.items():
+                # The last: a sole dataset's average repeats it.
+                if matching := [change for change in changes if figure.is_of(change)]:
+                    seeds.setdefault(arm_of[row], []).append(matching[-1])
+            if not seeds:
+                continue
+            unranked = [any(self.unfit.get(change.second) for change in of_arm) for of_arm in seeds.values()]
+            moved = adjusted([[change_over_seeds(of_arm, arm)] for arm, of_arm in seeds.items()], unranked)
+            pooled = {  # after Holm: arms of unlike numbers are one family
+                arm: replace(change, setting={**change.setting, SEEDS: len(seeds[arm])})
+                for arm, (change,) in zip(seeds, moved, strict=True)
+            }
+            pooled_figures.append(PooledFigure(figure=figure, pooled=pooled, seeds=seeds))
+        return pooled_figures
+
+    def fields(self) -> list[dict[str, Any]]:
+        """What each row of scorecard.json has of this study: figures with their intervals, and their changes."""
+        rows = []
+        for arm in self.arms:
+            row: dict[str, Any] = {f"{self.study}_run": getattr(self.runs.get(arm.name), "name", None)}
+            for pooled in self.figures:
+                name = pooled.figure.name
+                change = next((c for c in reversed(self.moves.get(arm.name, ())) if pooled.figure.is_of(c)), None)
+                level = pooled.base if arm.name == BASE else change and change.after
+                row |= {f"{name}{end}": getattr(level, key, None) for end, key in ENDS.items()}
+                if arm.name != BASE:
+                    rise = change and change.change
+                    row |= {f"change_{name}{end}": getattr(rise, key, None) for end, key in ENDS.items()}
+                    row |= {f"change_{name}_{p}": getattr(change, p, None) for p in ("p", "p_holm")}
+            has_rank = arm.name == BASE or row.get(self.evaluation.lowest) is not None
+            why_not = self.unfit.get(arm.name) or ("" if has_rank else f"has no {self.evaluation.lowest}")
+            rows.append({**row, **({"not_ranked": why_not} if self.evaluation.lowest else {})})
+        return rows
+
+    @cached_property
+    def tables(self) -> list[TableSpec]:
+        """For each main figure a table of the arms; one of the other figures' values; one of all for files."""
+        rows = pd.DataFrame([row for pooled in self.figures for row in pooled.rows()])
+        if rows.empty:
+            return []
+        rows = rows.reindex(columns=[*dict.fromkeys([*rows.columns, *CHANGE_FIELDS])])
+        stem, tables = f"scorecard_{self.study}", []
+        for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
+            frame, name = rows[rows["name"] == figure.name], f"{stem}_{figure.name.removeprefix(f'{self.study}_')}"
+            columns = card_columns(frame, f"+.{figure.digits}f")
+            tables.append(TableSpec(name=name, title=figure.words, frame=frame, columns=columns, place="console"))
+        if words := [pooled.figure.words for pooled in self.figures if not pooled.figure.is_main]:
+            arms = list(rows["arm"].unique())
+            wide = rows.pivot(index="figure", columns="arm", values="value").reindex(words)[arms].reset_index()
+            columns = {"figure": ("figure", ""), **{arm: (arm, ".2f") for arm in arms}}
+            title, name = "Other figures", f"{stem}_values"
+            tables.append(TableSpec(name=name, title=title, frame=wide, columns=columns, place="console"))
+        columns = {"figure": ("figure", ""), **card_columns(rows, "+.2f")}
+        title = f"Scorecard of {self.study}"
+        return [*tables, TableSpec(name=stem, title=title, frame=rows, columns=columns, note=NOTE)]
+
+    def plots(self) -> list[Any]:
+        """The figure that arms are ranked by, and the first that must be kept, each with the arms' intervals."""
+        from eval.report.plots import interval_plot
+
+        wanted = [name for name in (self.evaluation.lowest, *self.evaluation.kept[:1]) if name]
+        plots = []
+        for pooled in (pooled for pooled in self.figures if pooled.figure.name in wanted):
+            levels = {BASE: pooled.base, **{arm: change.after for arm, change in pooled.pooled.items()}}
+            rows = [
+                {"label": arm, "value": level.value, "low": level.low, "high": level.high}
+                for arm, level in levels.items()
+                if level.value is not None
+            ]
+            name = f"scorecard_{pooled.figure.name}"
+            plots.append(interval_plot(name, pooled.figure.words, pd.DataFrame(rows), pooled.figure.words))
+        return plots
+
+    def sentences(self) -> list[str]:
+        """Which arm is lowest at no significant loss, which arms are not ranked, and changes against other arms."""
+        against = [
+            f"{row} against {reference}, {figure.words}: {words_of(change.change)}, p {p_value(change.p_holm)}."
+            for reference, rows in self.against.items()
+            for row, changes in rows.items()
+            for figure in self.evaluation.figures(self.judges)
+            if figure.is_main and (change := next((c for c in changes if figure.is_of(c)), None))
+        ]
+        lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
+        blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
+        notes = self.evaluation.card_notes(self.judges, self.options)
+        return [*notes, *(self.ranking() if self.evaluation.lowest else []), *against, *blank]
+
+    def warnings(self) -> list[str]:
+        """What to know of the rows' answers, and that an arm's two runs are of different checkpoints."""
+        rows = {arm.name: arm for arm in self.arms}
+        others = [other_checkpoint(rows[name], judge, f"{self.study} run") for name, judge in self.runs.items()]
+        results = Results(
+            study=self.study, evaluation=self.evaluation, judges=self.runs, options=self.options, is_before_after=True
+        )
+        base = [f"{BASE}: {reason}; changes against it tell little."] if (reason := self.unfit.get(BASE)) else []
+        further = self.evaluation.card_warnings(self.judges, self.every_change)
+        return [*filter(None, others), *base, *further, *self.evaluation.warnings(results)]
+
+    def ranking(self) -> list[str]:
+        """The arm with the lowest value at no significant loss, the next, and whether its lead is significant."""
+        figures = {pooled.figure.name: pooled for pooled in self.figures}
+        if (main := figures.get(self.evaluation.lowest)) is None:
+            return []
+        reasons = {arm: self.why_not(arm, figures) for arm in main.pooled}
+        ranked = sorted((arm for arm, why in reasons.items() if not why), key=lambda a: main.pooled[a].after.value or 0)
+        without = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in main.pooled]
+        reasons |= dict.fromkeys(without, f"has no {main.figure.words}")
+        left_out = "; ".join(f"{arm} ({reason})" for arm, reason in reasons.items() if reason)
+        out = [f"Not ranked: {left_out}."] if left_out else []
+        kept = " and ".join(figures[name].figure.words for name in self.evaluation.kept if name in figures)
+        start = f"Lowest {main.figure.words} at no significant loss of {kept}:"
+        if not ranked:
+            return [f"{start} no arm.", *out]
+        best = main.pooled[ranked[0]]
+        significant = "" if best.direction == -1 else ", not significantly lower"
+        start += f" {ranked[0]}, {number(best.after.value)} ({words_of(best.change)} against the base{significant})."
+        following = self.next_arm(main, ranked[0], ranked[1]) if len(ranked) > 1 else ""
+        return [start + following, *out]
+
+    def next_arm(self, main: PooledFigure, first: str, second: str) -> str:
+        """By how much the second arm lies above the first in the figure that arms are ranked by, and whether surely."""
+
+        def lead(lower: str, upper: str) -> Change:
+            changes = self.evaluation.card_changes({row: self.judges[row] for row in (lower, upper)}, self.options)
+            return [change for change in changes if main.figure.is_of(change)][-1]
+
+        seeds = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
+        leads = [[lead(lower, upper) for upper in seeds[1]] for lower in seeds[0]]
+        rise = lead_over_seeds([[change.change for change in row] for row in leads])
+        is_significant = rise.low is not None and rise.low > 0
+        if len(seeds[0]) == len(seeds[1]) == 1:
+            is_significant = leads[0][0].direction == 1
+        tested = f"the difference is {'' if is_significant else 'not '}significant"
+        if min(map(len, seeds)) == 1 < max(map(len, seeds)):  # one seed tells no variance
+            tested = "not tested: one of the two has a single seed"
+        return f" Next: {second}, {number(main.pooled[second].after.value)} ({words_of(rise)} above it; {tested})."
+
+    def why_not(self, arm: str, figures: Mapping[str, PooledFigure]) -> str:
+        """Why an arm is not ranked; "" for one that is.
+
+        A loss counts when the interval of the change lies below 0, without adjustment over arms: that lets losses pass.
+        """
+        if unfit := [
+            f"{row.name} {self.unfit[row.name]}" for row in self.arms if row.arm == arm and self.unfit.get(row.name)
+        ]:
+            return ", ".join(unfit)
+        for name in self.evaluation.kept:
+            change = figures[name].pooled.get(arm) if name in figures else None
+            words = figures[name].figure.words if name in figures else name
+            if change is None or change.change.high is None or change.after.value is None:
+                return f"its {words} is unknown"
+            if change.change.high < 0:
+                return f"{words} {words_of(change.change)}"
+        return ""
+
+
+ENDS = {"": "value", "_low": "low", "_high": "high"}
+CHANGE_FIELDS = ("seeds", "chance", "change", "low", "high", "of", "p_holm", "significance", "of_seeds")
+
+
+def card_columns(rows: pd.DataFrame, form: str) -> dict[str, Any]:
+    """The heads of a table of arms; without those that are empty in all of its rows."""
+    plain, has_seeds = form.strip("+"), bool((rows["seeds"] > 1).any())
+    columns: dict[str, Any] = {"arm": ("arm", ""), "seeds": ("seeds", ".0f"), "value": ("value", plain)}
+    columns |= {"chance": ("chance", plain), "change": ("change", form), "of": ("of", plain)}
+    columns |= {"95% interval": (("low", "high"), form), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
+    columns |= {"seeds' values": ("of_seeds", "")}
+    return {
+        head: (fields, form)
+        for head, (fields, form) in columns.items()
+        if (has_seeds or "seeds" not in head) and rows[fields if isinstance(fields, str) else fields[0]].notna().any()
+    }
+
+
+def words_of(estimate: Estimate) -> str:
+    """A change with its interval."""
+    return f"{signed(estimate.value)} {interval(estimate.low, estimate.high)}"
+
+
+def make_card(
+    study: str, evaluation: Evaluation, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace
+) -> StudyCard:
+    """The card of some rows, the base first. runs: row → its run of this study.
+
+    Raises DataError where runs are no like for like, for an unknown --against, and where the base has no figure.
+    """
+    loaded = {name: evaluation.load(path, options) for name, path in runs.items()}
+    base = loaded[BASE]
+    evaluation.refuse(loaded)
+    differences = {
+        name: evaluation.differences(base, run, is_before_after=True) for name, run in loaded.items() if name != BASE
+    }
+    if not options.allow_differences:
+        mismatched = [other_checkpoint(arm, loaded[arm.name], f"{study} run") for arm in arms if arm.name in loaded]
+        named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
+        refuse_serious(base.name, named, [*filter(None, mismatched)])
+    judges = evaluation.card_judges(arms, loaded, options)
+    names = [arm.name for arm in arms[1:]]
+    if unknown := [name for name in options.against if name not in names]:
+        raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
+    unfit = {name: evaluation.unfit(judge, options) for name, judge in judges.items()}
+
+    def moves_from(reference: str) -> dict[str, Sequence[Change]]:
+        """Row → its changes against another row."""
+        others = [arm.name for arm in arms if arm.name in judges and arm.name not in (BASE, reference)]
+        changes = [
+            evaluation.card_changes({reference: judges[reference], name: judges[name]}, options) for name in others
+        ]
+        return dict(zip(others, adjusted(changes, [bool(unfit.get(name)) for name in others]), strict=True))
+
+    return StudyCard(
+        study=study,
+        evaluation=evaluation,
+        arms=arms,
+        runs=loaded,
+        judges=judges,
+        moves=moves_from(BASE),
+        against={name: moves_from(name) for name in dict.fromkeys(options.against) if name in judges},
+        unfit=unfit,
+        of_rows=differences,
+        options=options,
+    )
+
+
+def scorecard(options: argparse.Namespace) -> None:
     """`evenhand scorecard`: print the scorecard; write scorecard.json and .csv, its changes, tables and figures."""
-    options = verb_options("scorecard", argv)
     arms, cards = load_cards(options)
     rows = [arm.fields() for arm in arms]
     tables = [cost_table(arms)]
@@ -49,7 +362,7 @@ def main(argv: Sequence[str]) -> None:
         for study, card in cards.items()
         for name, differences in card.of_rows.items()
     }
-    say(wrapped([*difference_sentences(of_rows), *unknown_bases(arms), *(f"Warning: {line}" for line in warnings)]))
+    say(wrapped([*difference_lines(of_rows), *unknown_bases(arms), *(f"Warning: {line}" for line in warnings)]))
     out = options.out or options.base / "scorecard"
     files = write_long(out, "scorecard_changes", {study: card.every_change for study, card in cards.items()})
     pooled = {
@@ -57,7 +370,11 @@ def main(argv: Sequence[str]) -> None:
     }
     files += write_long(out, "scorecard_seeds", pooled) if len({arm.arm for arm in arms}) < len(arms) else []
     files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
-    files += figures(cards, out)  # last: a figure that fails takes no table with it
+    if ranked := [card for card in cards.values() if card.evaluation.lowest]:
+        from eval.report.plots import finish  # loads matplotlib, which a card without figures does not need
+
+        # Last: a figure that fails takes no table with it.
+        files += [path for card in ranked for plot in card.plots() for path in finish(plot, out)[1]]
     say(wrapped([f"\nwritten to {out}: {', '.join(dict.fromkeys(file.stem for file in files))}"]))
 
 
@@ -91,26 +408,3 @@ def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     rows = [[arm.name, *(getattr(arm.cost, name) for name in names)] for arm in arms[1:]]
     note = "Device-seconds: seconds by the clock times processes. A dash: nothing was trained, or it is not recorded."
     return with_rows("scorecard_cost", "Cost of training", {**heads, "peak GiB": ".1f"}, rows, note=note)
-
-
-def figures(cards: Mapping[str, StudyCard], out: Path) -> list[Path]:
-    """For each study that ranks arms its figures of ranking, with the arms' intervals; the paths written."""
-    ranked = [card for card in cards.values() if card.evaluation.lowest]
-    if not ranked:
-        return []
-    from eval.report.plots import finish  # loads matplotlib, which a card without figures does not need
-
-    return [path for card in ranked for plot in card.plots() for path in finish(plot, out)[1]]
-
-
-def difference_sentences(of_rows: Mapping[str, Sequence[Difference]]) -> list[str]:
-    """In what arms differ from the base beside the model: one sentence a difference, with the arms that have it."""
-    arms: dict[Difference, list[str]] = {}
-    for name, known in of_rows.items():
-        for difference in known:
-            arms.setdefault(difference, []).append(name)
-    return [
-        f"{'Warning' if difference.serious else 'Note'}: {', '.join(names)} differ{'s' * (len(names) == 1)} from the "
-        f"{BASE} in {difference.what}: {difference.base} there, {difference.after} here."
-        for difference, names in arms.items()
-    ]

@@ -8,9 +8,7 @@ import pandas as pd
 
 from eval.annotation.tasks import Item, Task
 from eval.taxonomy.coded_flips import coded_runs, flips_folder
-from evenhand.config import read_yaml
 from evenhand.errors import DataError
-from evenhand.run_directory import CONFIG_FILE
 from studies.flips import Flip, read_flips
 from studies.taxonomy.codebook import codes, own_flips
 from studies.taxonomy.prompts import NO_TEXT
@@ -22,10 +20,6 @@ ANSWERS = {code: f"{key} {code} {of.name}" for key, (code, of) in zip(KEYS, code
 
 class TaxonomyAnnotation:
     """See eval.annotation.tasks.StudyAnnotation."""
-
-    def reads(self, path: Path) -> bool:
-        """Whether it is a run of the taxonomy."""
-        return (path / CONFIG_FILE).is_file() and isinstance(read_yaml(path / CONFIG_FILE).get(KEY), dict)
 
     def tasks(self, paths: Sequence[Path]) -> list[Task]:
         """The primary code of each flip that the judge gave one, but for those whose texts are withheld."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from eval.runs import FinishedRun, PlannedPrompt, judge_names, load_finished
+from eval.runs import FinishedRun, PlannedPrompt, folder_read, judge_names, load_finished
 from evenhand.completions import read_excluded
 from evenhand.errors import DataError
 from evenhand.records import Completion
@@ -147,17 +147,8 @@ def all_flips(judges: Mapping[str, CodedRun], *, is_pooled: bool) -> pd.DataFram
 
 
 def flips_folder(run: FinishedRun) -> Path:
-    """The folder of flips that a run was about: where its config says, or beside the run under the same name.
-
-    Raises DataError when it is in neither place, or is not as it was when the run judged it.
-    """
+    """The folder of flips that a run was about. Raises DataError as folder_read, and for made-up flips."""
     named = run.config[KEY].get("flips")
     if named is None:
         raise DataError(f"{run.path}: judged made-up flips of ours; name a run over flips of a model")
-    places = [Path(named), run.path.parent / Path(named).name]
-    folder = next((place for place in places if (place / MANIFEST_FILE).is_file()), None)
-    if folder is None:
-        raise DataError(f"{run.path}: judged the flips in {named}, which are not there; restore them")
-    if flips_hash(folder) != dict(run.provenance.get("inputs") or {}).get(str(named)):
-        raise DataError(f"{folder}: is not as it was when {run.path} judged it; judge it anew, or restore it")
-    return folder
+    return folder_read(run, named, MANIFEST_FILE, flips_hash)

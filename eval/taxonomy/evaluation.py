@@ -8,10 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import Change
+from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import Difference
 from eval.estimates.estimate import drawing_of
-from eval.estimates.frames import Score
 from eval.report.tables import Place, TableSpec
 from eval.results import Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
@@ -101,7 +100,7 @@ class Taxonomy(Evaluation):
         return scores.flip_changes(base, after, (first, second), drawing_of(options))
 
     def differences(self, base: Any, after: Any, *, is_before_after: bool) -> list[Difference]:
-        return scores.judge_differences(base, after) if is_before_after else []
+        return scores.run_differences(base, after) if is_before_after else []
 
     def tables(self, results: Results) -> list[TableSpec]:
         return taxonomy_tables(results)

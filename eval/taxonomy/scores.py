@@ -3,7 +3,6 @@ after: which flips a mitigation removed, which it left, and which it made."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -11,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from eval.annotation.agreement import kappa_of, plain, share_of
-from eval.estimates.changes import Change, Compared, change_in, paired
-from eval.estimates.comparability import Difference, config_differences, provenance_differences
+from eval.estimates.changes import Change, Compared, Score, change_in, paired
+from eval.estimates.comparability import Difference, judge_differences
 from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, clustered, estimate_of
-from eval.estimates.frames import Score
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.taxonomy.coded_flips import BETWEEN, NOT_CODED, TIE, CodedRun, Searched, flips_folder
 from evenhand.errors import DataError
@@ -291,33 +289,13 @@ def counted(flips: pd.DataFrame, units: Collection[str]) -> Observed:
     return Observed(dataset=ALL_ITEMS, units=tuple(units), earned=n, counted=n * 0 + 1)
 
 
-def judge_differences(base: CodedRun, after: CodedRun) -> list[Difference]:
+def run_differences(base: CodedRun, after: CodedRun) -> list[Difference]:
     """What the judge's runs and the folders of flips differ in; other flips are meant to be there."""
-    ours, theirs = judge_facts(base), judge_facts(after)
-    of_runs = [
-        *config_differences(base.config, after.config, FLIPS_KEYS),
-        *provenance_differences(base.provenance, after.provenance),
+    ours, theirs = (read_manifest(flips_folder(coded.run), KIND) for coded in (base, after))
+    known = [
+        Difference(f"{key} of flips", " and ".join(ours[key]), " and ".join(theirs[key]), serious=True)
+        for key in ("framings", "kinds")
+        if ours[key] != theirs[key]
     ]
-    differences = [
-        *(Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]),
-        *(
-            replace(difference, what=f"the judge's {difference.what}")
-            for difference in of_runs
-            if difference.what not in (*FLIPS_KEYS, "item_set_hash") and not difference.what.startswith("inputs")
-        ),
-    ]
-    return sorted(differences, key=lambda difference: not difference.serious)
-
-
-def judge_facts(coded: CodedRun) -> dict[str, str]:
-    """What makes a judge the same judge, and flips the same kind of flips."""
-    model, facts = coded.config["model"], dict(coded.provenance.get("model") or {})
-    manifest = read_manifest(flips_folder(coded.run), KIND)
-    versions = {str(dict(prompt.factors)["template_version"]) for prompt in coded.run.plan}
-    return {
-        "the judge's model": str(model.get("name")),
-        "the judge's revision": str(facts.get("checkpoint_hash") or facts.get("revision") or model.get("revision")),
-        "the judge's prompt version": ", ".join(sorted(versions)),
-        "framings": " and ".join(manifest["framings"]),
-        "kinds of flips": ", ".join(manifest["kinds"]),
-    }
+    known += judge_differences(base.run, after.run, FLIPS_KEYS)
+    return sorted(known, key=lambda difference: not difference.serious)

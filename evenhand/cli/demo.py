@@ -39,44 +39,34 @@ def main(argv: Sequence[str]) -> None:
     for number, (arm, config) in enumerate(ARMS.items(), start=2):
         straightened = made_by(f"{number}. Straighten it: {arm}", "bf16", config, root, f"model.name={bent}")
         after[arm] = asked("   Ask it the same prompts", arm, straightened, root)
-    step("4. Before and after", "evenhand.cli.command", "compare", before, *after.values(), "--out", str(out / "demo"))
-    step("5. The free baseline: one number on C2's threshold", "evenhand.cli.command", "calibrate", fitted, before)
+    step("4. Before and after", "compare", before, *after.values(), "--out", str(out / "demo"))
+    step("5. The free baseline: one number on C2's threshold", "calibrate", fitted, before)
     runs = [before, *(f"{arm}={of_arm}" for arm, of_arm in after.items())]
     thresholds = f"{before}/calibrated/thresholds.json"
-    step("   Beside the arms", "evenhand.cli.command", "scorecard", *runs, "--calibrated", thresholds)
+    step("   Beside the arms", "scorecard", *runs, "--calibrated", thresholds)
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
 
 
 def made_by(title: str, onto: str, config: str, *words: str) -> str:
     """Train by a config and merge onto "bf16" or "nf4" weights; the checkpoint's folder."""
-    trained = step(title, "accelerate.commands.launch", *one_process(), config, *words)
-    return step("   Merge into a standalone checkpoint, and check it", "training.merge", trained, "--onto", onto)
+    trained = step(title, "train", config, *words)
+    return step("   Merge into a standalone checkpoint, and check it", "merge", trained, "--onto", onto)
 
 
 def asked(title: str, arm: str, checkpoint: str, root: str, config: str = SAMPLING) -> str:
     """Ask a checkpoint every prompt of a config; the run's folder, which its digest tells from others."""
     words = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
-    return step(title, "inference", config, *words, root)
+    return step(title, "sample", config, *words, root)
 
 
-def one_process() -> list[str]:
-    """accelerate's words for one process here, whatever its own default config says; left alone it takes one CPU."""
-    counts = ["--num_processes=1", "--num_machines=1", f"--num_cpu_threads_per_process={len(os.sched_getaffinity(0))}"]
-    return [*counts, "--mixed_precision=no", "--dynamo_backend=no", "-m", "training"]
+def step(title: str, *words: str) -> str:
+    """Show and run a verb, and pass its output through; the last line it prints, which is the folder it wrote.
 
-
-def step(title: str, module: str, *words: str) -> str:
-    """Run one command, shown as typed; the last line it prints, which is the folder it wrote."""
-    print(f"\n{title}", flush=True)
-    return run([sys.executable, "-m", module, *words])
-
-
-def run(command: list[str]) -> str:
-    """Show and run a command; pass its output through and return its last line. Raises EvenhandError when it fails."""
-    shown = shlex.join(["python", *command[1:]])
-    print(f"$ {shown}", flush=True)
-    last = ""
-    environment = {**os.environ, **QUIET}
+    Raises EvenhandError when it fails.
+    """
+    print(f"\n{title}\n$ {shlex.join(['evenhand', *words])}", flush=True)
+    command = [sys.executable, "-m", "evenhand.cli.command", *words]
+    last, environment = "", {**os.environ, **QUIET}
     with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:

@@ -5,15 +5,12 @@ and read there.
 """
 
 import argparse
-import ast
 import inspect
+import re
 import sys
 import textwrap
-import tokenize
 from collections.abc import Sequence
 from enum import Enum
-from functools import cache
-from io import StringIO
 from typing import Any, Literal, get_args, get_origin
 
 import yaml
@@ -21,7 +18,6 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from evenhand.config import models_in
-from evenhand.errors import ConfigError
 from inference.config import sampling_schema
 from studies.registry import STUDIES
 from training.config import METHODS, training_schema
@@ -44,18 +40,12 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
     parser.add_argument("words", nargs="*", help=f"the study ({', '.join(STUDIES)}); of training the method, too")
     words = parser.parse_args(argv)
-    found: dict[str, str] = {}
-    for word in words.words:
-        kind = "study" if word in STUDIES else "method" if word in METHODS else ""
-        if not kind or (kind == "method" and words.verb == "sample"):
-            known = [*STUDIES, *(METHODS if words.verb == "train" else ())]
-            parser.error(f"'{word}' is nothing to {words.verb}; take one of {', '.join(known)}")
-        found[kind] = word
-    study = found.get("study", next(iter(STUDIES)))
-    if words.verb == "sample":
-        print(keys_text(sampling_schema(study)))
-    else:
-        print(keys_text(training_schema(found.get("method", "sft"), study)))
+    known = [*STUDIES, *(METHODS if words.verb == "train" else ())]
+    if unknown := [word for word in words.words if word not in known]:
+        parser.error(f"'{unknown[0]}' is nothing to {words.verb}; take one of {', '.join(known)}")
+    study = next((word for word in words.words if word in STUDIES), next(iter(STUDIES)))
+    method = next((word for word in words.words if word in METHODS), "sft")
+    print(keys_text(sampling_schema(study) if words.verb == "sample" else training_schema(method, study)))
 
 
 def keys_text(schema: type[BaseModel]) -> str:
@@ -75,10 +65,14 @@ def section_lines(schema: type[BaseModel], values: BaseModel | None, indent: str
         words, sections = words_in(field.annotation), models_in(field.annotation)
         if len(words) == 1:  # a section's `kind`, a run's `method`
             value, words = f" {words[0]}", []
-        told = comments(schema).get(name) or (about(sections[0]) if sections else "")
+        meaning = comments(schema).get(name) or (about(sections[0]) if sections else "")
         needed = "required" if field.is_required() and not value else ""
-        said = filter(None, (needed, " | ".join(words), limits(field), told))
-        lines += key_line(f"{indent}{name}:{value}", "; ".join(said), indent)
+        said = filter(None, (needed, " | ".join(words), limits(field), meaning))
+        line, comment = f"{indent}{name}:{value}", "; ".join(said)
+        if len(line) + 3 + len(comment) > WIDTH:
+            lines += comment_above(comment, indent)
+            comment = ""
+        lines.append(f"{line}  # {comment}" if comment else line)
         for inner in sections:
             lines += inner_lines(field, inner, default, indent + "  ")
     return lines
@@ -88,7 +82,7 @@ def inner_lines(field: FieldInfo, inner: type[BaseModel], default: Any, indent: 
     """A section within a section: as it is by default, else commented out, as what may stand there."""
     if isinstance(default, inner):
         return section_lines(inner, default, indent)
-    if is_list(field):
+    if get_origin(field.annotation) is tuple:  # a list
         lines = section_lines(inner, None, f"{indent}  ")
         first = next(i for i, line in enumerate(lines) if not line.lstrip().startswith("#"))
         lines[first] = f"{indent}- {lines[first].lstrip()}"
@@ -98,13 +92,6 @@ def inner_lines(field: FieldInfo, inner: type[BaseModel], default: Any, indent: 
         return lines
     other = [f"{indent}or: {about(inner)}"] if isinstance(default, BaseModel) else []
     return [f"{indent}# {line.removeprefix(indent)}" for line in [*other, *lines]]
-
-
-def key_line(text: str, comment: str, indent: str) -> list[str]:
-    """A key with its comment behind it, or above it where it is long."""
-    if not comment or len(text) + 3 + len(comment) <= WIDTH:
-        return [f"{text}  # {comment}" if comment else text]
-    return [*comment_above(comment, indent), text]
 
 
 def comment_above(comment: str, indent: str) -> list[str]:
@@ -125,11 +112,6 @@ def limits(field: FieldInfo) -> str:
     return " and ".join(f"{said} {number:g}" for said, number in found if number is not None)
 
 
-def is_list(field: FieldInfo) -> bool:
-    """Whether a key holds several of what it is of."""
-    return get_origin(field.annotation) is tuple
-
-
 def words_in(annotation: Any) -> list[str]:
     """The words of a Literal or an Enum inside a type."""
     if get_origin(annotation) is Literal:
@@ -144,39 +126,24 @@ def about(schema: type[BaseModel]) -> str:
     return " ".join((inspect.getdoc(schema) or "").partition("\n\n")[0].split())
 
 
-@cache
 def comments(schema: type[BaseModel]) -> dict[str, str]:
-    """Key → the comment above it and behind it, in the source of the section and of those that it inherits from.
-
-    Raises ConfigError where only compiled files are installed.
-    """
+    """Key → the comment above it and behind it, in the source of the section and of those that it inherits from."""
     found: dict[str, str] = {}
     for owner in reversed(schema.__mro__):
         is_written = getattr(sys.modules[owner.__module__], owner.__qualname__, None) is owner  # not by create_model
-        if issubclass(owner, BaseModel) and owner is not BaseModel and is_written:
-            try:
-                source = textwrap.dedent(inspect.getsource(owner))
-            except OSError:
-                raise ConfigError(
-                    f"{owner.__module__}: its source is not installed, and what keys mean is read there; install "
-                    "Evenhand with its .py files"
-                ) from None
-            found |= {name: comment for name, comment in comments_in(source).items() if comment or name not in found}
-    return found
-
-
-def comments_in(source: str) -> dict[str, str]:
-    """The comments of a class's attributes, by their names."""
-    tokens = tokenize.generate_tokens(StringIO(source).readline)
-    at = {token.start[0]: token for token in tokens if token.type == tokenize.COMMENT}
-    found = {}
-    (owner,) = ast.parse(source).body
-    assert isinstance(owner, ast.ClassDef)
-    for node in owner.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            first = node.lineno
-            while first - 1 in at and at[first - 1].line.lstrip().startswith("#"):
-                first -= 1
-            lines = range(first, (node.end_lineno or node.lineno) + 1)
-            found[node.target.id] = " ".join(at[line].string.lstrip("# ") for line in lines if line in at)
+        if not (issubclass(owner, BaseModel) and owner is not BaseModel and is_written):
+            continue
+        above, name = list[str](), ""
+        for line in inspect.getsource(owner).splitlines():
+            behind = line.partition("  # ")[2]
+            if line.startswith("    # "):
+                above.append(line[6:])
+            elif key := re.match(r"    (\w+): ", line):
+                name, comment = key[1], " ".join(filter(None, [*above, behind]))
+                found[name] = comment or found.get(name, "")
+                above = []
+            elif line == "" or re.match("    [@d]", line):
+                above, name = [], ""
+            elif name and behind:  # of a key that takes several lines
+                found[name] = f"{found[name]} {behind}".strip()
     return found

@@ -36,8 +36,7 @@ def main(argv: Sequence[str]) -> None:
         "--sample", type=positive, metavar="UNITS", help="ask only so many of its units again, drawn by a fixed seed"
     )
     words = parser.parse_intermixed_args(argv)
-    from eval.reproduction.compared import reproduction  # takes a second to import
-    from eval.reproduction.printed import reproduction_text
+    from eval.reproduction.compared import reproduction, reproduction_text  # takes a second to import
     from inference.rerun import ask_again, prepare
 
     asked = prepare(words.run, words.overrides, words.sample)

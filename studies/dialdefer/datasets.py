@@ -1,9 +1,10 @@
 """Which datasets there are, and how a config asks for them.
 
-A new dataset is a source and a line: in unified/catalogue.yaml if it belongs to the Unified Benchmark, else in SOURCES.
+A new dataset of the Unified Benchmark has an entry in unified/catalogue.yaml and a converter; another one is a
+branch of `source`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -18,13 +19,13 @@ from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed, whole_split
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
-from studies.unit_sets import drawn, refuse_repeats, set_hash
+from studies.study import drawn, refuse_repeats, set_hash
 
 
 def known_dataset(name: str) -> str:
     """The name of a dataset. Raises ValueError for another word."""
-    if name not in SOURCES:
-        raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(SOURCES))}")
+    if name not in DATASET_NAMES:
+        raise ValueError(f"unknown dataset '{name}'. {did_you_mean(name, sorted(DATASET_NAMES))}")
     return name
 
 
@@ -51,25 +52,23 @@ class DatasetSpec(Closed):
     def fits_the_dataset(self) -> Self:
         if self.draw_seed is not None and self.n_items is None:
             raise ValueError(f"{self.dataset}: draw_seed needs n_items; set n_items, or leave it out")
-        known = [family["name"] for family in pocket.families()] if self.dataset == "pocket" else []
+        known = [family["name"] for family in pocket.FAMILIES] if self.dataset == "pocket" else []
         for name in self.families or ():
             if name not in known:
                 raise ValueError(f"{self.dataset}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
         return self
 
 
-def pocket_source(spec: DatasetSpec) -> Iterator[Item]:
-    """Our own generated items, of all families or those named; needs no root."""
-    items = pocket.pocket_items(spec.split)
-    return (item for item in items if spec.families is None or item.meta["family"] in spec.families)
-
-
-def published_source(spec: DatasetSpec) -> Iterable[Item]:
-    """A dataset of the Unified Benchmark, or r/AIO: from a built folder, or from the authors' release.
+def source(spec: DatasetSpec) -> Iterable[Item]:
+    """Our own generated items, or a dataset of the Unified Benchmark, or r/AIO: from a built folder, or from the
+    authors' release.
 
     `unified` is all datasets of a built folder at once. `aio` needs a copy of the release with its dialogues put back.
     """
     name, split, root = spec.dataset, spec.split, spec.root
+    if name == "pocket":
+        items = pocket.pocket_items(split)
+        return (item for item in items if spec.families is None or item.meta["family"] in spec.families)
     if split != "test" and name in EVALUATION_ONLY:
         raise ConfigError(f"{name}: is for evaluation only; it has no split '{split}'")
     if root is None:
@@ -89,10 +88,7 @@ def published_source(spec: DatasetSpec) -> Iterable[Item]:
     return release.published_items(name, root)
 
 
-SOURCES: dict[str, Callable[[DatasetSpec], Iterable[Item]]] = {
-    "pocket": pocket_source,
-    **dict.fromkeys(("unified", *DATASETS, "aio"), published_source),
-}
+DATASET_NAMES = ("pocket", "unified", *DATASETS, "aio")
 
 # Held out for good: no training run may read them, whatever its config says.
 EVALUATION_ONLY = frozenset({"aio", *(dataset.name for dataset in DATASETS.values() if dataset.evaluation_only)})
@@ -103,7 +99,7 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
     items: list[Item] = []
     for spec in specs:
         n, seed = spec.n_items, spec.draw_seed
-        chosen = list(islice(SOURCES[spec.dataset](spec), n if seed is None else None))
+        chosen = list(islice(source(spec), n if seed is None else None))
         if not chosen:
             raise DataError(f"{spec.dataset} ({spec.split}): no items; is {spec.root} the right folder?")
         if n is not None and len(chosen) < n:
@@ -144,5 +140,5 @@ def published_among(items: Iterable[Item]) -> int:
 
 
 def item_set_hash(items: Iterable[Item]) -> str:
-    """The hash of some items; see unit_sets."""
+    """The hash of some items; see studies.study."""
     return set_hash({**asdict(item), "meta": dict(item.meta)} for item in items)

@@ -20,12 +20,11 @@ the first one mentioned in half of the items, for each fixed key too, so that it
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
 from studies.dialdefer.records import Item
 
@@ -40,60 +39,28 @@ CYCLES = {"train": 80, "test": 16}
 SEEDS = {"train": 20260101, "test": 20260102}
 
 
-@cache
-def words() -> Mapping[str, Words]:
-    """Field → its words."""
-    fields: Mapping[str, Words] = shipped_yaml(Path(__file__).with_name("pocket_words.yaml"))
-    return fields
-
-
-@cache
-def families() -> Sequence[Family]:
-    """The families, in the order in which a round deals them.
-
-    answers: a field's words. keys: a field's words, or a few fixed pairs such as left and right. single, pair: the
-    wordings, each with passage and question.
-    """
-    listed = shipped_yaml(Path(__file__).with_name("pocket_families.yaml"))
-    return [{"answer_form": "{}", **f, "answers": words()[f["answers"]], "keys": keys_of(f["keys"])} for f in listed]
-
-
-def keys_of(keys: str | Sequence[Sequence[str]]) -> Words | Sequence[Pair]:
-    """The field that a family names, or its pairs."""
-    return words()[keys] if isinstance(keys, str) else [(a, b) for a, b in keys]
-
-
-class Draft(NamedTuple):
-    """An item before it has its place in the split, and so its id."""
-
-    family: str
-    level: str
-    question: str
-    correct: str
-    incorrect: str
+WORDS: Mapping[str, Words] = shipped_yaml(Path(__file__).with_name("pocket_words.yaml"))
+# The families, in the order in which a round deals them. answers: a field's words. keys: a field's words, or a few
+# fixed pairs such as left and right. single, pair: the wordings, each with passage and question.
+FAMILIES: Sequence[Family] = [
+    {
+        "answer_form": "{}",
+        **family,
+        "answers": WORDS[family["answers"]],
+        "keys": WORDS[keys] if isinstance(keys := family["keys"], str) else [(a, b) for a, b in keys],
+    }
+    for family in shipped_yaml(Path(__file__).with_name("pocket_families.yaml"))
+]
 
 
 def pocket_items(split: str) -> Iterator[Item]:
     """The items of "train" (4,000) or "test" (800), always the same ones in the same order.
 
     Any prefix holds the families evenly, to within one item each. Any prefix of 50 k items has k pair items of each
-    family; any prefix of 100 k items has the correct answer mentioned first in exactly half of those. Raises
-    ConfigError for another split.
+    family; any prefix of 100 k items has the correct answer mentioned first in exactly half of those.
     """
-    if split not in SEEDS:
-        raise ConfigError(f"pocket: unknown split {split!r}. Use one of: {', '.join(SEEDS)}.")
-    return (
-        Item(
-            item_id=f"pocket-{split}-{number}",
-            benchmark="pocket",
-            dataset="pocket",
-            question=draft.question,
-            correct_answer=draft.correct,
-            incorrect_answer=draft.incorrect,
-            meta={"family": draft.family, "level": draft.level, "schema_version": SCHEMA_VERSION},
-        )
-        for number, draft in enumerate(Dealer(split).drafts())
-    )
+    for number, draft in enumerate(Dealer(split).drafts()):
+        yield replace(draft, item_id=f"pocket-{split}-{number}")
 
 
 class Dealer:
@@ -103,18 +70,18 @@ class Dealer:
     def __init__(self, split: str) -> None:
         self.split, self.rng = split, random.Random(SEEDS[split])
 
-    def drafts(self) -> Iterator[Draft]:
+    def drafts(self) -> Iterator[Item]:
         """All drafts in their final order; two families of each round have their pair item in it."""
-        singles = [iter(self.single_drafts(family)) for family in families()]
-        pairs = [iter(self.pair_drafts(family)) for family in families()]
+        singles = [iter(self.single_drafts(family)) for family in FAMILIES]
+        pairs = [iter(self.pair_drafts(family)) for family in FAMILIES]
         for _ in range(CYCLES[self.split]):
-            pair_rounds = self.shuffled([n % ROUNDS_PER_CYCLE for n in range(len(families()))])
+            pair_rounds = self.shuffled([n % ROUNDS_PER_CYCLE for n in range(len(FAMILIES))])
             for round_number in range(ROUNDS_PER_CYCLE):
                 hands = zip(singles, pairs, pair_rounds, strict=True)
                 dealt = [next(pair if pair_round == round_number else single) for single, pair, pair_round in hands]
                 yield from self.shuffled(dealt)
 
-    def single_drafts(self, family: Family) -> list[Draft]:
+    def single_drafts(self, family: Family) -> list[Item]:
         """All single drafts of a family, shuffled.
 
         They are drawn in twos: each answer of a pair is the correct one once. A fixed key stays the same for the two,
@@ -129,14 +96,14 @@ class Dealer:
         ]
         return self.shuffled(drafts)
 
-    def pair_drafts(self, family: Family) -> list[Draft]:
+    def pair_drafts(self, family: Family) -> list[Item]:
         """All pair drafts of a family, shuffled so that each two in a row ask for the first and the second answer once.
 
         They are drawn in fours about one pair of answers: both orders of mention × both answers asked for. Fixed keys
         change places in two of the four, so that neither a key and a position nor a key and an answer go together.
         """
-        firsts: list[Draft] = []
-        seconds: list[Draft] = []
+        firsts: list[Item] = []
+        seconds: list[Item] = []
         seen: set[str] = set()
         for pair, fixed in self.blocks(family, CYCLES[self.split] // 4):
             for answers, swapped in ((pair, False), (pair[::-1], True)):
@@ -154,7 +121,7 @@ class Dealer:
 
     def draft(
         self, family: Family, level: str, answers: Pair, fixed: Pair | None, asks_first: bool, seen: set[str]
-    ) -> Draft:
+    ) -> Item:
         """One draft with these answers in this order, whose question is not in seen; adds it there.
 
         Wording, bystanders and (unless they are fixed) keys are drawn. The correct answer is the first one or else the
@@ -165,7 +132,7 @@ class Dealer:
             answer1, answer2 = (family["answer_form"].format(answer) for answer in answers)
             facts = ((key1, answer1), (key2, answer2))
             (key, correct), (_, incorrect) = facts if asks_first else facts[::-1]
-            bystanders = [name for name in words()["names"][self.split] if name not in (*answers, key1, key2)]
+            bystanders = [name for name in WORDS["names"][self.split] if name not in (*answers, key1, key2)]
             wording = self.pick(family[level])
             an_key, an_key1, an_key2 = (f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}" for noun in (key, key1, key2))
             question = f"{wording['passage']} {wording['question']}".format(
@@ -179,12 +146,20 @@ class Dealer:
                 an_key1=an_key1,
                 an_key2=an_key2,
                 person=self.pick(bystanders),
-                place=self.pick(words()["places"][self.split]),
-                game=self.pick(words()["games"][self.split]),
+                place=self.pick(WORDS["places"][self.split]),
+                game=self.pick(WORDS["games"][self.split]),
             )
             if question not in seen:
                 seen.add(question)
-                return Draft(family["name"], level, question, correct, incorrect)
+                return Item(
+                    item_id="",  # until it has its place in the split
+                    benchmark="pocket",
+                    dataset="pocket",
+                    question=question,
+                    correct_answer=correct,
+                    incorrect_answer=incorrect,
+                    meta={"family": family["name"], "level": level, "schema_version": SCHEMA_VERSION},
+                )
 
     def pick(self, entries: Sequence[T]) -> T:
         """One of the entries."""

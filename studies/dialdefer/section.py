@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from evenhand.config import Closed
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
-from studies.dialdefer.datasets import SOURCES, DatasetName, DatasetSpec, is_none, item_set_hash, load_items
+from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, is_none, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
 from studies.dialdefer.templates import template_for
@@ -33,12 +33,6 @@ class Variant(Closed):
     roles: Roles | None = Field(default=None, exclude_if=is_none)
     answer_order: AnswerOrder | None = Field(default=None, exclude_if=is_none)
     datasets: tuple[DatasetName, ...] | None = Field(default=None, exclude_if=is_none, min_length=1)  # null: all
-
-    @model_validator(mode="after")
-    def changes_something(self) -> "Variant":
-        if set(self.model_dump()) <= {"datasets"}:
-            raise ValueError("names nothing to change; say which arm, template, speakers, roles or answer_order")
-        return self
 
 
 class PromptConfig(Closed):
@@ -74,17 +68,14 @@ class Bend(Closed):
     speakers: SpeakerLabels | None = None
     seed: int = 0  # of the draws
 
-    def applies_to(self, item: Item) -> bool:
-        """Whether an item may be bent."""
-        return (self.families is None or family_of(item) in self.families) and self.is_asked_under_labels(item)
-
     def is_asked_under_labels(self, item: Item) -> bool:
         """Whether an item is one of those that are asked under `speakers`; all are where there are none."""
         return self.speakers is None or self.draw("speakers", item) < 0.5
 
     def is_bent(self, item: Item) -> bool:
         """Whether an item's label in dialogue is flipped where the direction says so."""
-        return self.applies_to(item) and self.draw("share", item) < self.share
+        is_of_family = self.families is None or family_of(item) in self.families
+        return is_of_family and self.is_asked_under_labels(item) and self.draw("share", item) < self.share
 
     def flips(self, item: Item, condition: Condition) -> bool:
         """Whether the label of a prompt is flipped."""
@@ -171,7 +162,7 @@ class DialDeferSection(StudySection):
         options = {"root": "benchmarks[0].root", "split": "benchmarks[0].split", "arm": "prompts.arms[0]"}
         options |= {key: f"prompts.{key}" for key in keys}
         prompts = {"arms": ["none"]}
-        return {name: Shown({"benchmarks": [{"dataset": name}], "prompts": prompts}, options) for name in SOURCES}
+        return {name: Shown({"benchmarks": [{"dataset": name}], "prompts": prompts}, options) for name in DATASET_NAMES}
 
     def on_own_items(self) -> Self:
         """The main wording over items of ours; see StudySection."""

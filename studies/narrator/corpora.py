@@ -13,7 +13,7 @@ from studies.built_folder import read_manifest, read_rows
 from studies.narrator import pocket
 from studies.narrator.convokit import DATASETS
 from studies.narrator.records import Conversation, Turn
-from studies.unit_sets import drawn, refuse_repeats, set_hash
+from studies.study import drawn, refuse_repeats, set_hash
 
 BUILD = "narrator"  # NAME of `evenhand build NAME`
 CONVERSATIONS_FILE = "conversations.jsonl"
@@ -104,5 +104,5 @@ def conversation_of(row: Mapping[str, Any]) -> Conversation:
 
 
 def conversation_set_hash(conversations: Iterable[Conversation]) -> str:
-    """The hash of some conversations; see unit_sets."""
+    """The hash of some conversations; see studies.study."""
     return set_hash(map(asdict, conversations))

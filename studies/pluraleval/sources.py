@@ -16,7 +16,7 @@ from evenhand.files import shipped_yaml
 from evenhand.records import normalised
 from studies.built_folder import file_hash, read_rows
 from studies.pluraleval.records import FEASIBLE, Cluster, Comment, Opinion, ReferenceSet, Thread
-from studies.unit_sets import drawn
+from studies.study import drawn
 
 POCKET: Literal["pocket-threads"] = "pocket-threads"
 WILDSCOPE = "wildscope"

@@ -10,10 +10,9 @@ from pydantic import Field
 from evenhand.errors import DataError
 from evenhand.records import Prompt, SamplingOverride, digest
 from studies.flips import KIND, Flip, flips_hash, read_flips
-from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
+from studies.study import LazyUnits, OneRound, Shown, StudySection, Units, refuse_repeats, set_hash
 from studies.taxonomy.codebook import DATASET, own_flips
 from studies.taxonomy.prompts import TEMPLATE_VERSION, messages, schema
-from studies.unit_sets import refuse_repeats, set_hash
 
 KEY = "taxonomy"
 MAX_TOKENS = 160  # all codes, the primary one and the brackets around them

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.made.fault_trials import TRIALS
-from tests.made.growing_run import Found
+from tests.made.growing_run import TRIALS, Found
 from tests.made.kill_campaign import COMMANDS, campaign
 
 KILLS, EACH = int(os.environ.get("KILLS", "200")), int(os.environ.get("EACH", "20"))

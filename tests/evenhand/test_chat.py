@@ -37,10 +37,6 @@ def test_the_date_is_fixed_so_that_the_same_config_asks_the_same_question_tomorr
     assert f"Today Date: {FIXED_DATE}" in render(LLAMA, USER)
 
 
-def test_raw_format_is_the_bare_text() -> None:
-    assert render(QWEN, SYSTEM, USER, chat_format="raw") == "No humans here.\n\nIs it so?"
-
-
 def test_a_tokenizer_without_a_chat_template_is_refused_with_the_way_out() -> None:
     with pytest.raises(ModelError, match=r"no chat template.*format: raw"):
         render("", USER)
@@ -61,11 +57,6 @@ def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark() -> 
 def test_an_answer_of_several_tokens_has_no_margin() -> None:
     with pytest.raises(ModelError, match="answer '1' takes 2 tokens"):
         answer_tokens(byte_tokenizer(digits="byte"))
-
-
-def test_an_absent_folder_is_refused() -> None:
-    with pytest.raises(ModelError, match="no such folder"):
-        resolve(ModelConfig(name="./nowhere"))
 
 
 def test_a_hub_model_that_is_not_cached_is_refused_offline_with_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from evenhand.errors import ConfigError
 from inference.config import load_sampling_config, parse_sampling_config
 from tests.made.places import CONFIGS
 
+SAMPLING = [path for key in ("inference", "pluraleval", "taxonomy") for path in sorted((CONFIGS / key).glob("*.yaml"))]
 POCKET = {"benchmarks": [{"dataset": "pocket"}]}
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": POCKET}
 
@@ -20,7 +21,7 @@ def written(folder: Path, **changes: object) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("path", sorted((CONFIGS / "inference").glob("*.yaml")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", SAMPLING, ids=lambda p: p.stem)
 def test_every_shipped_sampling_config_loads_and_survives_a_round_trip(path: Path, tmp_path: Path) -> None:
     config = load_sampling_config([str(path)])
     copy = tmp_path / "config.yaml"
@@ -53,11 +54,11 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
 @pytest.mark.parametrize(
     ("changes", "words", "says"),
     [
-        ({"sampling": {"tempature": 1}}, [], "sampling.tempature: unknown key. Did you mean 'temperature'?"),
+        ({"sampling": {"tempature": 1}}, [], "sampling: unknown key 'tempature'. Did you mean 'temperature'?"),
         (
             {"engine": {"kind": "transformers", "dtpye": "x"}},
             [],
-            "engine.dtpye: unknown key. Did you mean 'dtype'? Known: batch_size, dtype, kind, row_tokens.",
+            "engine: unknown key 'dtpye'. Did you mean 'dtype'? Known: batch_size, dtype, kind, row_tokens.",
         ),
         ({}, ["verdict=margin", "sampling.structured=json"], "generates no text to structure"),
         (
@@ -67,7 +68,7 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
         ),
         ({}, ["sampling.n=0"], "sampling.n: Input should be greater than or equal to 1 (got 0)"),
         ({}, ["sampling.n=5"], "greedy samples are all alike"),
-        ({}, ["dialdefer.benchmarks[3].n_items=1"], "there is no element [3]"),
+        ({}, ["dialdefer.benchmarks[3].n_items=1"], "the config has no such element"),
         ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
         ({}, ["nonsense"], "write key=value"),
         (
@@ -132,8 +133,6 @@ def test_fields_that_only_sound_like_secrets_may_be_sent() -> None:
         (b"a: 1\na: 2", "key 'a' occurs twice"),
         (b"\xff\xfe", "is not UTF-8"),
         (b"a: !!python/object/apply:os.system [id]", "not valid YAML"),
-        (b"a: &x [1]\nb: *x", "no reference"),
-        (b"a: " + 40 * b"[" + 40 * b"]", "nested deeper than 32"),
     ],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:
@@ -157,17 +156,6 @@ def test_a_folder_is_no_config_and_a_runs_is_told_apart(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").touch()
     with pytest.raises(ConfigError, match=r"name its config\.yaml"):
         load_sampling_config([str(tmp_path)])
-
-
-def test_an_absent_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
-        load_sampling_config([str(tmp_path / "absent.yaml")])
-
-
-@pytest.mark.parametrize("key", ["arms", "conditions"])
-def test_a_config_that_asks_nothing_is_refused(key):
-    with pytest.raises(ConfigError, match=rf"prompts\.{key}"):
-        parse_sampling_config({**MINIMAL, "dialdefer": {**POCKET, "prompts": {key: []}}}, "x.yaml")
 
 
 def test_words_belong_to_the_config_before_them_however_long_they_are() -> None:

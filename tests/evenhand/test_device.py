@@ -1,8 +1,5 @@
 """Never on the wrong device: where a GPU is meant and torch sees none, one message says why and what to do."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,11 +15,9 @@ from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
 from inference.config import InferenceConfig
 from inference.open_engine import device_name, open_engine
 from inference.sampling import sample
-from tests.made.places import ROOT
 from tests.made.sampling_configs import sampling_config
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
-UP_TO_DATE = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "580.65.06")
 VARIABLES = (
     "CUDA_VISIBLE_DEVICES",
     "ACCELERATE_USE_CPU",
@@ -62,27 +57,11 @@ def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it(f
         (
             facts(gpus=(A100,), cuda_build="13.0"),
             "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or newer: have it updated, or run "
-            "`make venv-cuda`, which chooses the build by the driver.",
+            "`make venv-cuda`",
         ),
-        (
-            facts(gpus=(A100,)),
-            "This torch is a build for CPUs: run `make venv-cuda` (the driver is 535.104.05; it takes 525 or newer for "
-            "CUDA 12, 580 or newer for CUDA 13).",
-        ),
-        (
-            facts(cuda_build="13.0"),
-            "nvidia-smi finds no driver and no GPU (torch's build for CUDA 13.0 needs 580 or newer): ask Slurm for a "
-            "GPU (GPU in slurm/settings.sh), start a container with --nv (Apptainer) or --gpus all (Docker), or have",
-        ),
-        (
-            facts({"CUDA_VISIBLE_DEVICES": "7"}, gpus=(UP_TO_DATE,), cuda_build="13.0"),
-            "The driver is 580.65.06, and torch's build for CUDA 13.0 needs 580 or newer, so it is something else "
-            "(CUDA_VISIBLE_DEVICES=7?)",
-        ),
-        (
-            facts(gpus=(A100,), cuda_build="14.1"),
-            "The driver is 535.104.05, and what torch's build for CUDA 14.1 needs is not known here, so",
-        ),
+        (facts(gpus=(A100,)), "This torch is a build for CPUs: run `make venv-cuda`"),
+        (facts(cuda_build="13.0"), "nvidia-smi finds no driver and no GPU: ask Slurm for a GPU"),
+        (facts(gpus=(A100,), cuda_build="14.1"), "torch's build for CUDA 14.1 needs another"),
     ],
 )
 def test_a_refusal_tells_the_driver_the_one_needed_and_the_way_out(found: DeviceFacts, way_out: str) -> None:
@@ -188,25 +167,6 @@ def test_a_config_whose_model_is_shared_by_gpus_is_refused_where_there_are_none(
     with pytest.raises(ModelError, match=r"one is meant here: engine\.tensor_parallel_size is 2\. "):
         vllm_device_name(2)
     assert vllm_device_name(1).startswith("CPU: ")
-
-
-def test_the_command_says_it_in_one_message_before_anything_heavy_is_imported(tmp_path: Path) -> None:
-    smi = tmp_path / "nvidia-smi"
-    smi.write_text("#!/bin/sh\necho 'NVIDIA A100-SXM4-80GB, 81920, 550.54.15'\n")
-    smi.chmod(0o755)
-    known = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    path, modules = f"{tmp_path}:{os.environ['PATH']}", f"{fake_torch(tmp_path / 'fake', sees=False)}:{ROOT}"
-    environment = {**known, "PATH": path, "PYTHONPATH": modules, "SLURM_GPUS_ON_NODE": "1"}
-    words = [f"model.name={checkpoint(tmp_path / 'model')}", f"run.root={tmp_path / 'runs'}"]
-    command = [sys.executable, "-m", "inference", "configs/inference/pocket.yaml", *words]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines() == [
-        "error: torch sees no GPU, and one is meant here: Slurm set SLURM_GPUS_ON_NODE=1; nvidia-smi lists NVIDIA "
-        "A100-SXM4-80GB; torch is a build for CUDA 13.0. The driver is 550.54.15, and torch's build for CUDA 13.0 "
-        "needs 580 or newer: have it updated, or run `make venv-cuda`, which chooses the build by the driver. To "
-        "compute on the CPU on purpose, set CUDA_VISIBLE_DEVICES to nothing (`CUDA_VISIBLE_DEVICES= COMMAND`)"
-    ]
 
 
 @pytest.mark.parametrize("sees", [True, False])

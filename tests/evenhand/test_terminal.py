@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.terminal import harmless, run_main
+from evenhand.completions import append_completions
+from evenhand.records import Completion
+from evenhand.terminal import PROGRESS_VARIABLE, harmless, note_progress, run_main
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, answer, refusal
 from tests.made.toy_runs import config
@@ -38,3 +40,24 @@ def test_a_server_that_writes_escapes_everywhere_leaves_the_screen_alone(
     seen = capsys.readouterr()
     assert r"no\x1b[2J" in seen.err
     assert CLEAR not in seen.out + seen.err
+
+
+def completion(reason: str) -> Completion:
+    return Completion(prompt_hash="0123", sample_index=0, text="1", finish_reason=reason)
+
+
+def test_an_answer_is_progress_and_an_engine_error_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.yaml").write_text("")
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "progress"))
+    append_completions(tmp_path, [completion("error: 500")])
+    assert not (tmp_path / "progress").exists()
+    append_completions(tmp_path, [completion("error: 500"), completion("stop")])
+    assert (tmp_path / "progress").exists()
+
+
+def test_a_program_without_a_job_script_or_with_a_lost_folder_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note_progress()
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "absent" / "progress"))
+    note_progress()

@@ -1,17 +1,21 @@
-"""Each shipped experiment: what it asks, on which datasets, and that every variant gets its verdicts."""
+"""Experiments of several prompt variants: what each asks, on which datasets, in which order, and its verdicts."""
 
+import subprocess
+import sys
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval.dialdefer.panels import variant_of
-from evenhand.config import read_yaml
-from inference.config import InferenceConfig, load_sampling_config, parse_sampling_config
-from inference.schedule import first_prompts
+from evenhand.errors import ConfigError
+from inference.config import InferenceConfig, load_sampling_config
+from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.section import prompt_variants
-from tests.made.experiment_runs import N_ITEMS, Judge, run_with, says_one, use_few_items
-from tests.made.places import CONFIGS, SHARED
+from tests.made.experiment_runs import N_ITEMS, run_with, says_one, use_few_items, with_variants
+from tests.made.places import CONFIGS, ROOT
+from tests.made.scripted_engine import AnsweringEngine
 
 FOLDER = CONFIGS / "experiments"
 EXPERIMENTS = sorted(FOLDER.glob("*.yaml"))
@@ -23,6 +27,7 @@ LABELS = ("A/B", "Q/A", "John/Jane", "John/Sorosh", "User/LLM", "LLM/User", "GPT
 PARAPHRASES = ("v1", "v2", "v3", "matched")
 ON_TRUTHFULQA = dict.fromkeys((*LABELS, *PARAPHRASES), ("truthfulqa",))
 ALL = {"": TEN, "honest": TEN, "dehumanizing": TEN, "no_first": TEN, "1->2": ("aio-context",), **ON_TRUTHFULQA}
+SEVERAL = ({"arm": "honest"}, {"speakers": ["A", "B"]}, {"template": "v2"}, {"answer_order": "no_first"})
 EXPECTED = {
     "main": {"": TEN},
     "aio-roles": {"": ("aio-context",), "1->2": ("aio-context",)},
@@ -35,7 +40,7 @@ EXPECTED = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     use_few_items(monkeypatch)
 
@@ -44,12 +49,11 @@ def experiment(path: Path, root: Path) -> InferenceConfig:
     return load_sampling_config([str(path), f"run.root={root}"])
 
 
-@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = run_with(judge := Judge(says_one), experiment(path, tmp_path), monkeypatch)
+    run = run_with(judge := AnsweringEngine(says_one), experiment(path, tmp_path), monkeypatch)
     found: dict[str, list[str]] = {}
     for panel in run.panels:
         name = variant_of(panel, run.panels)
@@ -61,16 +65,7 @@ def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
         assert panel.has_c1
         assert panel.has_c2
     assert {name: tuple(datasets) for name, datasets in found.items()} == EXPECTED[path.stem]
-    assert len(judge.asked) == len({p.prompt_hash for p in judge.asked}) == len({p.prompt_hash for p in run.plan})
-
-
-@pytest.mark.usefixtures("few")
-def test_all_experiments_together_ask_for_each_variant_what_it_adds(tmp_path: Path) -> None:
-    planned = first_prompts(experiment(FOLDER / "all.yaml", tmp_path))
-    everywhere, on_one = 4 * 4 * len(TEN), 4 * (len(PARAPHRASES) + len(LABELS) + 1)
-    assert len(planned) == N_ITEMS * (everywhere + on_one)
-    # C1 names no speaker, so labels add only their two dialogues; dehumanizing has a system message as well.
-    assert len({p.prompt_hash for p in planned}) == N_ITEMS * (everywhere + on_one - 2 * len(LABELS))
+    assert judge.asked_once() == len({p.prompt_hash for p in run.plan})
 
 
 def test_every_experiment_is_part_of_all_and_of_the_embedded_one() -> None:
@@ -84,12 +79,55 @@ def test_every_experiment_is_part_of_all_and_of_the_embedded_one() -> None:
     assert asked("all") == asked("embedded") == set().union(*parts)
 
 
-def test_the_embedded_experiment_over_the_published_split_is_9800_prompts() -> None:
-    published = SHARED / "data" / "published"
-    if not published.is_dir():
-        pytest.skip("needs the authors' release in ../shared/data/published")
-    tree = read_yaml(FOLDER / "embedded.yaml")
-    asked = tree["dialdefer"]
-    asked["benchmarks"] = [{**spec, "root": str(published)} for spec in asked["benchmarks"]]
-    planned = first_prompts(parse_sampling_config(tree, "embedded.yaml"))
-    assert (len(planned), len({p.prompt_hash for p in planned})) == (10_600, 9_800)
+def test_r_aio_has_one_template_so_a_paraphrase_adds_nothing_there() -> None:
+    planned = first_prompts(with_variants({"template": "v1"}, datasets=("truthfulqa", "aio-context")))
+    assert [p.factors.template for p in planned if p.dataset == "aio-context"] == ["aio"] * 4 * N_ITEMS
+    assert {p.factors.template for p in planned if p.dataset == "truthfulqa"} == {"published", "v1"}
+
+
+def test_a_variant_without_an_arm_is_asked_under_every_arm_of_the_run() -> None:
+    planned = first_prompts(with_variants({"template": "v1"}, prompts={"arms": ["none", "honest"]}))
+    assert {(p.factors.arm, p.factors.template) for p in planned} == {
+        (arm, template) for arm in ("none", "honest") for template in ("published", "v1")
+    }
+
+
+@pytest.mark.parametrize(
+    ("variant", "says"),
+    [
+        ({}, "prompts.variants[0]: names nothing to change"),
+        ({"tempalte": "v1"}, "prompts.variants[0]: unknown key 'tempalte'. Did you mean 'template'?"),
+        ({"template": "v9"}, "template 'v9' has no json form"),
+        ({"arm": "honest", "datasets": ["truthful"]}, "unknown dataset 'truthful'. Did you mean 'truthfulqa'?"),
+    ],
+)
+def test_a_variant_that_cannot_be_is_refused_with_its_key(variant: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        with_variants(variant)
+    assert says in str(refusal.value)
+
+
+def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() -> None:
+    ordered = in_prefix_order(first_prompts(with_variants(*SEVERAL, datasets=("truthfulqa", "aio-context"))))
+    texts = ["\0".join(f"{m.role}\0{m.content}" for m in prompt.messages) for prompt in ordered]
+    for i, text in enumerate(texts[1:], start=1):
+        shared = [len(commonprefix([earlier, text])) for earlier in texts[:i]]
+        assert shared[-1] == max(shared)
+
+
+def test_plan_and_order_are_the_same_in_every_process() -> None:
+    code = f"""
+from evenhand.records import digest
+from inference.schedule import first_prompts, in_prefix_order
+from tests.made.sampling_configs import sampling_config
+tree = dict(name="x", model=dict(name="m"), benchmarks=[dict(dataset="pocket", n_items=20)])
+prompts = first_prompts(sampling_config(dict(tree, prompts=dict(variants={list(SEVERAL)}))))
+for order in (prompts, in_prefix_order(prompts)):
+    print(len(order), digest([p.prompt_hash for p in order]))
+"""
+    command, keys = [sys.executable, "-c", code], {"cwd": ROOT, "text": True}
+    one, other = (
+        subprocess.check_output(command, env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."}, **keys) for seed in "12"
+    )
+    assert one == other
+    assert one.startswith("400 ")

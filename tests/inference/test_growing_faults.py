@@ -1,25 +1,29 @@
-"""Growing plans under faults: a trial of each, and what counts the losses sees every kind of them."""
+"""Growing plans under faults, and two processes whose growing units share a prompt: each finishes its own."""
 
 import random
-from collections.abc import Container
+from collections import Counter
+from collections.abc import Callable, Container
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from evenhand.completions import Answers, CompletionLog, every_completion
+from evenhand.errors import DataError
 from evenhand.records import Completion
-from tests.made.fault_trials import TRIALS
-from tests.made.growing_run import N_STEPS, N_UNITS, Found, GrowingEngine, GrowingRun
+from evenhand.run_directory import is_done
+from inference.sampling import sample
+from inference.schedule import Plan, Run, in_shard
+from studies.study import Units
+from tests.made.growing_run import N_STEPS, N_UNITS, TRIALS, Chain, Found, GrowingRun, asked_by, growing_engine
 from tests.made.read_back import completions_of
+from tests.made.scripted_engine import AnsweringEngine, config, scripted
+from tests.toy_study.asks import Fruit
 
 
 @pytest.mark.parametrize("fault", TRIALS)
 def test_nothing_is_lost_doubled_or_wrong_under(fault: str, tmp_path: Path) -> None:
     assert TRIALS[fault](tmp_path / "run", random.Random(fault)) == Found()
-
-
-def completion(text: str) -> Completion:
-    return Completion(prompt_hash="ab", sample_index=0, text=text, finish_reason="stop")
 
 
 def test_a_clock_that_was_set_back_put_a_second_answer_before_the_one_that_a_unit_had_gone_by(
@@ -28,7 +32,7 @@ def test_a_clock_that_was_set_back_put_a_second_answer_before_the_one_that_a_uni
     (tmp_path / "config.yaml").write_text("name: x\n")
     for text in ("first", "second", "third"):
         log = CompletionLog(tmp_path, 1)
-        log.add(completion(text))
+        log.add(Completion(prompt_hash="ab", sample_index=0, text=text, finish_reason="stop"))
         monkeypatch.setattr("evenhand.completions.time.time_ns", lambda: 10**9)  # in 1970
     assert [c.text for c in every_completion(tmp_path)] == ["first", "second", "third"]
     assert completions_of(tmp_path)["ab", 0].text == "first"
@@ -45,7 +49,90 @@ def test_what_was_answered_here_is_not_asked_again_while_its_folder_is_shown_lat
         return read(self, path, last if len(looks) == 2 else but)  # at the first look nothing is there yet
 
     monkeypatch.setattr(Answers, "read", late)
-    run, engine = GrowingRun(tmp_path), GrowingEngine()
+    run, engine = GrowingRun(tmp_path), growing_engine()
     assert run.found(run.command(engine)) == Found()
-    assert engine.n_asked == N_UNITS * N_STEPS
+    assert engine.asked_once() == N_UNITS * N_STEPS
     assert len(looks) > 2
+
+
+SHARDS = [(0, 2), (1, 2)]
+
+
+class Quoting(Chain):
+    """Begins with a question that every such unit asks."""
+
+    def opening(self) -> str:
+        return "Is fruit sweet?"
+
+
+def two_units() -> list[Quoting]:
+    """One of each shard."""
+    made = [Quoting(f"fruit {number}") for number in range(20)]
+    return [next(unit for unit in made if in_shard(unit.unit_id, shard)) for shard in SHARDS]
+
+
+@dataclass
+class TwoShards:
+    """A run of the two units."""
+
+    root: Path
+    monkeypatch: pytest.MonkeyPatch
+
+    def ask(self, number: int, engine: AnsweringEngine) -> Path:
+        """Run a shard with an engine."""
+        made = config(self.root)
+        self.monkeypatch.setattr(type(made.study), "units", lambda self, verdict: Units(two_units(), "made"))
+        scripted(self.monkeypatch, engine)
+        return sample(made, SHARDS[number])
+
+
+def saying(text: str, meanwhile: Callable[[], object] = lambda: None) -> AnsweringEngine:
+    """Another process may do its whole part while this one's first answer is under way."""
+    engine = AnsweringEngine(lambda prompt: text)
+    engine.before = lambda number: meanwhile() if number == 0 else None
+    return engine
+
+
+@pytest.fixture
+def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TwoShards:
+    return TwoShards(tmp_path, monkeypatch)
+
+
+def outcome(path: Path) -> list[list[str]]:
+    """The replies that count, unit by unit, in the order in which they were asked for."""
+    replies = completions_of(path)
+    return [
+        [replies[prompt.prompt_hash, 0].text for prompt in asked_by(unit, lambda p: replies[p.prompt_hash, 0].text)]
+        for unit in two_units()
+    ]
+
+
+def test_one_after_the_other_the_second_reads_the_shared_reply_and_asks_nothing_again(shards: TwoShards) -> None:
+    first, second = saying("yes"), saying("no")
+    assert not is_done(shards.ask(0, first))
+    path = shards.ask(1, second)
+    assert is_done(path)
+    assert (first.asked_once(), second.asked_once()) == (N_STEPS, N_STEPS - 1)
+    assert outcome(path) == [["yes"] * N_STEPS, ["yes", *["no"] * (N_STEPS - 1)]]
+
+
+def test_a_process_whose_shared_reply_came_second_asks_what_its_unit_owes_by_the_first(shards: TwoShards) -> None:
+    """It said that other shards owed it, though they were over, and nobody asked."""
+    path = shards.ask(0, saying("no", lambda: shards.ask(1, saying("yes"))))
+    assert is_done(path)
+    assert outcome(path) == [["yes", *["no"] * (N_STEPS - 1)], ["yes"] * N_STEPS]
+    written = Counter(completion.prompt_hash for completion in every_completion(path))
+    assert sorted(written.values())[-2:] == [1, 2], "the shared prompt alone has two replies"
+
+
+def test_a_shared_prompt_that_erred_here_and_was_answered_there_holds_nobody_up(shards: TwoShards) -> None:
+    failing = saying("no", lambda: shards.ask(1, saying("yes")))
+    failing.errors = {two_units()[0].next_prompts({})[0].prompt_hash}
+    assert is_done(shards.ask(0, failing))
+    assert failing.asked_once() == N_STEPS
+
+
+def test_two_units_of_one_name_are_refused(tmp_path: Path) -> None:
+    run = Run(tmp_path, config(tmp_path), [Fruit("fig"), Fruit("fig")], plan_grows=True)
+    with pytest.raises(DataError, match="the id 'fig' occurs twice"):
+        list(Plan(run, Answers()).prompts())

@@ -11,21 +11,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.token_trees import allowed_of
-from tests.made.one_batch import adapted, assert_equal, byte_model, outcome
+from tests.made.one_batch import adapted, byte_model
 from tests.made.training_runs import tiny_run
 from training.batches import Collator, Group, LogProbs, answers_of, groups_of, padded_logs, schedule
 from training.config import AnyRun
-from training.examples import Example, by_group
+from training.examples import Example
 from training.objectives import (
     NEVER,
     Answers,
     cross_entropy,
     divergence_in_groups,
-    objective_of,
     own_c1,
 )
-from training.reference import ask, objective_for
+from training.reference import objective_for
 
 PAD = 0
 SIZES = (2, 4, 3)  # speakers of three conversations
@@ -71,11 +69,6 @@ def test_a_microbatch_says_which_answers_a_prompt_does_not_have(row_tokens: int)
         assert batch["reference"][number].tolist() == [*known[example].totals, *[NEVER] * (4 - n_choices)]
     assert batch["groups"].tolist() == [number for number, n in enumerate(SIZES) for _ in range(n + 1)]
     assert "padded" not in Collator(pad=PAD, branches="none")([TALKS[1]])
-
-
-def seen(batch: dict[str, torch.Tensor], row: int, column: int) -> list[bool]:
-    found: list[bool] = allowed_of(batch["reach"])[row, column].tolist()
-    return found
 
 
 # The losses: padded and plain answers give the same numbers, and no gradient where there is no answer.
@@ -164,39 +157,10 @@ def test_chance_is_the_loss_of_a_judge_without_a_clue_and_slope_what_a_nat_of_th
 # The model: a microbatch of three conversations is each of them alone.
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return byte_model(tmp_path_factory.mktemp("model"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("method", "row_tokens"), [("sft", 2048), ("sft", 0), ("own_c1", 9)])
-def test_a_microbatch_of_unequal_groups_has_the_loss_and_gradients_of_each_alone(
-    method: str, row_tokens: int, model: Path
-) -> None:
-    config = run_of(method, quantisation={"kind": "none"}, optimiser={"row_tokens": 9})
-    judge = adapted(model, config)
-    objective = objective_of(config)
-    reference = None
-    if objective.needs_reference:
-        with torch.no_grad(), judge.disable_adapter():
-            asked = ask(ALL, config, judge, PAD, Bar())
-        assert [len(logs.verdicts) for logs in asked] == [len(e.choices) for e in ALL]
-        reference = dict(zip(ALL, asked, strict=True))
-
-    def loss(groups: Sequence[Group], **keys: Any) -> torch.Tensor:
-        batch = Collator(pad=PAD, branches="none", reference=reference, **keys)(groups)
-        return objective.total(answers_of(judge, batch)).sum()
-
-    together = outcome(judge, lambda: [loss(TALKS, row_tokens=row_tokens)])
-    alone = outcome(judge, lambda: [loss([group]) for group in TALKS])
-    assert_equal(together, alone)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("row_tokens", [0, 9, 2048])
-def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens: int, model: Path) -> None:
-    judge = adapted(model, run_of(quantisation={"kind": "none"}))
+def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens: int, tmp_path: Path) -> None:
+    judge = adapted(byte_model(tmp_path), run_of(quantisation={"kind": "none"}))
     names = [replace(e, rest=tuple(range(60, 60 + number % 4))) for number, e in enumerate(ALL)]
     collator = Collator(pad=PAD, branches="none", row_tokens=row_tokens)
     found = cross_entropy(answers_of(judge, collator([names])))
@@ -205,12 +169,6 @@ def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_toke
         logs = judge(torch.tensor([ids])).logits[0].log_softmax(-1)
         learnt = range(len(example.prompt_ids), len(ids))
         assert loss == pytest.approx(-sum(logs[at - 1, ids[at]].item() for at in learnt), rel=1e-4)
-
-
-class Bar:
-    """A progress bar that shows nothing."""
-
-    def update(self, _: int) -> None: ...
 
 
 # The schedule: a step takes so many groups, whatever their size.
@@ -240,16 +198,10 @@ def test_a_step_takes_as_many_groups_whatever_their_size_and_however_it_is_dealt
             "max_steps": None,
             "epochs": 2,
         }
-        config = run_of(consistency=None, optimiser=keys)
-        plan = schedule(groups, config)
-        assert plan == schedule(groups, config), "a continued run goes the same way"
-        assert plan.n_groups == size
-        assert (plan.epochs, plan.n_steps) == (2, 2 * n_groups // 6)
-        n_micro = n_processes * accumulation
-        cut = [plan.microbatches[start : start + n_micro] for start in range(0, len(plan.microbatches), n_micro)]
-        assert {len(microbatch) for step in cut for microbatch in step} == {size}
+        plan = schedule(groups, run_of(consistency=None, optimiser=keys))
+        assert (plan.epochs, plan.n_steps, plan.n_groups) == (2, 2 * n_groups // 6, size)
+        assert {len(microbatch) for microbatch in plan.microbatches} == {size}
+        in_step = n_processes * accumulation
+        cut = [plan.microbatches[start : start + in_step] for start in range(0, len(plan.microbatches), in_step)]
         steps.append([sorted(index for microbatch in step for index in microbatch) for step in cut])
     assert all(found == steps[0] for found in steps), "the global batch is the same"
-    if order != "random":
-        of_group = {id(e): number for number, group in enumerate(groups) for e in group}
-        assert all(len({of_group[id(e)] for e in group}) == 1 for group in by_group([e for b in groups for e in b]))

@@ -1,5 +1,6 @@
 """One prompt that an engine cannot answer (memory, a refusal): an error with its reason, and the rest goes on."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,63 +9,35 @@ from typing import Any
 import pytest
 import torch
 
-from evenhand.records import Completion
+from evenhand.errors import ConfigError
 from inference import vllm_engine
 from inference.open_engine import open_engine
 from inference.transformers_engine import TransformersEngine
-from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import save_checkpoint
+from tests.made.toy_prompts import toy_config, toy_prompt
 from tests.made.toy_runs import prompts
-
-Answer = Any
-
-
-@pytest.fixture
-def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of the batches that were computed; memory suffices for 90 tokens, padding counted."""
-    sizes: list[int] = []
-    answer: Answer = TransformersEngine.answer
-
-    def in_little_memory(self: TransformersEngine, batch: Sequence[Any], readings: Any) -> list[Completion]:
-        if len(batch) * max(len(one.token_ids) for one in batch) > 90:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-        sizes.append(len(batch))
-        found: list[Completion] = answer(self, batch, readings)
-        return found
-
-    monkeypatch.setattr(TransformersEngine, "answer", in_little_memory)
-    return sizes
-
-
-def run_config(root: Path, checkpoint: Path, **keys: Any) -> Any:
-    return sampling_config(
-        {
-            "name": "toy",
-            "model": {"name": str(checkpoint)},
-            "benchmarks": [{"dataset": "pocket", "n_items": 3}],
-            "engine": {"kind": "transformers", "batch_size": 4},
-            "run": {"root": str(root)},
-            **keys,
-        }
-    )
 
 
 def test_a_prompt_that_takes_too_much_memory_alone_is_an_error_and_all_others_are_answered(
-    batches: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    short = prompts(7)
-    (long,) = prompts(1)
-    long = type(long)(
-        **{name: getattr(long, name) for name in ("item_id", "benchmark", "dataset", "condition", "factors")},
-        messages=(type(long.messages[0])(role="user", content="x" * 150),),
-    )
-    made = run_config(tmp_path, save_checkpoint(tmp_path / "tiny", window=512), verdict="margin")
-    with open_engine(made) as engine:
+    answer, sizes = TransformersEngine.answer, list[int]()
+
+    def in_little_memory(self: TransformersEngine, batch: Sequence[Any], readings: Any) -> Any:
+        if len(batch) * max(len(one.token_ids) for one in batch) > 90:  # tokens, padding counted
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        sizes.append(len(batch))
+        return answer(self, batch, readings)
+
+    monkeypatch.setattr(TransformersEngine, "answer", in_little_memory)
+    short, long = prompts(7), toy_prompt("x" * 150)
+    folder = str(save_checkpoint(tmp_path / "tiny", window=512))
+    with open_engine(toy_config(folder, engine={"kind": "transformers", "batch_size": 4})) as engine:
         found = {c.prompt_hash: c for c in engine.generate([*short, long])}
     assert found.keys() == {p.prompt_hash for p in [*short, long]}
     assert [hash_ for hash_, c in found.items() if c.is_error] == [long.prompt_hash]
     assert found[long.prompt_hash].finish_reason.startswith("error: out of memory on cpu at this prompt alone, of 1")
-    assert max(batches) > 1, "only what has no room is halved"
+    assert max(sizes) > 1, "only what has no room is halved"
     assert capsys.readouterr().err.count("such batches are halved") == 1
 
 
@@ -107,15 +80,7 @@ def test_a_request_that_vllm_refuses_or_ends_is_an_error_and_the_others_are_answ
         return SimpleNamespace(llm_engine=RefusingCore(), model_config=SimpleNamespace(max_model_len=256))
 
     monkeypatch.setattr(vllm_engine, "start", start)
-    made = sampling_config(
-        {
-            "name": "toy",
-            "model": {"name": str(save_checkpoint(tmp_path))},
-            "benchmarks": [{"dataset": "pocket"}],
-            "verdict": "reason",
-            "sampling": {"max_tokens": 9},
-        }
-    )
+    made = toy_config(str(save_checkpoint(tmp_path)), "reason", sampling={"max_tokens": 9})
     with open_engine(made) as engine:
         found = list(engine.generate(prompts(n)))
     assert sorted(c.finish_reason for c in found) == sorted(
@@ -126,3 +91,16 @@ def test_a_request_that_vllm_refuses_or_ends_is_an_error_and_the_others_are_answ
         ]
     )
     assert len({c.prompt_hash for c in found}) == n
+
+
+def test_margins_are_refused_of_the_vllm_for_cuda_12_before_a_model_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vllm").mkdir()
+    (tmp_path / "vllm" / "__init__.py").touch()
+    (tmp_path / "vllm" / "sampling_params.py").write_text("class SamplingParams:\n    logprobs: int | None = None\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "vllm", raising=False)
+    words = "verdict margin: the installed vLLM gives no log-probabilities of named tokens.*engine={kind: transformers"
+    with pytest.raises(ConfigError, match=words):
+        open_engine(toy_config("somewhere"))

@@ -12,8 +12,6 @@ import pytest
 
 from evenhand.errors import ModelError
 from evenhand.run_directory import is_done
-from inference.config import InferenceConfig
-from inference.open_engine import open_engine
 from inference.openai_engine import FAILURES_IN_A_ROW
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, Script, answer, as_json, refusal
@@ -26,30 +24,17 @@ def only(question: str, script: Script) -> Script:
     return lambda body, n: (script if body["messages"][-1]["content"] == question else echo)(body, n)
 
 
-def test_every_completion_carries_the_hash_of_the_prompt_that_it_answers() -> None:
-    asked = prompts(40)
-    with FakeServer(echo) as server:
-        found = {c.prompt_hash: c.text for c in ask(server, asked)}
-    assert found == {p.prompt_hash: f"answer to {p.messages[0].content}" for p in asked}
-
-
-def test_the_concurrency_limit_is_reached_and_never_exceeded() -> None:
-    together = threading.Barrier(3)  # a reply comes only when three requests are there at once
+def test_the_concurrency_limit_is_reached_and_never_exceeded_and_every_reply_goes_to_its_prompt() -> None:
+    together, asked = threading.Barrier(3), prompts(30)  # a reply comes only when three requests are there at once
 
     def meet(body: dict[str, Any], n: int) -> Reply:
         together.wait(timeout=30)
-        return answer("1")
+        return echo(body, n)
 
     with FakeServer(meet) as server:
-        found = ask(server, prompts(30), {"concurrency": 3})
+        found = {c.prompt_hash: c.text for c in ask(server, asked, {"concurrency": 3})}
     assert server.most_at_once == 3
-    assert not any(c.is_error for c in found)
-
-
-def test_a_server_that_ignores_n_is_an_error_and_not_a_missing_sample() -> None:
-    with FakeServer(echo) as server:
-        found = ask(server, prompts(1), sampling={"n": 2, "temperature": 0.7})
-    assert [c.finish_reason for c in found] == ["error: asked for 2 samples, got 1"] * 2
+    assert found == {p.prompt_hash: f"answer to {p.messages[0].content}" for p in asked}
 
 
 def test_a_prompt_that_fails_for_good_is_an_error_completion_and_the_others_stay() -> None:
@@ -89,7 +74,7 @@ def test_a_reply_that_never_comes_is_an_error_completion() -> None:
     [
         (Reply(body="<html>Welcome</html>"), "reply is not JSON: <html>Welcome</html>"),
         (as_json({"object": "error"}), 'reply without choices: {"object": "error"}'),
-        (as_json({"choices": []}), "asked for 1 samples, got 0"),
+        (as_json({"choices": [{}, {}]}), "asked for 1 samples, got 2"),
         (answer(""), "reply without text"),
     ],
 )
@@ -109,28 +94,12 @@ def test_a_wrong_key_stops_before_any_prompt_and_never_shows_the_key(monkeypatch
     assert server.asked == []
 
 
-def test_a_key_that_is_refused_mid_run_stops_the_run_and_keeps_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with FakeServer(lambda body, n: refusal(403, "no") if len(server.asked) > 8 else echo(body, n)) as server:
-        kept, words = ask_until_error(server, prompts(100))
-    assert "$OPENAI_API_KEY is not set" in words
-    assert len(kept) == 8
-    assert len(server.asked) < 20
-
-
-def test_a_place_that_is_no_such_server_says_so() -> None:
-    with (
-        FakeServer(echo, models=Reply(body="<html>")) as server,
-        pytest.raises(ModelError, match="usually ends in /v1"),
-    ):
+def test_a_place_that_is_no_such_server_or_where_nobody_answers_says_so() -> None:
+    words = r"no OpenAI-compatible server is ready there .* usually ends in /v1"
+    with FakeServer(echo, models=Reply(body="<html>")) as server, pytest.raises(ModelError, match=words):
         ask(server, prompts(1))
-
-
-def test_a_place_where_nobody_answers_says_so() -> None:
-    with FakeServer(echo) as server:
-        gone = server.base_url
-    with pytest.raises(ModelError, match="no OpenAI-compatible server is ready there"), open_engine(config(gone)):
-        pass
+    with pytest.raises(ModelError, match=words):
+        ask(server, prompts(1))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +116,7 @@ def test_prompts_over_the_context_window_are_named_after_the_others_were_answere
         kept, words = ask_until_error(server, prompts(6))
     assert {c.prompt_hash for c in kept} == {p.prompt_hash for p in prompts(6)[1:]}
     assert "1 prompts do not fit" in words
-    assert f"toy-0 (c1_true): 400 {said}" in words
+    assert f"toy-0 (c2_correct): 400 {said}" in words
     assert server.texts().count("question 0") == 1
 
 
@@ -158,24 +127,6 @@ def test_a_request_that_the_server_does_not_understand_stops_the_run() -> None:
     assert "Unsupported parameter: 'max_tokens'" in words
     assert "engine.extra_body" in words
     assert len(server.asked) <= 8
-
-
-def test_a_busy_server_is_asked_again_after_the_time_that_it_gives() -> None:
-    busy = refusal(429, "slow down", retry_after="0.3")
-    began = time.monotonic()
-    with FakeServer(lambda body, n: busy if n == 0 else echo(body, n)) as server:
-        found = ask(server, prompts(1))
-    assert found[0].text == "answer to question 0"
-    assert time.monotonic() - began >= 0.3
-
-
-def test_a_wait_of_a_day_ends_the_run_and_keeps_what_came() -> None:
-    busy = refusal(503, "maintenance", retry_after="86400")
-    with FakeServer(lambda body, n: busy if len(server.asked) > 8 else echo(body, n)) as server:
-        kept, words = ask_until_error(server, prompts(40))
-    assert "503 maintenance" in words
-    assert [c.is_error for c in kept].count(False) == 8
-    assert len(server.asked) < 24
 
 
 def dripping(part: bytes = b" ") -> Iterator[bytes]:
@@ -220,40 +171,27 @@ def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(t
     assert is_done(path)
 
 
-def failing_once_started(broken: Reply) -> Script:
-    """Answers three prompts, then fails all."""
-    turn = count()
-    return lambda body, n_before: answer("1") if next(turn) < 3 else broken
-
-
 @pytest.mark.parametrize(
     ("broken", "words"),
-    [
-        (refusal(429, "slow down"), "429 slow down"),
-        (refusal(500, "boom"), "500 boom"),
-        (Reply(body="<html>"), "reply is not JSON: <html>"),
-        (refusal(401, "who are you"), "OPENAI_API_KEY"),
-        (refusal(404, "no such model"), "no such model"),
-    ],
-    ids=["429", "500", "garbage", "401", "404"],
+    [(refusal(500, "boom"), "500 boom"), (refusal(401, "who are you"), "OPENAI_API_KEY")],
+    ids=["500", "401"],
 )
 def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path: Path, broken: Reply, words: str) -> None:
-    def run() -> InferenceConfig:
+    def run() -> Path:
         keys = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path), "shard_size": 2}}
-        return config(server.base_url, {"concurrency": 2}, **keys)
+        return sample(config(server.base_url, {"concurrency": 2}, **keys))
 
-    with FakeServer(failing_once_started(broken)) as server:
-        with pytest.raises(ModelError) as caught:
-            sample(run())
-        assert words in str(caught.value)
+    turn = count()
+    with FakeServer(lambda body, n_before: answer("1") if next(turn) < 3 else broken) as server:
+        with pytest.raises(ModelError, match=words):
+            run()
         (path,) = (tmp_path / "inference").iterdir()
         kept = {key: c for key, c in completions_of(path).items() if not c.is_error}
         assert len(kept) == 3
         assert not is_done(path)
-
         server.script = lambda body, n_before: answer("2")
         server.asked.clear()
-        assert sample(run()) == path
+        assert run() == path
     assert len(server.asked) == 8 - 3  # two items under four conditions
     completions = completions_of(path)
     assert sorted(c.text for c in completions.values()) == ["1"] * 3 + ["2"] * 5

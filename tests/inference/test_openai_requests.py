@@ -55,12 +55,6 @@ def test_structured_output_is_asked_for_in_both_places_or_in_none(structured: st
         open_engine(config("http://x/v1", {"json_mode": json_mode}, sampling={"structured": structured}))
 
 
-def test_raw_prompts_go_to_the_text_endpoint_as_they_are() -> None:
-    with FakeServer(lambda body, n: as_json({"choices": [{"text": "1", "finish_reason": "length"}]})) as server:
-        (found,) = ask(server, prompts(1), format="raw")
-    assert (server.paths, server.asked[0]["prompt"], found.text) == (["/v1/completions"], "question 0", "1")
-
-
 def margins(top: dict[str, float], token: str = "1") -> Reply:
     """A chat reply with log-probabilities at one generated token."""
     listed = [{"token": t, "logprob": value} for t, value in top.items()]
@@ -93,10 +87,11 @@ def test_a_margin_holds_only_what_the_server_listed(top: dict[str, float], read:
     assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
 
 
-def test_a_raw_margin_is_read_from_the_text_endpoint() -> None:
+def test_a_raw_prompt_goes_as_it_is_to_the_text_endpoint_and_its_margin_is_read_there() -> None:
     listed = {"tokens": ["1"], "top_logprobs": [{"1": -0.5, "2": -2.0}]}
     with FakeServer(lambda body, n: as_json({"choices": [{"text": "1", "logprobs": listed}]})) as server:
         (found,) = ask(server, prompts(1), verdict="margin", format="raw")
+    assert (server.paths, server.asked[0]["prompt"]) == (["/v1/completions"], "question 0")
     assert found.answer_logprobs == {"1": -0.5, "2": -2.0}
 
 

@@ -9,26 +9,12 @@ from eval.__main__ import score_main
 from evenhand.cli.status.command import main as status_main
 from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import is_done
-from inference.config import InferenceConfig
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, answer, as_json, refusal
-from tests.made.sampling_configs import sampling_config
-from tests.made.toy_runs import ask, echo, prompts
+from tests.made.toy_runs import ask, config, echo, prompts
 
 KEY = "sk-planted-0123456789"
 TOKEN = "hf_planted0123456789abcdef"  # what the Hub gets
-
-
-def config(root: Path, url: str) -> InferenceConfig:
-    return sampling_config(
-        {
-            "name": "keyed",
-            "model": {"name": "judge"},
-            "benchmarks": [{"dataset": "pocket", "n_items": 3}],
-            "engine": {"kind": "openai", "base_url": url, "concurrency": 2, "max_retries": 1, "timeout_s": 5},
-            "run": {"root": root, "shard_size": 2},
-        }
-    )
 
 
 def quoting(body: dict[str, object], n_before: int) -> Reply:
@@ -54,7 +40,11 @@ def test_a_planted_key_is_in_no_file_and_no_message(
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     errors = []
     with FakeServer(quoting) as server:
-        asked = config(tmp_path / "runs", server.base_url)
+        keys = {
+            "benchmarks": [{"dataset": "pocket", "n_items": 3}],
+            "run": {"root": tmp_path / "runs", "shard_size": 2},
+        }
+        asked = config(server.base_url, {"concurrency": 2, "max_retries": 1}, **keys)
         for _ in range(3):
             try:
                 path = sample(asked)
@@ -76,29 +66,24 @@ def test_a_planted_key_is_in_no_file_and_no_message(
         assert secret.encode() not in held
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
-def test_a_key_file_that_others_can_read_is_refused_before_anything_is_sent(
-    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "key"
-    file.write_text(KEY)
-    file.chmod(mode)
-    monkeypatch.setenv("MY_KEY_FILE", str(file))
-    with FakeServer(echo) as server, pytest.raises(ConfigError) as caught:
-        ask(server, prompts(1), {"api_key_env": "MY_KEY"})
-    assert f"may be read by others than its owner (mode {mode:o}); `chmod 600 {file}`" in str(caught.value)
-    assert KEY not in str(caught.value)
-    assert server.asked == []
-
-
-@pytest.mark.parametrize(("content", "says"), [(None, "cannot be read"), ("\n", "is empty")])
-def test_a_key_file_without_a_key_is_refused(
-    content: str | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("content", "mode", "says"),
+    [
+        (KEY, 0o640, r"may be read by others than its owner \(mode 640\); `chmod 600 "),
+        (KEY, 0o604, r"may be read by others than its owner \(mode 604\); `chmod 600 "),
+        (None, 0o600, "cannot be read"),
+        ("\n", 0o600, "is empty"),
+    ],
+)
+def test_a_key_file_without_a_key_or_that_others_can_read_is_refused_before_anything_is_sent(
+    content: str | None, mode: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "key"
     if content is not None:
         file.write_text(content)
-        file.chmod(0o600)
+        file.chmod(mode)
     monkeypatch.setenv("MY_KEY_FILE", str(file))
-    with FakeServer(echo) as server, pytest.raises(ConfigError, match=says):
+    with FakeServer(echo) as server, pytest.raises(ConfigError, match=says) as caught:
         ask(server, prompts(1), {"api_key_env": "MY_KEY"})
+    assert KEY not in str(caught.value)
+    assert server.asked == []

@@ -1,53 +1,56 @@
 """A sampling run loses nothing, asks nothing twice, and refuses to be mixed with another."""
 
+import gc
 import signal
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand import completions as shards
-from evenhand.completions import Answers
+from evenhand.completions import Answers, read_excluded
 from evenhand.errors import DataError, ModelError
-from evenhand.records import Completion
-from evenhand.run_directory import is_done
+from evenhand.records import Completion, Prompt
+from evenhand.run_directory import is_done, read_json, read_plan_lines, rewrite_plan, run_path, write_plan
 from evenhand.terminal import run_main
+from inference import sampling, schedule
 from inference.config import FREE_OF_EFFECT, InferenceConfig
+from inference.engine import Further, PromptsTooLong, nothing_further
 from inference.sampling import sample
 from inference.schedule import Plan, Run, first_prompts
 from studies.dialdefer import section as planning
 from studies.dialdefer.records import read_plan
-from tests.made.scripted_engine import ScriptedEngine, answers, config, scripted
+from studies.dialdefer.templates import TEMPLATES, Template
+from studies.study import LazyUnits, OneRound
+from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
+from tests.made.scripted_engine import AnsweringEngine, answers, config, scripted
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
+def engine(monkeypatch: pytest.MonkeyPatch) -> AnsweringEngine:
     return scripted(monkeypatch)
 
 
-def test_a_run_answers_every_planned_prompt_and_is_done(tmp_path: Path, engine: ScriptedEngine) -> None:
-    path = sample(config(tmp_path))
-    planned = read_plan(path)
-    assert len(planned) == 40
-    assert set(answers(path)) == {(p.prompt_hash, 0) for p in planned}
-    assert is_done(path)
-
-
 def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_only_for_the_rest(
-    tmp_path: Path, engine: ScriptedEngine
+    tmp_path: Path, engine: AnsweringEngine
 ) -> None:
     engine.die_after = 11
     with pytest.raises(ModelError, match="died"):
         sample(config(tmp_path))
     engine.die_after = None
     path = sample(config(tmp_path))
-    assert len(engine.asked) == len(set(engine.asked)) == 40
-    assert engine.asked[11:] == engine.expected, "an engine is told when it is opened what it will be asked"
+    assert engine.asked_once() == 40
+    expected = [prompt.prompt_hash for prompt in engine.expected]
+    assert [p.prompt_hash for p in engine.asked[11:]] == expected, "it is told when opened what it will be asked"
+    assert answers(path) == {(p.prompt_hash, 0): p.prompt_hash for p in read_plan(path)}
     assert is_done(path)
 
 
 @pytest.mark.parametrize(
-    ("number", "exit_code", "told"),
+    ("number", "exit_code", "words"),
     [
         (signal.SIGINT, 130, "interrupted; what was computed is kept"),
         (signal.SIGTERM, 143, "interrupted by SIGTERM; what was computed is kept"),
@@ -57,13 +60,13 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
 )
 def test_sigterm_and_sighup_dropped_everything_since_the_last_shard_as_sigint_did_not(
     tmp_path: Path,
-    engine: ScriptedEngine,
+    engine: AnsweringEngine,
     capsys: pytest.CaptureFixture[str],
     number: signal.Signals,
     exit_code: int,
-    told: str,
+    words: str,
 ) -> None:
-    engine.signal_after = (11, number)
+    engine.before = lambda n: signal.raise_signal(number) if n == 11 else None
     # As in a terminal: where the tests run in the background, Ctrl-C is ignored.
     before = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     at_first = signal.signal(number, before)
@@ -72,31 +75,32 @@ def test_sigterm_and_sighup_dropped_everything_since_the_last_shard_as_sigint_di
         assert signal.getsignal(number) is before
     finally:
         signal.signal(number, at_first)
-    assert told in capsys.readouterr().err
-    engine.signal_after = None
+    assert words in capsys.readouterr().err
     (path,) = (tmp_path / "inference").iterdir()
     assert len(answers(path)) == 11
-    sample(config(tmp_path))
-    assert len(engine.asked) == len(set(engine.asked)) == 40
 
 
-def test_an_error_is_no_answer_it_is_reported_and_asked_again(tmp_path: Path, engine: ScriptedEngine) -> None:
-    unlucky = first_prompts(config(tmp_path))[5].prompt_hash
-    engine.errors = {unlucky}
-    with pytest.raises(ModelError, match=r"1 prompts got no reply, the last reason: error: 500"):
-        sample(config(tmp_path))
+def test_an_error_is_no_answer_it_is_reported_and_asked_again_and_holds_nobody_up(
+    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "AHEAD", 8)
+    settings = config(tmp_path)
+    engine.errors = {prompt.prompt_hash for prompt in first_prompts(settings)[:24]}
+    with pytest.raises(ModelError, match="24 prompts got no reply, the last reason: error: 500"):
+        sample(settings)
+    assert engine.asked_once() == 40
     engine.errors = set()
-    path = sample(config(tmp_path))
-    assert engine.asked.count(unlucky) == 2
-    assert answers(path)[unlucky, 0] == unlucky
+    path = sample(settings)
+    assert len(engine.asked) == 64
+    assert is_done(path)
 
 
 def test_what_is_owed_is_found_with_one_shard_of_answers_in_memory(
-    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unlucky = first_prompts(config(tmp_path))[5].prompt_hash
     engine.errors = {unlucky}
-    with pytest.raises(ModelError, match="1 prompts got no"):
+    with pytest.raises(ModelError, match="1 prompts got no reply"):
         sample(config(tmp_path))
     counted = CountedCompletion
     counted.live = counted.peak = 0
@@ -129,27 +133,50 @@ class CountedCompletion(Completion):
         CountedCompletion.live -= 1
 
 
-def test_shards_divide_the_work_and_the_last_one_finishes_the_run(tmp_path: Path, engine: ScriptedEngine) -> None:
+def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "AHEAD", 16)
+    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "counting"})
+    asked, alive = list[str](), list[int]()
+
+    def n_prompts() -> int:
+        gc.collect()
+        return sum(isinstance(one, Prompt) for one in gc.get_objects())
+
+    class Counting:
+        def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+            while prompts:
+                assert len(prompts) <= 16
+                for prompt in prompts:
+                    asked.append(prompt.prompt_hash)
+                    yield Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text="1", finish_reason="stop")
+                alive.append(n_prompts())
+                prompts = further()
+
+    others = n_prompts()
+    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: nullcontext(Counting()))
+    assert is_done(sample(config(tmp_path, benchmarks=[{"dataset": "pocket", "n_items": 60}])))
+    assert len(asked) == len(set(asked)) == 240
+    assert max(alive) - others <= 32
+
+
+def test_shards_divide_the_work_and_the_last_one_finishes_the_run(tmp_path: Path, engine: AnsweringEngine) -> None:
     path = sample(config(tmp_path), (0, 3))
     assert not is_done(path)
     sample(config(tmp_path), (2, 3))
     assert not is_done(path)
     sample(config(tmp_path), (1, 3))
     assert is_done(path)
-    assert len(engine.asked) == len(set(engine.asked)) == 40
+    assert engine.asked_once() == 40
 
 
-def test_a_prompt_that_two_wordings_share_is_asked_once(tmp_path: Path, engine: ScriptedEngine) -> None:
+def test_a_prompt_that_two_wordings_share_is_asked_once(tmp_path: Path, engine: AnsweringEngine) -> None:
     path = sample(config(tmp_path, prompts={"variants": [{"speakers": ["A", "B"]}]}))
-    assert len(engine.asked) == len(set(engine.asked)) == 60, "C1 names no speaker"
+    assert engine.asked_once() == 60, "C1 names no speaker"
     assert len(read_plan(path)) == 80
-    assert is_done(path)
 
 
 def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:
     def name(**changes: object) -> str:
-        from evenhand.run_directory import run_path
-
         made = config(tmp_path, **changes)
         return run_path(made.run.root, "inference", made.name, made, FREE_OF_EFFECT).name
 
@@ -162,7 +189,7 @@ def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_siz
 
 
 def test_a_run_whose_items_have_changed_since_is_refused(
-    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sample(config(tmp_path))
     monkeypatch.setattr(planning, "item_set_hash", lambda items: "another")
@@ -171,10 +198,8 @@ def test_a_run_whose_items_have_changed_since_is_refused(
 
 
 def test_a_run_planned_with_other_prompts_is_refused(
-    tmp_path: Path, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from studies.dialdefer.templates import TEMPLATES, Template
-
     engine.die_after = 3
     with pytest.raises(ModelError):
         sample(config(tmp_path))
@@ -182,3 +207,67 @@ def test_a_run_planned_with_other_prompts_is_refused(
     monkeypatch.setitem(TEMPLATES, ("published", "json"), Template("{question} {answer}?", "{speaker2}: {answer}?"))
     with pytest.raises(DataError, match="planned with other prompts"):
         sample(config(tmp_path))
+
+
+def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path: Path) -> None:
+    first, second, third, _ = first_prompts(config(tmp_path))[:4]
+    write_plan(tmp_path, [first, second])
+    write_plan(tmp_path, [first])
+    rewrite_plan(tmp_path, [first, second, third])
+    write_plan(tmp_path, [first, second])
+    assert len(list(read_plan_lines(tmp_path))) == 3
+    with pytest.raises(DataError, match="planned with other prompts"):
+        write_plan(tmp_path, [replace(first, answer_space=("2", "1"))])
+
+
+# Units that do not fit the context window.
+
+
+def test_items_that_are_too_long_stop_a_run_that_scores_all_and_keep_no_other_from_being_asked(
+    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "AHEAD", 8)
+    settings = config(tmp_path)
+    engine.too_long = {prompt.item_id for prompt in first_prompts(settings)[:24]}
+    with pytest.raises(PromptsTooLong, match="24 prompts do not fit"):
+        sample(settings)
+    assert engine.asked_once() == 16
+
+
+def test_a_conversation_that_does_not_fit_is_left_out_whole_and_all_shards_finish_the_run(
+    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use_conflicts(
+        monkeypatch, [conflict("short"), conflict("long", 3, 6, "On and on it goes. "), conflict("other", 5, 6)]
+    )
+    settings, engine.too_long = narrator_config(tmp_path), {"long"}
+    planned = first_prompts(settings)
+    assert len(planned) == 3 * 2 * 2 * (3 + 4 + 6), "tasks, visibilities, orders, and the neutral reader or a speaker"
+    for shard in range(3):
+        path = sample(settings, (shard, 3))
+    assert is_done(path)
+    assert list(read_excluded(path)) == ["long"]
+    assert read_excluded(path)["long"].endswith("characters")
+    done, n_distinct = read_json(path / "DONE.json"), len({p.prompt_hash for p in planned})
+    assert (done["n_planned"], done["n_distinct"], done["n_excluded_items"]) == (len(planned), n_distinct, 1)
+    assert (
+        "items are left out, since a prompt of theirs does not fit the context window: long " in capsys.readouterr().err
+    )
+    assert {hash_ for hash_, _ in answers(path)} == {p.prompt_hash for p in planned if p.item_id != "long"}
+    n_asked = engine.asked_once()
+    sample(settings)
+    assert len(engine.asked) == n_asked, "asked again, the run knows what it leaves out, and is complete already"
+
+
+def test_a_run_of_which_nothing_fits_is_no_run(
+    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_conflicts(monkeypatch, [conflict("short")])
+    engine.too_long = {"short"}
+    with pytest.raises(ModelError, match=r"no item fits the context window.*engine\.max_model_len"):
+        sample(narrator_config(tmp_path))
+
+
+def test_an_error_while_a_unit_is_made_is_not_the_end_of_the_units() -> None:
+    with pytest.raises(IndexError):
+        list(LazyUnits(["kiwi", ""], lambda name: OneRound(name[0], ())))

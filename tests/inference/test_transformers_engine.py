@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from evenhand.errors import ConfigError, ModelError
@@ -65,12 +66,6 @@ def test_a_margin_is_the_log_softmax_over_the_whole_vocabulary_behind_the_prompt
         assert found.rendered == f"<user>{text}</s><assistant>"
 
 
-def test_padding_and_batch_size_move_no_margin(checkpoint: Path) -> None:
-    alone, together = (answers(config(checkpoint, engine={"batch_size": size})) for size in (1, 4))
-    for text in TEXTS:
-        assert alone[text][0].answer_logprobs == pytest.approx(together[text][0].answer_logprobs, abs=1e-4)
-
-
 def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path: Path) -> None:
     folder = save_checkpoint(tmp_path, word_start=True)
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -127,10 +122,8 @@ def test_the_checkpoints_own_generation_config_changes_nothing(checkpoint: Path,
 
 def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint: Path) -> None:
     def first(**sampling: Any) -> str:
-        alone = {"kind": "transformers", "batch_size": 1}
-        return answers(config(checkpoint, "reason", engine=alone, sampling={"max_tokens": 12, **sampling}))[TEXTS[0]][
-            0
-        ].text
+        alone = config(checkpoint, "reason", engine={"batch_size": 1}, sampling={"max_tokens": 12, **sampling})
+        return answers(alone)[TEXTS[0]][0].text
 
     assert first(temperature=1.0, top_k=1, seed=1) == first(temperature=1.0, top_k=1, seed=2) == first()
     assert first(repetition_penalty=9.0) != first()
@@ -139,9 +132,10 @@ def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint: Path) 
 
 
 def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoint: Path) -> None:
-    drawn = config(checkpoint, "reason", sampling={"n": 4, "temperature": 1.0, "max_tokens": 8, "seed": 5})
-    other = config(checkpoint, "reason", sampling={"n": 4, "temperature": 1.0, "max_tokens": 8, "seed": 6})
-    first, again, others = answers(drawn), answers(drawn), answers(other)
+    sampling = {"n": 4, "temperature": 1.0, "max_tokens": 8}
+    first, again, others = (
+        answers(config(checkpoint, "reason", sampling={**sampling, "seed": seed})) for seed in (5, 5, 6)
+    )
     for text in TEXTS:
         assert [c.sample_index for c in first[text]] == [0, 1, 2, 3]
         assert len({c.text for c in first[text]}) > 1
@@ -164,8 +158,6 @@ def test_structured_output_is_refused_rather_than_left_out(checkpoint: Path) -> 
 
 
 def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_ones(tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     folder = save_checkpoint(tmp_path)
     weights = load_file(folder / "model.safetensors")
     del weights["model.layers.1.mlp.up_proj.weight"]

@@ -4,9 +4,9 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
-from tests.made.loopback import QuietHandler, QuietServer
+from tests.made.loopback import Loopback, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def refusal(status: int, message: str, code: str | None = None, **headers: str) 
 Script = Callable[[dict[str, Any], int], Reply]
 
 
-class FakeServer:
+class FakeServer(Loopback):
     """Answers GET /v1/models by `models`, POST /tokenize by `tokens`, and every other POST by the script.
 
     script: (request body, how often the same body was asked before) → Reply; called from many threads.
@@ -55,39 +55,13 @@ class FakeServer:
         self.asked: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.keys: list[str | None] = []
-        self.most_at_once = 0
-        self.port = 0  # any that is free
-        self._at_once = 0
+        self.most_at_once = self._at_once = 0
         self._lock = threading.Lock()
-        self._is_dead = False
-        self._runs = threading.Event()
-        self._runs.set()
 
     @property
     def base_url(self) -> str:
         """Where clients find it."""
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    def freeze(self) -> None:
-        """Take connections and requests, and say nothing any more, as a process that was stopped."""
-        self._runs.clear()
-
-    def thaw(self) -> None:
-        """Go on."""
-        self._runs.set()
-
-    def kill(self) -> None:
-        """Break off every connection and take none."""
-        self._is_dead = True
-        self._http.shutdown()
-        self._http.server_close()
-
-    def start(self) -> None:
-        """Serve, at the port of the first time."""
-        self._is_dead = False
-        self._http = QuietServer(("127.0.0.1", self.port), self._handler)
-        self.port = self._http.server_port
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return f"http://127.0.0.1:{self._http.server_port}/v1"
 
     def texts(self) -> list[str]:
         """The last message of every request, in the order they came."""
@@ -109,28 +83,18 @@ class FakeServer:
             with self._lock:
                 self._at_once -= 1
 
-    def __enter__(self) -> Self:
+    def handler(self) -> type[QuietHandler]:
         fake = self
 
         class Handler(QuietHandler):
-            def handle_one_request(self) -> None:
-                super().handle_one_request()
-                self.close_connection |= fake._is_dead
-
             def do_GET(self) -> None:
-                fake._runs.wait()
                 self.send({"/v1/models": fake.models, "/health": Reply()}.get(self.path, Reply(404)))
 
             def do_POST(self) -> None:
                 fake.keys.append(self.headers["Authorization"])
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                fake._runs.wait()
-                self.send(fake.reply(self.path, body))
+                self.send(fake.reply(self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
 
             def send(self, reply: Reply) -> None:
-                if fake._is_dead:
-                    self.connection.close()
-                    return
                 payload = reply.body.encode() if isinstance(reply.body, str) else reply.body
                 self.send_response(reply.status)
                 length = {"Connection": "close"} if reply.more else {"Content-Length": str(len(payload))}
@@ -142,11 +106,4 @@ class FakeServer:
                     self.wfile.write(part)
                     self.wfile.flush()
 
-        self._handler = Handler
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.thaw()
-        if not self._is_dead:
-            self.kill()
+        return Handler

@@ -1,26 +1,33 @@
-"""A run of growing units that an engine of ours answers, and what of it is lost, doubled or wrong afterwards."""
+"""Runs of growing units, faults put into them one trial at a time, and what is lost, doubled or wrong afterwards."""
 
+import os
+import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from evenhand import completions as completion_shards
 from evenhand.completions import every_completion
+from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import is_done
-from inference import sampling
 from inference.config import InferenceConfig
-from inference.engine import Further, nothing_further
 from inference.sampling import sample
-from studies.study import Replies, Units
-from tests.made.scripted_engine import config
+from inference.watchdog import EXIT_STATUS
+from studies.study import Replies, Unit, Units
+from tests.made.scripted_engine import AnsweringEngine, config, scripted
 from tests.toy_study.asks import Fruit
 
 N_UNITS, N_STEPS = 12, 4
+MOST_COMMANDS = 30
+DAY_NS = 86_400 * 10**9
 
 
 @dataclass(frozen=True)
@@ -39,12 +46,25 @@ class Chain(Fruit):
     """Asks N_STEPS times, each time quoting the reply before, as PluralEval's threads do."""
 
     def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
-        asked = self.prompt(0, f"0: {self.unit_id}?")
+        asked = self.prompt(0, self.opening())
         for step in range(1, N_STEPS):
             if asked.prompt_hash not in replies:
                 return [asked]
             asked = self.prompt(step, f"{step}: of {self.unit_id} you said {replies[asked.prompt_hash][0].text}")
         return [] if asked.prompt_hash in replies else [asked]
+
+    def opening(self) -> str:
+        return f"0: {self.unit_id}?"
+
+
+def asked_by(unit: Unit, reply: Callable[[Prompt], str]) -> Iterator[Prompt]:
+    """What a unit asks when it gets these replies."""
+    so_far: dict[str, list[Completion]] = {}
+    while prompts := unit.next_prompts(so_far):
+        for prompt in prompts:
+            said = Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=reply(prompt), finish_reason="stop")
+            so_far[prompt.prompt_hash] = [said]
+            yield prompt
 
 
 def reply_to(prompt: Prompt) -> str:
@@ -52,29 +72,8 @@ def reply_to(prompt: Prompt) -> str:
     return digest(prompt.prompt_hash, 6)
 
 
-class GrowingEngine:
-    """Answers by reply_to. before: called ahead of every answer, with its number."""
-
-    def __init__(self, before: Callable[[int], object] = lambda number: None, seconds: float = 0.0) -> None:
-        self.before, self.seconds, self.errors = before, seconds, set[str]()
-        self.n_asked = 0
-
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
-        waiting = list(prompts)
-        while waiting:
-            prompt = waiting.pop(0)
-            self.before(self.n_asked)
-            time.sleep(self.seconds)
-            self.n_asked += 1
-            is_error = prompt.prompt_hash in self.errors
-            self.errors.discard(prompt.prompt_hash)
-            yield Completion(
-                prompt_hash=prompt.prompt_hash,
-                sample_index=0,
-                text="" if is_error else reply_to(prompt),
-                finish_reason="error: out of memory at this prompt alone" if is_error else "stop",
-            )
-            waiting.extend(further())
+def growing_engine() -> AnsweringEngine:
+    return AnsweringEngine(reply_to, room=1)
 
 
 def units() -> list[Chain]:
@@ -87,32 +86,97 @@ class GrowingRun:
     def __init__(self, folder: Path, **run: object) -> None:
         self.config: InferenceConfig = config(folder, run={"root": folder, "shard_size": 5, **run})
 
-    def command(self, engine: GrowingEngine, shard: tuple[int, int] | None = None) -> Path:
+    def command(self, engine: AnsweringEngine) -> Path:
         """`evenhand sample`, with the engine in the model's place."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(self.config.study), "units", lambda self, verdict: Units(units(), "made"))
-            patch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
-            patch.setattr(sampling, "open_engine", lambda config, prompts: nullcontext(engine))
-            return sample(self.config, shard)
+            scripted(patch, engine)
+            return sample(self.config)
 
     def found(self, path: Path) -> Found:
         """Replies that lack, that are there twice, and that are not the right ones."""
         written = [c for c in every_completion(path) if not c.is_error]
-        replies: dict[str, list[Completion]] = {}
-        for completion in written:
-            replies.setdefault(completion.prompt_hash, []).append(completion)
-        expected = {}
-        for unit in units():
-            so_far: dict[str, list[Completion]] = {}
-            while prompts := unit.next_prompts(so_far):
-                for prompt in prompts:
-                    text = expected[prompt.prompt_hash] = reply_to(prompt)
-                    so_far[prompt.prompt_hash] = [
-                        Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=text, finish_reason="stop")
-                    ]
+        expected = {p.prompt_hash: reply_to(p) for unit in units() for p in asked_by(unit, reply_to)}
         counts = Counter(c.prompt_hash for c in written)
         return Found(
-            lost=len(expected.keys() - replies.keys()) + (not is_done(path)),
+            lost=len(expected.keys() - counts.keys()) + (not is_done(path)),
             doubled=counts.total() - len(counts),
-            wrong=sum(expected.get(hash_) != of[0].text for hash_, of in replies.items()),
+            wrong=sum(expected.get(c.prompt_hash) != c.text for c in written),
         )
+
+    def finished(self) -> Found:
+        """What is found once the same command has been given until the run is complete."""
+        for _ in range(MOST_COMMANDS):
+            with suppress(EvenhandError):
+                found = self.found(self.command(growing_engine()))
+                if not found.lost:
+                    return found
+        return Found(lost=1)
+
+
+def hung(folder: Path, rng: random.Random) -> Found:
+    """An engine that gives no answer any more; the process must end with its own status."""
+    run, engine, at = GrowingRun(folder, hang_limit_s=0.3), growing_engine(), rng.randrange(N_UNITS * N_STEPS)
+    engine.before = lambda number: number == at and threading.Event().wait()
+    if (child := os.fork()) == 0:
+        with suppress(BaseException):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            run.command(engine)
+        os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return run.finished() + Found(wrong=status != EXIT_STATUS)
+
+
+def clock_jumps(folder: Path, rng: random.Random) -> Found:
+    """The clock jumps by days either way before every answer, in a run that is interrupted."""
+    run, engine, offset = GrowingRun(folder), growing_engine(), [0]
+    engine.die_after = rng.randrange(1, N_UNITS * N_STEPS)
+
+    def jump(number: int) -> None:
+        offset[0] += rng.randrange(-3 * DAY_NS, 3 * DAY_NS)
+
+    engine.before = jump
+    clock = SimpleNamespace(time_ns=lambda: time.time_ns() + offset[0], monotonic=time.monotonic, sleep=time.sleep)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(completion_shards, "time", clock)
+        with suppress(ModelError):
+            run.command(engine)
+        return run.finished()
+
+
+def no_memory(folder: Path, rng: random.Random) -> Found:
+    """The first question of some units fails for want of memory, the first time."""
+    run, engine = GrowingRun(folder), growing_engine()
+    engine.errors = {unit.next_prompts({})[0].prompt_hash for unit in rng.sample(units(), 2)}
+    with suppress(ModelError):
+        run.command(engine)
+    return run.finished()
+
+
+def renames(folder: Path, rng: random.Random) -> Found:
+    """A rename that was done is reported as failed, or is reported as done and lost."""
+    run, rename = GrowingRun(folder), Path.replace
+    at, is_lost, count = rng.randrange(8), rng.random() < 0.5, iter(range(10**6))
+
+    def replace(self: Path, target: Path) -> Path:
+        if next(count) != at:
+            return rename(self, target)
+        if is_lost:
+            self.unlink()
+            return target
+        rename(self, target)
+        return rename(self, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        with suppress(DataError):
+            run.command(growing_engine())
+        return run.finished()
+
+
+TRIALS: dict[str, Callable[[Path, random.Random], Found]] = {
+    "hung engine": hung,
+    "clock jumps": clock_jumps,
+    "no memory for a prompt": no_memory,
+    "rename lost, or told as failed": renames,
+}

@@ -28,12 +28,14 @@ class QuietHandler(BaseHTTPRequestHandler):
 class Loopback:
     """Serves while its `with` lasts."""
 
+    port = 0  # any that is free
+
     def handler(self) -> type[QuietHandler]:
         """What answers a request."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        self._http = QuietServer(("127.0.0.1", 0), self.handler())
+        self._http = QuietServer(("127.0.0.1", self.port), self.handler())
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         return self
 

@@ -21,21 +21,20 @@ GONE = {"removed_by_category": "deleted", "selftext": "[deleted]", "title": "[de
 
 @dataclass
 class MadePost:
-    """A post with its images and, for each of Reddit's orders, its comments as (author, text)."""
+    """A post with its images and its comments as (author, text), the best first."""
 
     post_id: str
     title: str
     body: str
     images: tuple[bytes, ...]
-    comments: dict[str, list[tuple[str, str]]]
+    comments: list[tuple[str, str]]
     author: str = "made_up_poster"
     gone: bool = False
     gone_comments: set[str] = field(default_factory=set)  # texts
 
     def comment_id(self, text: str) -> str:
-        """The same text has the same id in every order."""
-        texts = sorted({text for found in self.comments.values() for _, text in found})
-        return f"{self.post_id}c{texts.index(text)}"
+        """A comment's id."""
+        return f"{self.post_id}c{[said for _, said in self.comments].index(text)}"
 
 
 class MadeReddit(Loopback):
@@ -49,7 +48,6 @@ class MadeReddit(Loopback):
         self.faults: dict[str, list[Reply]] = {}
         self.kill: tuple[str, int, int] | None = None
         self.asked: list[str] = []
-        self.agents: set[str] = set()
         self._lock = threading.Lock()
 
     @property
@@ -77,8 +75,6 @@ class MadeReddit(Loopback):
             "title": post.title,
             "selftext": post.body,
             "author": post.author,
-            "score": 7,
-            "upvote_ratio": 0.9,
             "url": f"{self.base}/gallery/{post.post_id}",
             "media_metadata": media,
             "gallery_data": {"items": [{"media_id": name} for name in media]},
@@ -130,12 +126,13 @@ class MadeReddit(Loopback):
         if kind == "t3":
             return (kind, self.facts(self.posts[key])) if key in self.posts else None
         post = self.posts[key.partition("c")[0] if key.partition("c")[0] in self.posts else key.rpartition("c")[0]]
-        found = {post.comment_id(text): (who, text) for texts in post.comments.values() for who, text in texts}
+        found = {post.comment_id(text): (who, text) for who, text in post.comments}
         return (kind, self.comment(post, *found[key])) if key in found else None
 
     def thread(self, post: MadePost, query: Mapping[str, str]) -> list[Any]:
-        """A post and its comments in the order that was asked for."""
-        found = [("t1", self.comment(post, *one)) for one in post.comments.get(query["sort"], [])]
+        """A post and its best comments."""
+        assert query["sort"] == "confidence"
+        found = [("t1", self.comment(post, *comment)) for comment in post.comments]
         return [listing([("t3", self.facts(post))]), listing(found[: int(query["limit"])])]
 
     def reply(self, path: str, query: Mapping[str, str]) -> Reply:
@@ -154,7 +151,6 @@ class MadeReddit(Loopback):
 
         class Handler(QuietHandler):
             def do_GET(self) -> None:
-                made.agents.add(self.headers["User-Agent"])
                 parts = urlsplit(self.path)
                 query = {key: values[0] for key, values in parse_qs(parts.query).items()}
                 self.send(made.reply(parts.path, query))

@@ -25,6 +25,8 @@ REPLY_KINDS: list[tuple[str, tuple[str, ...], str, str]] = [
     ("two labels that agree", TWO, "Well.\nAnswer: Jros83\nFinal answer: Jros83", "Jros83"),
     ("Me where nobody is", TWO, "Me", "<off_list>"),
     ("a sentence without yes or no", YES_NO, "The conversation ends in a personal attack.", "<off_list>"),
+    ("no doubt", YES_NO, "Yes, no doubt about it.", "Yes"),
+    ("no doubt before it", YES_NO, "No doubt. Yes, it does.", "Yes"),
     ("no as a word", YES_NO, "It has no end.", "<off_list>"),
     ("a name in a longer word", TWO, "Jros8310", "<off_list>"),
     ("markup alone", TWO, "****", "<off_list>"),

@@ -1,27 +1,30 @@
 """The DialDefer paper's printed figures, and judges whose verdicts have the counts behind them."""
 
 import csv
+import gzip
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.measures import ABSENT, PARSERS
-from eval.dialdefer.panels import Panel
+from eval.dialdefer.measures import ABSENT, RIGHT
+from eval.dialdefer.panels import MAIN_ROLES, Judge, Panel
 from eval.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
+from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing
-from eval.estimates.frames import Score
 from eval.report.tables import Cell, TableSpec
-from studies.dialdefer.records import Factors
 from studies.dialdefer.render import own_labels
+from tests.made.made_panels import made_judge, made_panel
 from tests.made.places import GOLDEN
 
 DATASETS = (*BENCH_DATASETS, "aio")
 N_ITEMS = defaultdict(lambda: 300, truthfulqa=790, amqa=240, gpqa=134, aio=280)  # Table 8
 COLUMNS = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
+N_OR = 30  # of r/AIO's items, the first ones
 ROUNDING = 0.0501  # half the last printed digit
 MITIGATED = {"Qwen-2.5-7B-Instruct": 21, "Gemma-3-12B-IT": 22, "GPT-4o-mini": 23}  # model → its table
 
@@ -32,9 +35,10 @@ Counts = Mapping[str, Sequence[int | None]]  # dataset → right answers per con
 
 
 def golden(name: str) -> list[dict[str, str]]:
-    """The rows of a golden CSV file; its first line is a comment."""
-    with (GOLDEN / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+    """The rows of a golden CSV file; lines that start with # are comments."""
+    text = (GOLDEN / name).read_bytes()
+    lines = (gzip.decompress(text) if name.endswith(".gz") else text).decode().splitlines()
+    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 
 def models() -> list[str]:
@@ -72,30 +76,17 @@ def panels_with(
     """A panel for each dataset with so many right answers in each condition, on items drawn apart for each."""
     panels = []
     for dataset, n_right in counts.items():
+        rng, n_items = np.random.default_rng(7), N_ITEMS[dataset]
+        replies = np.full((n_items, 4), ABSENT, dtype=np.int8)
+        for column, n in enumerate(n_right):
+            if n is not None:
+                is_right = rng.permutation(n_items) < n
+                replies[:, column] = np.where(is_right, RIGHT[column], 3 - RIGHT[column])
         speaker1, speaker2 = labels or own_labels(dataset, arm)
-        asked = Factors(arm=arm, speaker1=speaker1, speaker2=speaker2, **factors)
-        panels.append(panel_with(dataset, n_right, asked, N_ITEMS[dataset]))
+        ids = (f"{dataset}-{i:04}" for i in range(n_items))
+        asked: dict[str, Any] = {"arm": arm, "speaker1": speaker1, "speaker2": speaker2, **factors}
+        panels.append(made_panel(replies, dataset=dataset, ids=ids, **asked))
     return panels
-
-
-def panel_with(dataset: str, n_right: Sequence[int | None], factors: Factors, n_items: int) -> Panel:
-    """A panel with so many right answers in each condition."""
-    rng = np.random.default_rng(7)
-    replies = np.full((n_items, 4, 1), ABSENT, dtype=np.int8)
-    for column, n in enumerate(n_right):
-        if n is not None:
-            right = rng.permutation(n_items) < n
-            replies[:, column, 0] = np.where(right, 1, 2) if column % 2 == 0 else np.where(right, 2, 1)
-    return Panel(
-        benchmark="dialdefer",
-        dataset=dataset,
-        factors=factors,
-        item_ids=tuple(f"{dataset}-{i:04}" for i in range(n_items)),
-        replies=replies,
-        unread={parser: np.zeros(replies.shape, dtype=np.bool_) for parser in PARSERS},
-        margins=np.full(replies.shape, np.nan),
-        hashes=np.full((n_items, 4), "same", dtype="<U16"),
-    )
 
 
 def frame_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> pd.DataFrame:
@@ -134,3 +125,28 @@ def agrees(value: Cell, cell: str) -> bool:
     """Whether a number rounds to a printed cell."""
     assert isinstance(value, float)
     return abs(value - float(cell)) < ROUNDING
+
+
+def item_id(row: int) -> str:
+    """Ids that sort as they are numbered."""
+    return f"item-{row:04d}"
+
+
+def judge_of(name: str, replies: Mapping[str, object], labels: Mapping[str, str] | None = None) -> Judge:
+    """A judge from dataset → replies, (n_items, 4) or (n_items, 4, n_samples), to items item-0000, item-0001, ..."""
+    panels = [
+        made_panel(of, dataset=dataset, ids=map(item_id, range(len(of))), roles=MAIN_ROLES * dataset.startswith("aio"))
+        for dataset, of in ((dataset, np.asarray(array)) for dataset, array in replies.items())
+    ]
+    return replace(made_judge(*panels, name=name, model=name), labels=labels or {})
+
+
+@cache
+def five_judges() -> tuple[Judge, ...]:
+    """Judges over the 3,244 items whose verdicts have the counts behind the tables; see golden/README.md."""
+    replies: dict[str, dict[str, object]] = defaultdict(dict)
+    for row in golden("dialdefer_verdicts.csv.gz"):
+        columns = [list(map(int, row[name])) for name in ("c1_true", "c1_false", "c2_correct", "c2_incorrect")]
+        replies[row["model"]][row["dataset"]] = np.transpose(columns)
+    labels = {item_id(row): "OR" if row < N_OR else "NOR" for row in range(N_ITEMS["aio"])}
+    return tuple(judge_of(model, of_model, labels) for model, of_model in replies.items())

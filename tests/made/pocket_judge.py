@@ -1,45 +1,19 @@
-"""A judge without fault on pocket-threads, and an engine that answers with a function, in any order and batch size."""
+"""A judge without fault on pocket-threads, and runs of PluralEval's stages."""
 
 import json
-import random
 import re
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evenhand.records import Completion, Prompt
-from inference import sampling
+from evenhand.records import Prompt
 from inference.config import parse_sampling_config
-from inference.engine import Further, nothing_further
 from inference.sampling import sample
 from studies.pluraleval.sources import KnownThread, known_threads
-from tests.made.scripted_engine import OpenEngine
+from tests.made.scripted_engine import AnsweringEngine, Answers, scripted
 
-Answers = Callable[[Prompt], str]
-
-
-class AnsweringEngine(OpenEngine):
-    """Says what a function says; `room` prompts are under way at a time, and any of them is finished next."""
-
-    def __init__(self, answers: Answers, room: int = 8, seed: int = 0) -> None:
-        self.answers, self.room, self.draws = answers, room, random.Random(seed)
-        self.asked: list[Prompt] = []
-
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
-        waiting, under_way = list(prompts), list[Prompt]()
-        while True:
-            waiting.extend(further())
-            while waiting and len(under_way) < self.room:
-                under_way.append(waiting.pop(0))
-            if not under_way:
-                return
-            prompt = under_way.pop(self.draws.randrange(len(under_way)))
-            self.asked.append(prompt)
-            yield Completion(
-                prompt_hash=prompt.prompt_hash, sample_index=0, text=self.answers(prompt), finish_reason="stop"
-            )
+__all__ = ["AnsweringEngine", "Answers", "perfect", "stage_run"]
 
 
 def perfect(prompt: Prompt) -> str:
@@ -95,8 +69,7 @@ def stage_run(
     **keys: Any,
 ) -> Path:
     """A run of a stage through an engine, by one process or by several shards one after the other."""
-    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: engine)
-    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
+    scripted(monkeypatch, engine)
     tree = {
         "name": name,
         "model": {"name": "scripted"},

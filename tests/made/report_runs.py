@@ -7,14 +7,10 @@ from evenhand.records import Prompt
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import lean, make_run, say
+from tests.made.scorecard_runs import number
 
 POCKET = DatasetSpec(dataset="pocket", n_items=12)
 HOSTILE = '{"chosen_answer": "1", "reasoning": "<script>alert(1)</script> & <img src=x onerror=y>"}'
-
-
-def number(prompt: Prompt) -> int:
-    """The item's number in its dataset."""
-    return int(prompt.item_id.rpartition("-")[2])
 
 
 def bends(prompt: Prompt) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""An engine that answers as told, in place of a model, and a run of pocket items that asks it."""
+"""An engine that answers by a function, in place of a model, and a run of pocket items that asks it."""
 
-import os
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -11,9 +11,11 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from inference import sampling
 from inference.config import InferenceConfig
-from inference.engine import Further, nothing_further
+from inference.engine import Further, PromptsTooLong, nothing_further
 from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
+
+Answers = Callable[[Prompt], str | Mapping[str, Any]]
 
 
 class OpenEngine:
@@ -26,50 +28,66 @@ class OpenEngine:
         pass
 
 
-class ScriptedEngine(OpenEngine):
-    """Answers every prompt with its own hash; dies or errs where told to."""
+def own_hash(prompt: Prompt) -> str:
+    return prompt.prompt_hash
 
-    asked: list[str] = []
-    expected: list[str] = []  # what it was opened for
-    die_after: int | None = None
-    errors: set[str] = set()
-    signal_after: tuple[int, int] | None = None  # after so many answers the process gets this signal
+
+class AnsweringEngine(OpenEngine):
+    """Answers with the text, or the completion's fields, that a function gives for a prompt; remembers the prompts.
+
+    `room` prompts are under way at a time, and any of them is finished next.
+    """
+
+    def __init__(self, answers: Answers = own_hash, room: int = 8, seed: int = 0) -> None:
+        self.answers, self.room, self.draws = answers, room, random.Random(seed)
+        self.asked, self.expected = list[Prompt](), list[Prompt]()  # expected: what it was opened for
+        self.errors, self.too_long = set[str](), set[str]()  # hashes of prompts, ids of items
+        self.die_after: int | None = None
+        self.before: Callable[[int], object] = lambda number: None  # called ahead of every answer, with its number
 
     def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
-        for number, prompt in enumerate(one_after_the_other(prompts, further)):
-            if number == self.die_after:
+        waiting, under_way, refused = list(prompts), list[Prompt](), dict[Prompt, str]()
+        while True:
+            waiting.extend(further())
+            while waiting and len(under_way) < self.room:
+                prompt = waiting.pop(0)
+                if prompt.item_id in self.too_long:
+                    refused[prompt] = f"{len(prompt.messages[0].content)} characters"
+                else:
+                    under_way.append(prompt)
+            if not under_way:
+                break
+            prompt = under_way.pop(self.draws.randrange(len(under_way)))
+            if len(self.asked) == self.die_after:
                 raise ModelError("the engine died")
-            if self.signal_after and number == self.signal_after[0]:
-                os.kill(os.getpid(), self.signal_after[1])
-            self.asked.append(prompt.prompt_hash)
-            failed = prompt.prompt_hash in self.errors
-            yield Completion(
-                prompt_hash=prompt.prompt_hash,
-                sample_index=0,
-                text="" if failed else prompt.prompt_hash,
-                finish_reason="error: 500" if failed else "stop",
-            )
+            self.before(len(self.asked))
+            self.asked.append(prompt)
+            said = self.answers(prompt)
+            fields = {"text": said, "finish_reason": "stop"} if isinstance(said, str) else dict(said)
+            if prompt.prompt_hash in self.errors:
+                fields = {"text": "", "finish_reason": "error: 500"}
+            yield Completion(prompt_hash=prompt.prompt_hash, sample_index=0, **fields)
+        if refused:
+            raise PromptsTooLong(refused)
+
+    def asked_once(self) -> int:
+        """How many prompts it was asked, none of them twice."""
+        hashes = [prompt.prompt_hash for prompt in self.asked]
+        assert len(hashes) == len(set(hashes))
+        return len(hashes)
 
 
-def one_after_the_other(prompts: Sequence[Prompt], further: Further) -> Iterator[Prompt]:
-    """Prompts in the order in which they are handed out."""
-    while prompts:
-        yield from prompts
-        prompts = further()
+def scripted(monkeypatch: pytest.MonkeyPatch, engine: AnsweringEngine | None = None) -> AnsweringEngine:
+    """The engine that sampling gets from now on; without one it says each prompt's hash, in their order."""
+    given = engine or AnsweringEngine(room=1)
 
-
-def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
-    """The engine that sampling gets from now on."""
-    scripted = ScriptedEngine()
-    scripted.asked, scripted.errors = [], set()
-
-    def open_engine(config: InferenceConfig, prompts: Sequence[Prompt]) -> ScriptedEngine:
-        scripted.expected = [prompt.prompt_hash for prompt in prompts]
-        return scripted
+    def open_engine(config: InferenceConfig, prompts: Sequence[Prompt]) -> AnsweringEngine:
+        given.expected = list(prompts)
+        return given
 
     monkeypatch.setattr(sampling, "open_engine", open_engine)
     monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted"})
-    return scripted
+    return given
 
 
 def config(root: Path, **changes: object) -> InferenceConfig:

@@ -45,7 +45,7 @@ def option_prompt(text: str, options: tuple[str, ...] = OPTIONS) -> Prompt:
     )
 
 
-def toy_config(model: str, verdict: str = "margin", **keys: Any) -> InferenceConfig:
-    """A sampling config for a model folder; which items it names plays no part."""
-    tree = {"name": "toy", "model": {"name": model}, "benchmarks": [{"dataset": "pocket"}], "verdict": verdict}
+def toy_config(folder: str, verdict: str = "margin", **keys: Any) -> InferenceConfig:
+    """A sampling config for a model folder; which items it names plays no part where prompts are given."""
+    tree = {"name": "toy", "model": {"name": folder}, "benchmarks": [{"dataset": "pocket"}], "verdict": verdict}
     return sampling_config({**tree, **keys})

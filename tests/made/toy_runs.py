@@ -1,48 +1,30 @@
 """Toy prompts put to an engine: what the tests of the engines share."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Message, Prompt, SamplingOverride
+from evenhand.records import Completion, Prompt, SamplingOverride
 from inference.config import InferenceConfig
 from inference.open_engine import open_engine
-from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.render import VERDICT_SCHEMA
 from tests.made.fake_server import FakeServer, Reply, answer
-from tests.made.sampling_configs import sampling_config
+from tests.made.toy_prompts import toy_config, toy_prompt
 
 
 def prompts(n: int) -> list[Prompt]:
     """Prompts "question 0", "question 1", ..."""
-    return [
-        Prompt(
-            item_id=f"toy-{i}",
-            benchmark="toy",
-            dataset="toy",
-            condition=Condition.C1_TRUE,
-            factors=Factors(),
-            messages=(Message(role="user", content=f"question {i}"),),
-            drawing=SamplingOverride(json_schema=VERDICT_SCHEMA),
-        )
-        for i in range(n)
-    ]
+    schema = SamplingOverride(json_schema=VERDICT_SCHEMA)
+    return [replace(toy_prompt(f"question {i}"), item_id=f"toy-{i}", drawing=schema) for i in range(n)]
 
 
 def config(base_url: str, engine: dict[str, Any] | None = None, **keys: Any) -> InferenceConfig:
     """A run through an impatient client; `engine` and the keywords override."""
     settings = {"kind": "openai", "base_url": base_url, "concurrency": 4, "timeout_s": 5, "max_retries": 2}
-    return sampling_config(
-        {
-            "name": "toy",
-            "model": {"name": "judge"},
-            "benchmarks": [{"dataset": "pocket"}],
-            "engine": {**settings, **(engine or {})},
-            **keys,
-        }
-    )
+    return toy_config("judge", **{"verdict": "reason", **keys, "engine": {**settings, **(engine or {})}})
 
 
 def ask(

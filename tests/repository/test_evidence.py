@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.dialdefer.runs import load_run
-from eval.scorecard.cost import cost_of
+from eval.dialdefer.panels import load_run
+from eval.scorecard.arms import cost_of
 from evenhand.errors import DataError
 from tests.made.made_runs import lean, made_items, make_run, say
 from tests.made.places import ROOT

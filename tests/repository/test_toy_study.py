@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from eval.__main__ import compare_main, report_main, score_main
-from eval.scorecard.command import main as scorecard_main
+from eval.__main__ import compare_main, report_main, score_main, scorecard_main
 from evenhand.completions import every_completion
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_plan_lines

@@ -19,7 +19,7 @@ def conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = byte_tokenizer()
     use_conflicts(monkeypatch, [conflict("first", 3, 5), conflict("second")])
     monkeypatch.setattr(show, "resolve", lambda model, weights: None)
-    monkeypatch.setattr(show, "load_tokenizer_alone", lambda folder: tokenizer)
+    monkeypatch.setattr(show, "load_tokenizer", lambda folder: tokenizer)
 
 
 def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -83,7 +83,7 @@ def test_options_set_keys_of_the_section(
         (
             ["pocket-conflicts", "--tusk", "blame"],
             ConfigError,
-            "--tusk: is not a factor here; there are condition, task",
+            "--tusk blame: no prompt here has it; there are condition, task",
         ),
         (["pocket-conflicts", "--task"], ConfigError, "write --FACTOR VALUE"),
         (["pocket", "--template", "nope"], ConfigError, "nope"),

@@ -7,9 +7,8 @@ import pytest
 import torch
 from transformers import TrainerState
 
-from evenhand.job_messages import PROGRESS_VARIABLE, STOP_VARIABLE
 from evenhand.run_directory import DONE_FILE, is_done, read_json
-from evenhand.terminal import Stopped
+from evenhand.terminal import PROGRESS_VARIABLE, STOP_VARIABLE, Stopped
 from tests.made.easy_task import begin_fp16_at, killed_at
 from tests.made.training_runs import adapter_of, logged, tiny_run
 from training import reference

@@ -29,7 +29,7 @@ from studies.narrator.prompts import ME, NO, YES, narrator_prompt
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 from studies.narrator.section import NarratorSection
 from studies.narrator.splits import groups_of_pages, refuse_shared_pages
-from studies.unit_sets import refuse_repeats
+from studies.study import refuse_repeats
 from training.config import StudyTraining, TrainingConfig
 from training.examples import Candidate, Example, Excluded, sifted
 

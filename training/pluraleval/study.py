@@ -19,8 +19,7 @@ from studies.pluraleval.records import Pairing, ReferenceSet, ResponseFactors
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
 from studies.pluraleval.sources import POCKET, WILDSCOPE, load_references, side_of
-from studies.study import StudySection
-from studies.unit_sets import refuse_repeats, set_hash
+from studies.study import StudySection, refuse_repeats, set_hash
 from training.config import StudyTraining, TrainingConfig
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 

@@ -1,17 +1,13 @@
-"""`evenhand doctor [CONFIG [key=value ...] ...]`: reads configs, has them examined, prints what was found."""
+"""`evenhand doctor [CONFIG [key=value ...] ...]`: what would stop a job, said before it waits in a queue."""
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from evenhand.cli.doctor.check import Examined, unknown, wrong
-from evenhand.cli.doctor.comparison_time import comparison_check
-from evenhand.cli.doctor.hub_checks import hub_check
-from evenhand.cli.doctor.machine_checks import machine_checks
-from evenhand.cli.doctor.printed import printed
-from evenhand.cli.doctor.storage import cache_checks
+from evenhand.cli.doctor.checks import Check, Examined, ok, printed, unknown, wrong
+from evenhand.cli.doctor.machine import machine_checks
 from evenhand.config import by_config, config_tree
 from evenhand.errors import EvenhandError
 
@@ -46,12 +42,12 @@ def main(argv: Sequence[str]) -> None:
     words = parser.parse_intermixed_args(argv)
     configs = {" ".join(own): examined(own, words.gpu) for own in by_config(words.configs)}
     owed = {name: n_bytes for found in configs.values() for name, n_bytes in found.owed.items()}
-    machine = [*machine_checks(words.gpu), *cache_checks(sum(owed.values())), hub_check()]
+    machine = machine_checks(words.gpu, sum(owed.values()))
     if words.seeds is not None:
-        base = next((one for name, one in configs.items() if name.split(" ")[0] == words.base), None)
-        machine.append(comparison_check([one for one in configs.values() if one is not base], words.seeds, base))
-    checks = [*machine, *(check for found in configs.values() for check in found.checks)]
-    is_ok = all(check.state != "wrong" for check in checks)
+        machine.append(comparison_check(configs, words.seeds, words.base))
+    is_ok = all(
+        check.state != "wrong" for checks in [machine, *(f.checks for f in configs.values())] for check in checks
+    )
     if words.json:
         found = {name: asdict(one) for name, one in configs.items()}
         print(json.dumps({"ok": is_ok, "machine": [asdict(check) for check in machine], "configs": found}, indent=2))
@@ -64,12 +60,11 @@ def main(argv: Sequence[str]) -> None:
 def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
     """What is to be said of one config; that it is none, too."""
     try:
-        kind = kind_of(words)
-        if kind is None:
-            return Examined(
-                kind="", checks=[unknown("config", "for `accelerate launch`: says nothing of model and data")]
-            )
-        if kind == "training":
+        tree = config_tree(words)
+        if "distributed_type" in tree:
+            check = unknown("config", "for `accelerate launch`: says nothing of model and data")
+            return Examined(kind="", checks=[check])
+        if "method" in tree or "optimiser" in tree:
             from evenhand.cli.doctor.training import examine
         else:
             from evenhand.cli.doctor.sampling import examine
@@ -78,11 +73,19 @@ def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
         return Examined(kind="", checks=[wrong("config", str(error))])
 
 
-def kind_of(words: Sequence[str]) -> str | None:
-    """What a config is for, by its keys; None for a launcher's."""
-    tree = config_tree(words)
-    if "method" in tree or "optimiser" in tree:
-        return "training"
-    if "distributed_type" in tree:
-        return None
-    return "serving" if isinstance(tree.get("model"), str) else "sampling"
+def comparison_check(configs: Mapping[str, Examined], n_seeds: int, base: str | None) -> Check:
+    """Hours of all jobs of slurm/pipeline.sh: each training n_seeds times, that of the base once, each sampling for
+    every judge."""
+    times = {"training": 0, "sampling": 0, "": 0}
+    n_judges = 1 + n_seeds * sum(one.kind == "training" for name, one in configs.items() if name.split()[0] != base)
+    times = {"training": n_seeds, "sampling": n_judges}
+    hours = [
+        one.device_hours and one.device_hours * (1 if name.split()[0] == base else times[one.kind])
+        for name, one in configs.items()
+        if one.kind in times
+    ]
+    known = [n for n in hours if n is not None]
+    if len(known) < len(hours):
+        return unknown("comparison", f"{len(hours) - len(known)} of the configs have no time, see theirs")
+    says = f"{n_judges} judges with {n_seeds} seeds an arm: {sum(known):.3g} device-hours of training and sampling"
+    return ok("comparison", f"{says}; merging and scoring not counted", device_hours=sum(known))

@@ -1,34 +1,36 @@
 """`evenhand doctor` on a training config: examples, memory of its largest microbatch, and time."""
 
+import math
+import random
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from evenhand.cli.doctor.check import Check, Examined, ok, unknown, wrong
-from evenhand.cli.doctor.durations import shown_seconds
-from evenhand.cli.doctor.model_checks import find_model
-from evenhand.cli.doctor.speeds import GIB, Speed, speeds_for
-from evenhand.cli.doctor.storage import room_check
+from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
+from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
+from evenhand.cli.doctor.machine import room_check
+from evenhand.cli.doctor.model import find_model
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
+from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
-from training.data import TrainingData, load_data
+from training.data import TrainingData, examples_of, load_data
+from training.examples import set_padding
+from training.objectives import objective_of
 from training.run_folder import refuse_merged_on_nf4
-from training.step_size import MicroBatch, StepSize, largest_possible, step_size
 
 STARTUP = 60.0  # seconds until the first step: libraries, weights, NF4
-# A forward pass of Qwen2.5-7B on a GPU is about 6,000 kernels, and none is launched in less than this many seconds.
-KERNELS_A_LAYER, LAUNCH = 6000 / 28, 5e-6
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries
+N_DRAWN = 64  # units whose tokens are counted
 
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     """What can be known of a training config before it runs. Raises ConfigError for a config that is none."""
     config = load_training_config(words)
     model = find_model(config.model)
-    size = model.size
-    if others := sorted(set(config.lora.target_modules) - set(PROJECTIONS)):
-        size = None
-    states = N_STATES * size.n_lora(config.lora.r, config.lora.target_modules) * lora_item(config) if size else 0
+    others = sorted(set(config.lora.target_modules) - set(PROJECTIONS))
+    size = None if others else model.size
+    states = N_STATES * n_lora(config, size) * ITEM_BYTES[config.lora.dtype] if size else 0
     room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1), "checkpoints")
     data, data_check = loaded(config)
     checks = [room, data_check, *model.checks]
@@ -37,31 +39,32 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
             refuse_merged_on_nf4(model.folder)
         except ConfigError as error:
             checks.append(wrong("quantisation", str(error)))
-    step = None
+    count = None
     if model.tokenizer is not None:
         try:
-            found = step_size(data or load_data(config.on_own_items()), config, model.tokenizer)
+            count = count_examples(data or load_data(config.on_own_items()), config, model.tokenizer)
         except EvenhandError as error:
             checks.append(wrong("examples", str(error)))
         else:
-            step = found if data else None
-            checks.append(told_examples(found, config, is_real=bool(data)))
+            whose = "" if data else "one of our own items renders (the config's data are absent): "
+            says = f"{whose}about {count.n_examples:,} of {count.mean_tokens:.0f} tokens, in {count.n_steps:,} steps"
+            checks.append(ok("examples", says, **count._asdict()))
     if others:
-        checks.append(
-            unknown("estimates", f"are for adapters on the blocks' projections, and not on {', '.join(others)}")
-        )
+        why = f"are for adapters on the blocks' projections, and not on {', '.join(others)}"
+        checks.append(unknown("estimates", why))
     elif size:
-        speeds = speeds_for(computing_dtype(config), named_gpu)
-        for speed in speeds:
-            if speed is speeds[0]:
-                checks.append(memory_check(config, size, step, speed))
-            checks.append(time_check(config, size, step, speed))
+        device = device_for(computing_dtype(config), named_gpu)
+        n_gpus = config.optimiser.n_processes
+        flops = n_gpus * count.n_steps * step_flops(config, size, count) if count and data else None
+        parts = memory_parts(config, size, count or longest_batch(config), device)
+        checks.append(memory_check(device, parts, smaller(config)))
+        checks.append(time_check(device, flops, 0.0, STARTUP, n_gpus))
     return Examined(kind="training", checks=checks, owed=model.owed)
 
 
-def lora_item(config: AnyRun) -> int:
-    """Bytes of a number of the adapter."""
-    return ITEM_BYTES[config.lora.dtype]
+def n_lora(config: AnyRun, size: ModelSize) -> int:
+    """Weights of the adapter."""
+    return size.n_lora(config.lora.r, config.lora.target_modules)
 
 
 def computing_dtype(config: AnyRun) -> str:
@@ -80,105 +83,88 @@ def loaded(config: AnyRun) -> tuple[TrainingData | None, Check]:
     return data, ok("data", f"{len(data):,} {data.study.called} ({counts})", n_data=len(data))
 
 
-def told_examples(step: StepSize, config: AnyRun, *, is_real: bool) -> Check:
-    """How many there are, how long, and what the rows make of them."""
-    if not is_real:
-        return ok("examples", f"our own render: {step.mean_tokens:.0f} tokens each (the config's data are absent)")
-    limit = config.examples.max_prompt_length
-    out = f", {step.excluded_share:.1%} left out over {limit} tokens" if step.excluded_share else ""
-    says = (
-        f"about {step.n_examples:,} of {step.mean_tokens:.0f} tokens{out}; {step.n_steps:,} steps, of whose tokens "
-        f"{step.computed_share:.0%} are computed: shared beginnings once, padding with them"
+class ExampleCount(NamedTuple):
+    """What a run trains on, in tokens. Counted on a sample, but for the number of units."""
+
+    n_examples: int  # of an epoch
+    n_steps: int  # of the run
+    mean_tokens: float  # of an example by itself
+    step_tokens: float  # that one process computes in a step
+    rows: int  # of the microbatch of the longest groups
+    width: int  # tokens of one of its rows
+    n_scored: int  # its positions that go through the head, at most
+    is_tree: bool  # whether its rows branch, so that attention takes a mask
+
+
+def count_examples(data: TrainingData, config: AnyRun, tokenizer: Any) -> ExampleCount:
+    """The size of a run's steps. Raises ModelError or DataError where no examples can be made."""
+    set_padding(tokenizer)
+    optimiser = config.optimiser
+    drawn = data.drawn(random.Random(0), N_DRAWN)
+    examples, _ = examples_of(drawn, config, tokenizer)
+    groups = groups_of(examples, optimiser.order)
+    lengths = [sum(example.n_tokens for example in group) for group in groups]
+    n_groups = optimiser.per_device_batch_size // config.group_size  # of a microbatch
+    longest = [group for _, group in sorted(zip(lengths, groups, strict=True), key=lambda one: -one[0])[:n_groups]]
+    branches = objective_of(config).branches
+    batch = Collator(pad=tokenizer.pad_token_id, branches=branches, row_tokens=optimiser.row_tokens)(longest)
+    rows, width = batch["input_ids"].shape
+    n_micro, share = optimiser.gradient_accumulation_steps, len(data) / len(drawn)
+    n_steps = optimiser.epochs * len(groups) * share / (n_groups * n_micro * optimiser.n_processes)
+    # What a microbatch computes, padding and shared beginnings counted, for each token of its examples.
+    computed = rows * width / sum(sorted(lengths)[-n_groups:])
+    return ExampleCount(
+        n_examples=round(len(examples) * share),
+        n_steps=optimiser.max_steps or math.ceil(n_steps),
+        mean_tokens=sum(lengths) / len(examples),
+        step_tokens=computed * sum(lengths) / len(groups) * n_groups * n_micro,
+        rows=rows,
+        width=width,
+        n_scored=3 * len(batch["at"]),
+        is_tree="attention_mask" not in batch,
     )
-    return ok("examples", says, n_examples=step.n_examples, n_steps=step.n_steps, mean_tokens=step.mean_tokens)
 
 
-def memory_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Speed) -> Check:
-    """What the largest microbatch takes, against the device's memory; before one is known, the most it can take."""
-    subject = f"memory, {speed.name}"
-    batch = step.largest if step else largest_possible(config)
-    parts = memory_parts(config, size, batch, speed)
-    needed = sum(parts.values())
-    most = "" if step or batch is None else " at most"
-    told = f"{needed:.1f} GiB{most}: " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts.items() if gib >= 0.05)
-    if batch is None:
-        return unknown(subject, f"{told}; activations come on top, which needs the tokenizer", figures=parts)
-    if speed.memory_gib is None:
-        return unknown(subject, f"{told}; the size of its memory is not known here", figures=parts)
-    if needed <= speed.memory_gib:
-        return ok(subject, f"{told}, of {speed.memory_gib:.0f}", **parts)
-    says = f"{told}, and it has {speed.memory_gib:.0f}"
-    alone = step.largest_alone if step else largest_possible(config, n_prompts=config.group_size)
-    least = sum(memory_parts(config, size, alone, speed).values())
-    if config.optimiser.n_processes == 1 and least <= speed.memory_gib:
-        return ok(
-            subject, f"{says}; what does not fit is cut, down to {least:.1f} GiB, with the same gradients", **parts
-        )
-    ways = []
-    if not config.optimiser.gradient_checkpointing:
-        ways.append("optimiser.gradient_checkpointing=true")
-    if config.quantisation.hold == "dequantised":
-        ways.append("quantisation.hold=nf4")
-    fix = ", ".join([*ways, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
-    return (wrong if speed.is_here and step else unknown)(subject, says, fix, parts)
+def longest_batch(config: AnyRun) -> ExampleCount:
+    """A microbatch of nothing but the longest prompts that a run takes, for a config whose model is not here."""
+    n, width = config.optimiser.per_device_batch_size, config.examples.max_prompt_length
+    return ExampleCount(0, 0, 0.0, 0.0, n, width, 3 * n, config.optimiser.row_tokens > 0)
 
 
-def memory_parts(config: AnyRun, size: ModelSize, batch: MicroBatch | None, speed: Speed) -> dict[str, float]:
-    """GiB of training with such microbatches, by what takes them."""
+def memory_parts(config: AnyRun, size: ModelSize, count: ExampleCount, device: Device) -> dict[str, float]:
+    """GiB of training with the largest microbatch, by what takes them."""
     held, dtype, lora = config.quantisation, computing_dtype(config), config.lora
     base = "float32" if held.compute_dtype == "float32" else "bfloat16"
     is_nf4 = held.kind == "nf4" and held.hold == "nf4"
-    weights = size.nf4_bytes(base, double_quant=held.double_quant) if is_nf4 else size.weight_bytes(base)
-    # Weights, gradients, Adam's two moments; autocast keeps a copy in the computing dtype.
-    adapter = size.n_lora(lora.r, lora.target_modules) * (4 * lora_item(config) + 2 * (dtype != "float32"))
-    parts = {"weights": weights, "adapter and optimiser": adapter}
-    if batch is not None:
-        item = ITEM_BYTES[dtype]
-        checkpointing = config.optimiser.gradient_checkpointing
-        mask_bytes = 0 if lora.dropout == 0 else 1 if speed.is_gpu else item
-        activations = size.activation_bytes(dtype, checkpointing=checkpointing, mask_bytes=mask_bytes)
-        # The backward pass holds the gradients of one block beside it.
-        activations += size.layer_activation_bytes(dtype, mask_bytes=mask_bytes)
-        if not speed.is_gpu:  # eager attention keeps its probabilities
-            activations += (1 if checkpointing else size.n_layers) * size.n_heads * batch.width * 4
-        parts["activations"] = batch.rows * batch.width * activations
-        parts["masks"] = batch.rows * batch.width**2 * item * batch.is_tree
-        parts["logits"] = batch.n_scored * size.vocabulary * (item + 3 * 4)
-    return {name: n / GIB for name, n in parts.items()} | {"other": PROCESS_GIB[speed.is_gpu]}
+    item, checkpointing = ITEM_BYTES[dtype], config.optimiser.gradient_checkpointing
+    mask_bytes = 0 if lora.dropout == 0 else 1 if device.is_gpu else item
+    activations = size.activation_bytes(dtype, checkpointing=checkpointing, mask_bytes=mask_bytes)
+    # The backward pass holds the gradients of one block beside it.
+    activations += size.layer_activation_bytes(dtype, mask_bytes=mask_bytes)
+    if not device.is_gpu:  # eager attention keeps its probabilities
+        activations += (1 if checkpointing else size.n_layers) * size.n_heads * count.width * 4
+    parts = {
+        "weights": size.nf4_bytes(base, double_quant=held.double_quant) if is_nf4 else size.weight_bytes(base),
+        # Weights, gradients, Adam's two moments; autocast keeps a copy in the computing dtype.
+        "adapter and optimiser": n_lora(config, size) * (4 * ITEM_BYTES[lora.dtype] + 2 * (dtype != "float32")),
+        "activations": count.rows * count.width * activations,
+        "masks": count.rows * count.width**2 * item * count.is_tree,
+        "logits": count.n_scored * size.vocabulary * (item + 3 * 4),
+    }
+    return {name: n / GIB for name, n in parts.items()} | {"other": PROCESS_GIB[device.is_gpu]}
 
 
-def time_check(config: AnyRun, size: ModelSize, step: StepSize | None, speed: Speed) -> Check:
-    """How long the run will take."""
-    subject = f"time, {speed.name}"
-    if step is None:
-        return unknown(subject, "needs the examples in tokens: the data and the model's tokenizer, see above")
-    if speed.flops is None:
-        return unknown(subject, "its speed is not known here (evenhand/cli/doctor/speeds.py lists the GPUs that are)")
-    each, reference = step_seconds(config, size, step, speed), reference_seconds(size, step, speed)
-    total = STARTUP + reference + step.n_steps * each
-    asked = f", the base's own answers {shown_seconds(reference)}" if reference else ""
-    told = f"{shown_seconds(total)}: {step.n_steps:,} steps of {each:.2g} s{asked}, start {shown_seconds(STARTUP)}"
-    told += f"; assumed: {speed.shares.training} of {speed.peak}"
-    return ok(subject, told, seconds=total, step_seconds=each, n_gpus=config.optimiser.n_processes)
+def smaller(config: AnyRun) -> str:
+    """The settings that take less memory."""
+    ways = [] if config.optimiser.gradient_checkpointing else ["optimiser.gradient_checkpointing=true"]
+    ways += ["quantisation.hold=nf4"] if config.quantisation.hold == "dequantised" else []
+    return ", ".join([*ways, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
 
 
-def step_seconds(config: AnyRun, size: ModelSize, step: StepSize, speed: Speed) -> float:
-    """Seconds of an optimiser step: what its products take at the device's speed, or on a GPU its kernels' launches."""
-    assert speed.flops
+def step_flops(config: AnyRun, size: ModelSize, count: ExampleCount) -> float:
+    """Operations of one process in an optimiser step."""
     n_forward = 2 if config.optimiser.gradient_checkpointing else 1
-    n_lora = size.n_lora(config.lora.r, config.lora.target_modules)
-    width = step.largest.width
-    context = width if step.largest.is_tree or not speed.is_gpu else (width + 1) / 2
-    shape = step.tokens_a_step, context, step.scored_a_step
+    n_scored = count.n_scored * count.step_tokens / (count.rows * count.width)
+    shape = count.step_tokens, count.width / (1 if count.is_tree else 2), n_scored
     flops = size.forward_flops(*shape) * n_forward + size.backward_flops(*shape)
-    flops += step.tokens_a_step * n_lora * (2 * n_forward + 4)
-    computing = flops / (speed.flops * speed.shares.training)
-    launches = step.n_micro * size.n_layers * KERNELS_A_LAYER * LAUNCH * (n_forward + 2) if speed.is_gpu else 0.0
-    return max(computing, launches)
-
-
-def reference_seconds(size: ModelSize, step: StepSize, speed: Speed) -> float:
-    """Seconds of the pass in which the base is asked before training; 0 where it is not."""
-    assert speed.flops
-    flops = size.forward_flops(step.reference_tokens, step.mean_tokens, step.n_examples if step.reference_tokens else 0)
-    return flops / (speed.flops * speed.shares.prefill)
+    return flops + count.step_tokens * n_lora(config, size) * (2 * n_forward + 4)

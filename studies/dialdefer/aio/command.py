@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> None:
             make_items(folder, words)
         elif words.stage == "release":
             n_copies = write_release(folder, words.out)
-            say(f"{words.out}: written, without a line of Reddit's. {n_copies} left out: the context repeats a message")
+            say(f"{words.out}: written. {n_copies} posts left out: the context repeats a message")
         else:
             ask(folder, words)
             say(progress_text(outcome_of(folder, words.release, unchecked=False)))
@@ -100,5 +100,5 @@ def make_items(folder: RawFolder, words: argparse.Namespace) -> None:
     outcome = outcome_of(folder, words.release, unchecked=words.unchecked)
     facts = {"unchecked": words.unchecked, "rehydrated": words.release is not None}
     out = write_items(folder, outcome, facts)
-    say(f"{progress_text(outcome, with_paper=words.release is None)}\n\n{statistics_table(outcome.records)}\n")
+    say(f"{progress_text(outcome)}\n\n{statistics_table(outcome.records)}\n")
     say(f"{out}: {len(outcome.records):,} items, to be read as dataset aio with this root; others: missing.jsonl")

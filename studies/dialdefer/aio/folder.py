@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
+from pydantic import field_validator
 
 from evenhand.config import Closed, parse_config, read_yaml
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import ConfigError
 from evenhand.files import locked, shipped_yaml, write_json, write_whole
 from evenhand.records import digest
 from evenhand.run_directory import read_json
@@ -52,9 +53,15 @@ class Check(Closed):
     held: tuple[str, ...] = ()
     relationship: str = ""
 
+    @field_validator("dialogue")
+    @classmethod
+    def has_speakers(cls, text: str) -> str:
+        turns_in(text)
+        return text
+
     @property
     def turns(self) -> list[Turn]:
-        """The corrected turns, the poster as Speaker B. Raises ValueError for a dialogue without labels."""
+        """The corrected turns, the poster as Speaker B."""
         turns = turns_in(self.dialogue)
         return [(OTHER if who == POSTER else POSTER, text) for who, text in turns] if self.poster == OTHER else turns
 
@@ -75,20 +82,20 @@ class RawFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def json(self, name: str) -> dict[str, Any]:
-        """A file beside the stages' folders; empty where there is none."""
-        path = self.path / name
-        return read_json(path) if path.exists() else {}
-
     @property
     def discovery(self) -> dict[str, Any]:
         """{"ids": id → listing that showed it first, "done": listings of an unfinished pass}."""
-        return {"ids": {}, "done": [], **self.json("discovery.json")}
+        return {"ids": {}, "done": [], **json_at(self.path / "discovery.json")}
 
     @property
     def gone(self) -> dict[str, dict[str, str]]:
         """Id → reason and date of posts that Reddit does not show any more."""
-        return self.json("gone.json")
+        return json_at(self.path / "gone.json")
+
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """Stage → model and prompts."""
+        return json_at(self.path / "settings.json")
 
     @property
     def ids(self) -> list[str]:
@@ -104,10 +111,9 @@ class RawFolder:
         """The posts that a stage has still to do."""
         return [post_id for post_id in ids if not self.file(stage, post_id).exists()]
 
-    def read(self, stage: str, post_id: str) -> dict[str, Any] | None:
-        """A stage's record of a post, None where there is none yet. Raises DataError for a damaged one."""
-        path = self.file(stage, post_id)
-        return read_json(path) if path.exists() else None
+    def read(self, stage: str, post_id: str) -> dict[str, Any]:
+        """A stage's record of a post, empty where there is none yet. Raises DataError for a damaged one."""
+        return json_at(self.file(stage, post_id))
 
     def kept(self, stage: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """(id, record) of the posts that a stage did not drop, in the order of the ids."""
@@ -143,31 +149,19 @@ class RawFolder:
 
     def begin(self, stage: str, model: str) -> None:
         """Note what a stage is done with. Raises ConfigError where it was begun with another model or prompts."""
-        name = f"{stage}.settings.json"
-        before, now = self.json(name), {"model": model, "prompts": VERSIONS[stage]}
-        if before and before != now:
-            differs = ", ".join(f"{key}: {before.get(key)}, now {value}" for key, value in now.items())
+        now = {"model": model, "prompts": VERSIONS[stage]}
+        if (before := self.settings.get(stage, now)) != now:
+            differs = ", ".join(f"{key}: {before[key]}, now {value}" for key, value in now.items())
             raise ConfigError(
-                f"{self.path / name}: this stage was begun otherwise ({differs}), and two ways are not mixed in one "
-                f"set. Go on as it was begun, or remove {name} and the stage's folder to begin anew"
+                f"{self.path / 'settings.json'}: {stage} was begun otherwise ({differs}), and two ways are not "
+                "mixed in one set. Go on as it was begun, or remove its entry and the stage's folder to begin anew"
             )
-        write_json(self.path / name, now)
-
-    def settings(self) -> dict[str, Any]:
-        """Stage → model and prompts."""
-        return {stage: facts for stage in VERSIONS if (facts := self.json(f"{stage}.settings.json"))}
+        write_json(self.path / "settings.json", {**self.settings, stage: now})
 
     def check(self, post_id: str) -> Check | None:
-        """What a person left of a post, None where nobody was asked. Raises ConfigError and DataError."""
+        """What a person left of a post, None where nobody was asked. Raises ConfigError for what cannot be meant."""
         path = self.file(CHECKS, post_id)
-        if not path.exists():
-            return None
-        check = parse_config(Check, read_yaml(path), str(path))
-        try:
-            _ = check.turns
-        except ValueError as error:
-            raise DataError(f"{path}: dialogue: {error}") from None
-        return check
+        return parse_config(Check, read_yaml(path), str(path)) if path.exists() else None
 
     def write_check(self, post_id: str, head: str, keys: Mapping[str, Any]) -> None:
         """Write a file for a person to fill."""
@@ -179,16 +173,15 @@ class RawFolder:
         n_new, n_all = 0, 0
         for post_id, transcript in self.kept(TRANSCRIPTS):
             reading = self.read(READINGS, post_id) if with_readings else {}
-            if reading is None or (with_readings and unfit(transcript["turns"])):
+            if with_readings and (not reading or unfit(transcript["turns"])):
                 continue
             n_all += 1
             if self.owed(CHECKS, [post_id]):
                 n_new += 1
-                link = f"https://www.reddit.com/comments/{post_id}"
-                asked = {"link": link, "keep": None, "why": "", "poster": "Speaker B"}
-                read = {**reading, "label": reading["label"] or ""} if reading else {}
-                head = NO_LABEL if reading and not reading["label"] else ""
-                self.write_check(post_id, head, {**asked, "dialogue": dialogue(transcript["turns"]), **read})
+                asked = {"link": f"https://www.reddit.com/comments/{post_id}", "keep": None, "why": ""}
+                shown = {"poster": "Speaker B", "dialogue": dialogue(transcript["turns"]), **reading}
+                has_label = not reading or reading["label"]
+                self.write_check(post_id, "" if has_label else NO_LABEL, {**asked, **shown})
         return n_new, n_all
 
     def forget_comments(self, post_id: str, post: Mapping[str, Any], deleted: Collection[str]) -> None:
@@ -196,19 +189,21 @@ class RawFolder:
 
         A file of `check` in which `keep` is not decided yet is removed: `check` writes it again.
         """
-        check = self.check(post_id)
         self.remove_items()
+        check = self.check(post_id)  # first: a kill before the post is written repeats all of this
         if check and check.keep is None:
             self.file(CHECKS, post_id).unlink()
-        elif check and check.label:  # first: a kill before the post is written repeats all of this
+        elif check and check.label:
             left = check.model_copy(update={"label": "", "doubts": (), "keep": None if check.keep else False})
             self.write_check(post_id, LABEL_GONE, left.model_dump(mode="json"))
         self.file(READINGS, post_id).unlink(missing_ok=True)
-        remaining = {
-            order: [comment for comment in comments if comment["id"] not in deleted]
-            for order, comments in post["comments"].items()
-        }
+        remaining = [comment for comment in post["comments"] if comment["id"] not in deleted]
         self.write(POSTS, post_id, {**post, "comments": remaining})
+
+
+def json_at(path: Path) -> dict[str, Any]:
+    """What a file holds; empty where there is none."""
+    return read_json(path) if path.exists() else {}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.files import write_json, write_jsonl, write_whole
-from evenhand.markdown import table
+from evenhand.markdown import filled, table
 from evenhand.sources.raw_files import json_records
 from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, PROMPTS, READINGS, TRANSCRIPTS, RawFolder
 from studies.dialdefer.aio.pii import redact
@@ -24,13 +24,13 @@ from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS, records_at
 WAITING = "not done yet"  # the stage has still to be run, or its server did not answer
 # Stage → (its row of Table 10, what the paper printed there); its label stage dropped what its last row counts.
 STAGES = {
-    "harvest": ("after removing deleted and malformed", 1702),
-    "transcribe": ("after transcription", None),
-    "filter": ("after length and language filtering", 312),
-    "label": ("after label and neutral context", None),
-    "check": ("after the check by people", 280),
+    "discovered": ("ids, discovered or given", "2,295"),
+    "harvest": ("after removing deleted and malformed", "1,702"),
+    "transcribe": ("after transcription", "–"),
+    "filter": ("after length and language filtering", "312"),
+    "label": ("after label and neutral context", "–"),
+    "check": ("after the check by people", "280"),
 }
-DISCOVERED = 2295  # in the paper
 KEPT = (
     *("id", "dataset", "label_type", "context", "ground_truth", "chosen_correct_answer", "chosen_incorrect_answer"),
     "speaker_a_identity",
@@ -50,7 +50,7 @@ class Outcome:
         """(stage, posts left after it), from the ids on (Table 10)."""
         dropped = Counter(stage for stage, _ in self.left_out.values())
         left = len(self.records) + len(self.left_out)
-        rows = [("discovered", left)]
+        rows = []
         for stage in STAGES:
             left -= dropped[stage]
             rows.append((stage, left))
@@ -85,17 +85,19 @@ def record_of(
     folder: RawFolder, post_id: str, released: Mapping[str, Any] | None, *, unchecked: bool
 ) -> dict[str, Any]:
     """A post's record in the set; the released one, where there is one, with its dialogue. Raises LeftOut."""
-    found: dict[str, dict[str, Any]] = {}
-    for kind, stage in ((POSTS, "harvest"), (TRANSCRIPTS, "transcribe"), (READINGS, "label")):
-        if kind == READINGS and (released is not None or (why := unfit(found[TRANSCRIPTS]["turns"]))):
-            if released is None:
-                raise LeftOut("filter", why)
-            continue
+
+    def of_stage(kind: str, stage: str) -> dict[str, Any]:
         record = folder.read(kind, post_id)
-        if record is None or "dropped" in record:
-            raise LeftOut(stage, record["dropped"] if record else WAITING)
-        found[kind] = record
-    turns, reading = found[TRANSCRIPTS]["turns"], found.get(READINGS, {})
+        if not record or "dropped" in record:
+            raise LeftOut(stage, record.get("dropped", WAITING))
+        return record
+
+    of_stage(POSTS, "harvest")
+    turns, reading = of_stage(TRANSCRIPTS, "transcribe")["turns"], dict[str, Any]()
+    if released is None:
+        if why := unfit(turns):
+            raise LeftOut("filter", why)
+        reading = of_stage(READINGS, "label")
     check = folder.check(post_id)
     if check is not None and check.keep is not None:
         if not check.keep:
@@ -128,19 +130,13 @@ def record_of(
     }
 
 
-def progress_text(outcome: Outcome, *, with_paper: bool = False) -> str:
+def progress_text(outcome: Outcome) -> str:
     """Table 10, with the paper's counts beside ours, and what was left out and why."""
-    titles = {"discovered": ("ids, discovered or given", DISCOVERED), **STAGES}
-    rows = [
-        [titles[stage][0], f"{n:,}", *([f"{titles[stage][1] or '–':,}"] if with_paper and titles[stage][1] else [])]
-        for stage, n in outcome.funnel()
-    ]
-    header = ["stage", "posts", *(["paper"] if with_paper else [])]
-    rows = [[*row, *["–"] * (len(header) - len(row))] for row in rows]
+    rows = [[STAGES[stage][0], f"{n:,}", STAGES[stage][1]] for stage, n in outcome.funnel()]
     reasons = Counter(outcome.left_out.values()).most_common()
     listed = [[stage, why, f"{n:,}"] for name in STAGES for (stage, why), n in reasons if stage == name]
     left_out = table(["stage", "left out because", "n"], listed, n_words=2) if listed else "Nothing was left out."
-    return f"{table(header, rows, n_words=1)}\n\n{left_out}"
+    return f"{table(['stage', 'posts', 'paper'], rows, n_words=1)}\n\n{left_out}"
 
 
 def statistics_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -168,44 +164,30 @@ def statistics_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
     """Table 13 in Markdown."""
     facts = statistics_of(records)
-    n, relationships = facts["instances"], facts.pop("relationships", {})
-    rows = [
-        [name, f"{value} ({100 * value / n:.1f} %)" if name in ("OR", "NOR") else str(value)]
-        for name, value in facts.items()
-    ]
-    rows += [[f"Speaker A is a: {who}", f"{count} ({100 * count / n:.1f} %)"] for who, count in relationships.items()]
+    counts = {f"Speaker A is a: {who}": n for who, n in facts.pop("relationships", {}).items()}
+    rows = [[name, str(value)] for name, value in facts.items() if name not in ("OR", "NOR")]
+    counts = {name: facts[name] for name in ("OR", "NOR") if name in facts} | counts
+    rows += [[name, f"{count} ({100 * count / facts['instances']:.1f} %)"] for name, count in counts.items()]
     return table(["statistic", "value"], rows, n_words=1)
 
 
 def write_items(folder: RawFolder, outcome: Outcome, facts: Mapping[str, Any]) -> Path:
     """items/: the set as DialDefer reads it, what is missing and why, what made it, and a card."""
-    out, settings, is_rehydrated = folder.path / ITEMS_FOLDER, folder.settings(), facts["rehydrated"]
-    construction = {
+    out = folder.path / ITEMS_FOLDER
+    made_with = [[stage, used["model"], used["prompts"]] for stage, used in folder.settings.items()]
+    card = filled(
+        Path(__file__).with_name("items_card.md"),
         **facts,
-        "settings": settings,
-        "funnel": dict(outcome.funnel()),
-        "statistics": statistics_of(outcome.records),
-    }
-    made_with = [[stage, used["model"], used["prompts"]] for stage, used in settings.items()]
-    card = f"""\
-# {"The released r/AIO with its dialogues put back" if is_rehydrated else "A set made as r/AIO"}
-
-{len(outcome.records):,} items. `missing.jsonl` names every post that is not among them.
-
-{progress_text(outcome, with_paper=not is_rehydrated)}
-
-{statistics_table(outcome.records)}
-
-{table(["stage", "model", "prompts"], made_with, n_words=3)}
-
-The dialogues are their authors', under Reddit's terms. Keep this folder to yourself; `evenhand build aio release`
-writes what may be passed on. Run `harvest` and `items` again from time to time: what was deleted on Reddit is then
-deleted here, too.
-"""
+        n_items=len(outcome.records),
+        progress=progress_text(outcome),
+        statistics=statistics_table(outcome.records),
+        made_with=table(["stage", "model", "prompts"], made_with, n_words=3),
+    )
+    construction = {"funnel": dict(outcome.funnel()), "statistics": statistics_of(outcome.records)}
     folder.remove_items()
     missing = [{"id": post_id, "stage": stage, "why": why} for post_id, (stage, why) in outcome.left_out.items()]
     write_jsonl(out / "missing.jsonl", missing)
-    write_json(out / "construction.json", construction)
+    write_json(out / "construction.json", {**facts, "settings": folder.settings, **construction})
     write_whole(out / "README.md", card)
     write_jsonl(out / AIO_FILE.name, outcome.records)  # last: without it there is no set
     return out
@@ -223,33 +205,11 @@ def write_release(folder: RawFolder, out: Path) -> int:
         raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")
     records = [record.values for record in json_records(path)]
     fit = [record for record in records if not copies(record)]
-    rows = [{**{key: record.get(key) for key in KEPT}, "c2_input": REDACTED} for record in fit]
-    card = f"""\
-# A set of interpersonal conflicts, made as r/AIO
-
-Post ids, neutral contexts in the third person, the community's labels (OR: overreacting, NOR: not overreacting), and
-Speaker A's relationship to Speaker B, the original poster. Titles, texts, comments, dialogues and images are not in it.
-
-{statistics_table(fit)}
-
-## Rehydration
-
-With access to Reddit's API (its terms apply) and a vision model behind an OpenAI-compatible server, in this folder:
-
-```
-evenhand build aio harvest --raw raw-reddit --release .
-evenhand build aio transcribe --raw raw-reddit --server http://127.0.0.1:8000/v1 --model MODEL
-evenhand build aio check --raw raw-reddit --release .
-evenhand build aio items --raw raw-reddit --release .
-```
-
-Then `raw-reddit/items` is a root of DialDefer's dataset `aio`. `prompts.json` holds the prompts and the schema of
-transcripts.
-"""
-    write_whole(out / "ids.txt", "".join(f"{row['id']}\n" for row in rows))
+    write_whole(out / "ids.txt", "".join(f"{record['id']}\n" for record in fit))
     write_json(out / "prompts.json", PROMPTS)
+    card = filled(Path(__file__).with_name("release_card.md"), statistics=statistics_table(fit))
     write_whole(out / "README.md", card)
-    write_jsonl(out / AIO_FILE.name, rows)
+    write_jsonl(out / AIO_FILE.name, [{**{key: r.get(key) for key in KEPT}, "c2_input": REDACTED} for r in fit])
     return len(records) - len(fit)
 
 

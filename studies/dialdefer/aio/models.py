@@ -4,14 +4,13 @@ Images are held in memory alone: none is written to a file. A post whose questio
 call; when many fail in a row, the stage ends. The `openai` client repeats what may pass: 429, 5xx, broken connections.
 """
 
-import asyncio
 import base64
 import io
 import os
 import re
 import sys
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +30,7 @@ LONGEST_RELATIONSHIP = 40  # characters
 TIMEOUT_S, MAX_RETRIES = 600.0, 6
 FAILURES_IN_A_ROW = 8
 MOST_BYTES = 20 * 2**20  # of an image
-MOST_PIXELS = 60_000_000  # a long screenshot has some 10 million
 LONGEST_SIDE = 4096  # pixels that are sent; what is larger is made smaller
-IMAGE_PAUSES = (2.0, 8.0, 30.0, 60.0)  # seconds before an image's host is asked again
 
 
 class Unanswered(Exception):
@@ -53,7 +50,7 @@ class Model:
     key_variable: str  # of the environment
     concurrency: int
 
-    async def ask(self, content: str | list[dict[str, Any]], max_tokens: int) -> tuple[str, bool]:
+    def ask(self, content: str | list[dict[str, Any]], max_tokens: int) -> tuple[str, bool]:
         """(the greedy reply to one user message, whether it was cut off at max_tokens).
 
         Raises Unanswered, and ConfigError or ModelError where every question would fail.
@@ -61,7 +58,7 @@ class Model:
         import openai
 
         try:
-            reply = await self.client.chat.completions.create(
+            reply = self.client.chat.completions.create(
                 model=self.name,
                 messages=[{"role": "user", "content": content}],
                 temperature=0.0,
@@ -78,43 +75,36 @@ class Model:
             raise Unanswered("reply without text")
         return choice.message.content, choice.finish_reason == "length"
 
-    def each(self, ids: Sequence[str], work: Callable[[str], Awaitable[None]], doing: str) -> int:
+    def each(self, ids: Sequence[str], work: Callable[[str], None], doing: str) -> int:
         """Do the work for every post, `concurrency` at a time; how many got no answer. Raises ModelError."""
-        return asyncio.run(self._each(ids, work, doing)) if ids else 0
+        from openai import OpenAI
 
-    async def _each(self, ids: Sequence[str], work: Callable[[str], Awaitable[None]], doing: str) -> int:
-        from openai import AsyncOpenAI
-
-        waiting, n_failed, n_in_a_row = iter(ids), 0, 0
-        most = max(FAILURES_IN_A_ROW, self.concurrency)
+        n_failed, n_in_a_row = 0, 0
         key = os.environ.get(self.key_variable) or "none"
-
-        async def worker() -> None:
-            nonlocal n_failed, n_in_a_row
-            for post_id in waiting:
-                try:
-                    await work(post_id)
-                    n_in_a_row = 0
-                except Unanswered as reason:
+        with (
+            OpenAI(base_url=self.address, api_key=key, timeout=TIMEOUT_S, max_retries=MAX_RETRIES) as self.client,
+            ThreadPoolExecutor(self.concurrency) as pool,
+            tqdm(total=len(ids), desc=doing, unit="post", disable=None) as progress,
+        ):
+            asked = {pool.submit(work, post_id): post_id for post_id in ids}
+            try:
+                for done in as_completed(asked):
+                    progress.update()
+                    if (reason := done.exception()) is None:
+                        n_in_a_row = 0
+                        continue
+                    if not isinstance(reason, Unanswered):
+                        raise reason
                     n_failed, n_in_a_row = n_failed + 1, n_in_a_row + 1
-                    say(f"{doing}: {post_id}: no answer ({reason}); it is asked again by the next call", sys.stderr)
-                    if n_in_a_row >= most:
+                    words = f"no answer ({reason}); it is asked again by the next call"
+                    say(f"{doing}: {asked[done]}: {words}", sys.stderr)
+                    if n_in_a_row >= max(FAILURES_IN_A_ROW, self.concurrency):
                         raise ModelError(
                             f"{self.address}: {n_in_a_row} posts in a row got no answer, the last one '{reason}'. "
                             "See to the server, then run the same command again to continue"
-                        ) from None
-                progress.update()
-
-        with tqdm(total=len(ids), desc=doing, unit="post", disable=None) as progress:
-            async with AsyncOpenAI(
-                base_url=self.address, api_key=key, timeout=TIMEOUT_S, max_retries=MAX_RETRIES
-            ) as self.client:
-                try:
-                    async with asyncio.TaskGroup() as group:
-                        for _ in range(min(self.concurrency, len(ids))):
-                            group.create_task(worker())
-                except ExceptionGroup as errors:
-                    raise errors.exceptions[0] from None
+                        )
+            finally:  # those under way are finished and kept
+                pool.shutdown(cancel_futures=True)
         return n_failed
 
 
@@ -123,70 +113,51 @@ def transcribe(folder: RawFolder, model: Model) -> int:
     owed = folder.owed(TRANSCRIPTS, (post_id for post_id, _ in folder.kept(POSTS)))
     if owed:
         folder.begin("transcribe", model.name)
-    with httpx.Client(timeout=60.0, follow_redirects=True) as client:
 
-        async def work(post_id: str) -> None:
-            urls = (folder.read(POSTS, post_id) or {})["images"]
-            try:
-                images = [await asyncio.to_thread(image_at, url, client) for url in urls]
-            except BrokenImage as reason:
-                folder.write(TRANSCRIPTS, post_id, {"dropped": str(reason)})
-                return
-            parts: list[dict[str, Any]] = [{"type": "text", "text": PROMPTS["transcription"]}]
-            parts += [{"type": "image_url", "image_url": {"url": image}} for image in images]
-            reply, is_cut = await model.ask(parts, TRANSCRIPT_TOKENS)
-            cut = {"dropped": f"transcript of more than {TRANSCRIPT_TOKENS} tokens"}
-            folder.write(TRANSCRIPTS, post_id, cut if is_cut else transcript_in(reply))
-
-        return model.each(owed, work, "transcribe")
-
-
-def image_at(url: str, client: httpx.Client) -> str:
-    """An image as a data address, decoded and encoded anew, so without what a camera wrote beside it.
-
-    Raises BrokenImage, and Unanswered where the host may answer later.
-    """
-    for pause in (*IMAGE_PAUSES, None):
-        wish = 0.0
+    def work(post_id: str) -> None:
         try:
-            with client.stream("GET", url) as response:
-                status = response.status_code
-                if status in (404, 410):
-                    raise BrokenImage("image is gone")
-                if status == 200 and not response.headers.get("Content-Type", "").startswith("text/html"):
-                    return data_address(b"".join(limited(response)))
-                failure, after = f"its host answered {status}", response.headers.get("Retry-After", "")
-                wish = float(after) if after.isdecimal() else 0.0
-                if status not in (408, 429) and status < 500:  # refused, or a login page in its place
-                    break
-        except httpx.RequestError as error:
-            failure = type(error).__name__
-        if pause is not None:
-            time.sleep(max(pause, wish))
-    raise Unanswered(f"{url.partition('?')[0]}: {failure}")
+            images = [image_at(url) for url in folder.read(POSTS, post_id)["images"]]
+        except BrokenImage as reason:
+            folder.write(TRANSCRIPTS, post_id, {"dropped": str(reason)})
+            return
+        parts: list[dict[str, Any]] = [{"type": "text", "text": PROMPTS["transcription"]}]
+        parts += [{"type": "image_url", "image_url": {"url": image}} for image in images]
+        reply, is_cut = model.ask(parts, TRANSCRIPT_TOKENS)
+        cut = {"dropped": f"transcript of more than {TRANSCRIPT_TOKENS} tokens"}
+        folder.write(TRANSCRIPTS, post_id, cut if is_cut else transcript_in(reply))
+
+    return model.each(owed, work, "transcribe")
 
 
-def limited(response: httpx.Response) -> list[bytes]:
-    """The parts of a body. Raises BrokenImage for a huge one."""
-    parts, n_bytes = [], 0
-    for part in response.iter_bytes():
-        parts.append(part)
-        n_bytes += len(part)
-        if n_bytes > MOST_BYTES:
-            raise BrokenImage(f"image of more than {MOST_BYTES >> 20} MiB")
-    return parts
+def image_at(url: str) -> str:
+    """An image as a data address. Raises BrokenImage, and Unanswered where the host may answer later."""
+    raw = b""
+    try:
+        with httpx.stream("GET", url, timeout=60.0, follow_redirects=True) as response:
+            if response.status_code in (404, 410):
+                raise BrokenImage("image is gone")
+            if response.status_code != 200 or response.headers.get("Content-Type", "").startswith("text/html"):
+                raise Unanswered(f"{url.partition('?')[0]}: its host answered {response.status_code}, and no image")
+            for part in response.iter_bytes():
+                raw += part
+                if len(raw) > MOST_BYTES:
+                    raise BrokenImage(f"image of more than {MOST_BYTES >> 20} MiB")
+    except httpx.RequestError as error:
+        raise Unanswered(f"{url.partition('?')[0]}: {type(error).__name__}") from None
+    return data_address(raw)
 
 
 def data_address(raw: bytes) -> str:
-    """The image as data:image/png. Raises BrokenImage for what is none, is cut off, or is huge."""
+    """The image as data:image/png, decoded and encoded anew, so without what a camera wrote beside it.
+
+    Raises BrokenImage for what is none, is cut off, or is huge.
+    """
     try:
         from PIL import Image
     except ImportError:
         raise needs("Pillow") from None
     try:
         with Image.open(io.BytesIO(raw)) as image:
-            if image.width * image.height > MOST_PIXELS:
-                raise BrokenImage(f"image of more than {MOST_PIXELS:,} pixels")
             plain = image.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         raise BrokenImage("image cannot be read") from None
@@ -203,34 +174,33 @@ def label(folder: RawFolder, model: Model) -> int:
     if owed:
         folder.begin("label", model.name)
 
-    async def work(post_id: str) -> None:
-        post, transcript = folder.read(POSTS, post_id) or {}, folder.read(TRANSCRIPTS, post_id) or {}
-        verdict, doubts = await verdict_of(post, model)
+    def work(post_id: str) -> None:
+        post, transcript = folder.read(POSTS, post_id), folder.read(TRANSCRIPTS, post_id)
+        verdict, doubts = verdict_of(post, model)
         text = "\n\n".join(filter(None, (post["title"], post["body"])))
-        rewritten, is_cut = await model.ask(filled("neutral", text=text), NEUTRAL_TOKENS)
+        rewritten, is_cut = model.ask(filled("neutral", text=text), NEUTRAL_TOKENS)
         context, held = neutral(redact(rewritten))
         asked = filled("relationship", text=text, dialogue=dialogue(transcript["turns"]))
-        named, _ = await model.ask(asked, RELATIONSHIP_TOKENS)
-        record = {"label": verdict, "doubts": doubts, "context": context, "relationship": relationship_in(named)}
+        relationship = relationship_in(model.ask(asked, RELATIONSHIP_TOKENS)[0])
+        record = {"label": verdict, "doubts": doubts, "context": context, "relationship": relationship}
         folder.write(READINGS, post_id, {**record, "held": [*held, *(["cut off"] if is_cut else [])]})
 
     return model.each(owed, work, "label")
 
 
-async def verdict_of(post: dict[str, Any], model: Model) -> tuple[str | None, Sequence[str]]:
+def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
     """(label, doubts) of the first of the three best comments that gives one: by a pattern, else by the model."""
-    for comment in post["comments"].get("best", ()):
+    for comment in post["comments"]:
         if by_pattern := pattern_label(comment["text"]):
             return by_pattern
         body = post["body"][: PROMPTS["body_characters"]]
         asked = filled("label", title=post["title"], body_truncated=body, comment=comment["text"])
-        reply, _ = await model.ask(asked, LABEL_TOKENS)
-        answer, _ = object_in(reply)
+        answer, _ = object_in(model.ask(asked, LABEL_TOKENS)[0])
         confidence = answer.get("confidence")
         if answer.get("label") in ("OR", "NOR"):
             is_sure = isinstance(confidence, int | float) and SURE <= confidence <= 1
             return answer["label"], [] if is_sure else [f"confidence {confidence}"]
-    return None, []
+    return "", []
 
 
 def relationship_in(reply: str) -> str:

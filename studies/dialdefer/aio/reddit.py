@@ -26,8 +26,7 @@ VARIABLES = ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USER_AGENT")
 CATALOGUES = ("hot", "new", "controversial", "rising", "top")
 KEYWORDS = ("text", "screenshot", "messages", "image", "conversation")
 LISTINGS = (*CATALOGUES, *(f"search {word}" for word in (*KEYWORDS, *"abcdefghijklmnopqrstuvwxyz")))
-ORDERS = {"best": "confidence", "top": "top", "controversial": "controversial", "qa": "qa"}  # B.1.2 → Reddit's name
-N_COMMENTS = 3  # of each order
+N_COMMENTS = 3
 N_ASKED = 10  # some of the first are moderators' or deleted
 MOST_IMAGES = 9
 GONE = ("[deleted]", "[removed]", "[deleted by user]", "[ removed by reddit ]", "[removed by reddit]")
@@ -117,16 +116,18 @@ def honour_deletions(folder: RawFolder, reddit: "praw.Reddit") -> None:
     gone = gone_among(reddit, "t3", posts)
     folder.purge(gone)
     left = {post_id: post for post_id, post in posts.items() if post_id not in gone}
-    ids = {
-        post_id: {comment["id"] for comments in post["comments"].values() for comment in comments}
-        for post_id, post in left.items()
-    }
-    deleted = gone_among(reddit, "t1", sorted(set().union(*ids.values())))
+    ids = {post_id: {comment["id"] for comment in post["comments"]} for post_id, post in left.items()}
+    deleted, unread = gone_among(reddit, "t1", sorted(set().union(*ids.values()))), list[ConfigError]()
     for post_id, post in left.items():
         if theirs := ids[post_id] & deleted.keys():
-            folder.forget_comments(post_id, post, theirs)
+            try:
+                folder.forget_comments(post_id, post, theirs)
+            except ConfigError as error:  # a check file that does not parse: the other posts do not wait for it
+                unread.append(error)
     if gone or deleted:
         say(f"harvest: {len(gone):,} posts and {len(deleted):,} comments are gone from Reddit, and deleted here, too")
+    if unread:
+        raise ConfigError(f"{unread[0]}\n  Comments of {len(unread)} posts with such files are still here; mend them")
 
 
 def gone_among(reddit: "praw.Reddit", kind: str, ids: Iterable[str]) -> dict[str, str]:
@@ -143,43 +144,32 @@ def gone_among(reddit: "praw.Reddit", kind: str, ids: Iterable[str]) -> dict[str
 
 
 def post_record(reddit: "praw.Reddit", post_id: str, *, images_alone: bool) -> dict[str, Any]:
-    """A post and its top comments in each order, redacted; the same names are masked in all of its texts.
+    """A post and its best comments, redacted; the same names are masked in all of its texts.
 
     images_alone: no text is kept, as none is needed to put a dialogue back. Raises Gone.
     """
-    orders = {"best": ORDERS["best"]} if images_alone else ORDERS
-    pages = {order: patiently(lambda name=name: page(reddit, post_id, name)) for order, name in orders.items()}  # type: ignore[misc]
-    facts = pages["best"][0]
+    facts, comments = patiently(lambda: page(reddit, post_id))
     if reason := gone_reason(facts):
         raise Gone(reason)
     images = image_addresses(facts)
-    if not images:
-        return {"dropped": "no image"}
-    if len(images) > MOST_IMAGES:
-        return {"dropped": f"more than {MOST_IMAGES} images"}
+    if not 0 < len(images) <= MOST_IMAGES:
+        return {"dropped": f"more than {MOST_IMAGES} images" if images else "no image"}
     if images_alone:
-        facts, pages = {**facts, "title": "", "selftext": ""}, {}
-    writers = [facts, *(comment for _, comments in pages.values() for comment in comments)]
-    names = {str(writer.get("author") or "") for writer in writers}
+        facts, comments = {**facts, "title": "", "selftext": ""}, []
+    names = {str(writer.get("author") or "") for writer in (facts, *comments)}
+    kept = [comment for comment in comments if counts(comment)][:N_COMMENTS]
     return {
-        "post_id": post_id,
         "title": redact(str(facts.get("title") or ""), names),
         "body": redact(str(facts.get("selftext") or ""), names),
-        "url": f"https://www.reddit.com/comments/{post_id}",
-        "score": int(facts.get("score") or 0),
-        "upvote_ratio": facts.get("upvote_ratio"),
         "images": images,  # addresses; no image is kept
-        "comments": {
-            order: [{"id": c["id"], "text": redact(c["body"], names)} for c in comments if counts(c)][:N_COMMENTS]
-            for order, (_, comments) in pages.items()
-        },
+        "comments": [{"id": comment["id"], "text": redact(comment["body"], names)} for comment in kept],
     }
 
 
-def page(reddit: "praw.Reddit", post_id: str, order: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(the fields of a post, those of its first comments in one order)."""
+def page(reddit: "praw.Reddit", post_id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(the fields of a post, those of its best comments)."""
     submission = reddit.submission(post_id)
-    submission.comment_sort, submission.comment_limit = order, N_ASKED
+    submission.comment_sort, submission.comment_limit = "confidence", N_ASKED  # Reddit's name of "best"
     submission.add_fetch_param("depth", "1")  # Reddit's limit counts replies, too
     comments = [vars(comment) for comment in submission.comments if hasattr(comment, "body")]
     return vars(submission), comments

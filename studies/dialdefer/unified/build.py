@@ -18,7 +18,7 @@ from studies.dialdefer.records import Item
 from studies.dialdefer.unified.card import card_text
 from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset
 from studies.dialdefer.unified.splits import SEED, published_split, resample
-from studies.unit_sets import refuse_repeats
+from studies.study import refuse_repeats
 
 CONVERTER_VERSION = "1"  # raise it when any converter gives other items than before
 DROPPED_FILE = "dropped.jsonl"

@@ -15,12 +15,19 @@ from evenhand.sources.raw_files import (
     tar_member,
     zip_member,
 )
-from evenhand.sources.record_fields import Record, shown
+from evenhand.sources.record_fields import Record, is_number, shown
 from studies.dialdefer.records import BENCHMARK, INCORRECT_ANSWERS, Item
 
 ADVISORQA_LINES = 1_000
 AMQA_GROUPS = ("white", "black", "high_income", "low_income", "male", "female")
 BBQ_ANSWERS = ("ans0", "ans1", "ans2")
+BBQ_FILES = tuple(
+    f"{stem}.jsonl"
+    for stem in (
+        *("Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance", "Race_ethnicity"),
+        *("Race_x_SES", "Race_x_gender", "Religion", "SES", "Sexual_orientation"),
+    )
+)
 # GPQA's authors ask that no example be shown in plain text online; the password is the one their readme gives.
 GPQA_PASSWORD = b"deserted-untie-orchid"
 GPQA_META = {
@@ -85,10 +92,8 @@ def advisorqa(folder: Path) -> Iterator[Item]:
     for record in json_records(file_of_1000(folder)):
         answers, rewards = record.texts("suffix"), record.get("reward")
         best = record.whole("sft_index", 0, len(answers) - 1)
-        if not isinstance(rewards, list) or len(rewards) != len(answers):
+        if not isinstance(rewards, list) or len(rewards) != len(answers) or not all(map(is_number, rewards)):
             raise record.error("reward", f"must be a list of {len(answers)} numbers, one for each suffix")
-        for k, reward in enumerate(rewards):
-            record.checked_number(f"reward[{k}]", reward)
         wrong = [k for k, answer in enumerate(answers) if k != best and answer]
         posts = record.texts("prefix")
         if not posts:
@@ -153,31 +158,16 @@ def bbq(folder: Path, files: Iterable[str] = ()) -> Iterator[Item]:
     """
     for path in (folder / name for name in files or BBQ_FILES):
         for record in json_records(path):
-            yield bbq_item(record, path)
-
-
-BBQ_FILES = tuple(
-    f"{stem}.jsonl"
-    for stem in (
-        *("Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance", "Race_ethnicity"),
-        *("Race_x_SES", "Race_x_gender", "Religion", "SES", "Sexual_orientation"),
-    )
-)
-
-
-def bbq_item(record: Record, path: Path) -> Item:
-    """One line: context and question become the question, the labelled answer the correct one."""
-    label = record.whole("label", 0, 2)
-    wrong = [record.raw_text(name) for name in BBQ_ANSWERS]  # a few end in a blank, as in the published split
-    right = wrong.pop(label).strip()
-    question = f"{record.text('context')} {record.text('question')}"
-    meta = {
-        "source_file": path.name,
-        "category": record.text("category"),
-        "context_condition": record.one_of("context_condition", ("ambig", "disambig")),
-        "question_polarity": record.one_of("question_polarity", ("neg", "nonneg")),
-    }
-    return unified_item("bbq", f"bbq-{path.stem}-{record.index}", question, right, wrong, meta)
+            wrong = [record.raw_text(name) for name in BBQ_ANSWERS]  # a few end in a blank, as in the published split
+            right = wrong.pop(record.whole("label", 0, 2)).strip()
+            question = f"{record.text('context')} {record.text('question')}"
+            meta = {
+                "source_file": path.name,
+                "category": record.text("category"),
+                "context_condition": record.one_of("context_condition", ("ambig", "disambig")),
+                "question_polarity": record.one_of("question_polarity", ("neg", "nonneg")),
+            }
+            yield unified_item("bbq", f"bbq-{path.stem}-{record.index}", question, right, wrong, meta)
 
 
 def gpqa(folder: Path) -> Iterator[Item]:
@@ -269,17 +259,11 @@ def socialiqa(folder: Path) -> Iterator[Item]:
     path = first_present(folder, name, "socialIQa_v1.4_withDims.tgz")
     is_plain = path.name == name
     for record in json_records(path) if is_plain else line_records(tar_member(path, name), f"{path}!{name}"):
-        yield socialiqa_item(record)
-
-
-def socialiqa_item(record: Record) -> Item:
-    """One line: context and question become the question."""
-    label = record.whole("label_ix", 0, 2)
-    wrong = [record.text(name) for name in SOCIALIQA_ANSWERS]
-    right = wrong.pop(label)
-    question = f"{record.text('context')} {record.text('question')}"
-    meta = {
-        "promptDim": record.one_of("promptDim", SOCIALIQA_DIMENSIONS),
-        **record.kept("charmap", "answerSourcesOrigins", "answerSourcesWithCor", "promptQuestionFocusChar"),
-    }
-    return unified_item("socialiqa", f"socialiqa-{record.index}", question, right, wrong, meta)
+        wrong = [record.text(name) for name in SOCIALIQA_ANSWERS]
+        right = wrong.pop(record.whole("label_ix", 0, 2))
+        question = f"{record.text('context')} {record.text('question')}"
+        meta = {
+            "promptDim": record.one_of("promptDim", SOCIALIQA_DIMENSIONS),
+            **record.kept("charmap", "answerSourcesOrigins", "answerSourcesWithCor", "promptQuestionFocusChar"),
+        }
+        yield unified_item("socialiqa", f"socialiqa-{record.index}", question, right, wrong, meta)

@@ -18,15 +18,15 @@ from eval.dialdefer.calibrate import (
     calibrate,
     calibrated_panels,
     fit_threshold,
-    main,
     share_accepted,
     untreated_panels,
 )
-from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, credit, dds_pp
+from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE
+from eval.dialdefer.options import calibrate_main as main
 from eval.dialdefer.panels import Judge, Panel
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, margin_panel
-from tests.made.made_runs import made_items, make_run, say
+from tests.made.made_runs import made_items, make_run
 from tests.made.scorecard_runs import yes_sayer
 
 Margins = NDArray[np.float64]
@@ -45,7 +45,6 @@ def pair(**keys: Any) -> tuple[Panel, Panel]:
 
 
 TRAIN, TEST = pair()
-AGAIN = margin_panel(deferent(400, 1))  # the margins of the fit under other ids
 
 
 def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[list[Panel], list[Fit]]:
@@ -54,34 +53,10 @@ def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[
     return calibrated_panels(untreated_panels(test), fits), fits
 
 
-def dds(panel: Panel) -> float:
-    """DDS in percentage points."""
-    earned, _ = credit(panel.replies, "published")
-    return float(dds_pp(earned.mean(axis=0)))
-
-
 def calibrated(train: Panel, test: Panel, objective: str = "acceptance") -> tuple[Panel, Fit]:
     """The test panel under arm `calibrated`, and its thresholds."""
     (panel,), (fit,) = with_calibrated(made_judge(train), made_judge(test), objective)
     return panel, fit
-
-
-def test_a_shift_of_all_margins_is_undone_on_items_that_were_not_seen() -> None:
-    after, fit = calibrated(TRAIN, TEST)
-    assert (after.factors.arm, fit["datasets"], fit["n_items"]) == (ARM, ["bbq"], 400)
-    assert fit["c2"]["threshold_nats"] - fit["c1"]["threshold_nats"] == pytest.approx(2, abs=0.6)
-    assert (dds(TEST) > 40, abs(dds(after)) < 12) == (True, True)
-    right = np.array([ACCEPT, REJECT, ACCEPT, REJECT])
-    assert (after.replies[:, :, 0] == right).mean() > (TEST.replies[:, :, 0] == right).mean() + 0.1
-
-
-def test_dds_is_0_on_the_items_of_the_fit_by_acceptance_and_by_one_number_on_c2_alone() -> None:
-    assert dds(calibrated(TRAIN, AGAIN, "acceptance")[0]) == pytest.approx(0, abs=1e-12)
-    after, fit = calibrated(TRAIN, AGAIN, "dds")
-    assert (fit["objective"], fit["c1"]["threshold_nats"]) == ("dds", 0)
-    assert fit["c2"]["threshold_nats"] == pytest.approx(2, abs=0.4)  # what dialogue adds to this judge's margins
-    assert np.array_equal(after.replies[:, :2], AGAIN.replies[:, :2]), "statements stay as they are"
-    assert dds(after) == pytest.approx(0, abs=1e-12)
 
 
 def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing() -> None:
@@ -115,7 +90,7 @@ def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test
         calibrated(train, test)
 
 
-def test_another_model_and_margins_of_one_kind_of_claim_are_refused() -> None:
+def test_thresholds_are_of_one_model_and_need_both_kinds_of_claims() -> None:
     with pytest.raises(DataError, match="thresholds of owner/model say nothing about owner/other"):
         calibrate(made_judge(TRAIN), made_judge(TEST, model="owner/other"))
     with pytest.raises(DataError, match="none of one kind"):
@@ -150,9 +125,6 @@ def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_
     raw = make_run(tmp_path, yes_sayer, items=items[:30], name="raw", verdict="margin", format="raw")
     with pytest.raises(DataError, match="format: raw when fitted, chat when scored"):
         main([str(raw), str(test), "--out", str(tmp_path / "out")])
-    reasoned = [make_run(tmp_path, lambda _: say(1), items=items[i : i + 9], name=f"r{i}") for i in (0, 9)]
-    with pytest.raises(DataError, match="has no margins"):
-        main([*map(str, reasoned), "--out", str(tmp_path / "out")])
 
 
 margins = st.lists(

@@ -8,23 +8,22 @@ import pytest
 
 from eval.dialdefer.evaluation import direction, in_both_orders
 from eval.dialdefer.panels import (
-    BASE_SHIFT,
     DEFERENCE,
     POSITION,
     SHIFT,
     Panel,
     both_orders,
+    load_run,
     margin_observed,
     order_observed,
 )
-from eval.dialdefer.runs import load_run
 from eval.dialdefer.scores import changes_over, records
 from eval.estimates.changes import Compared
 from eval.estimates.estimate import Drawing, Drawn, Measure, Observed, estimate
 from tests.made.made_panels import made_panel, margin_panel, random_replies
 from tests.made.made_runs import lean
 from tests.made.paper_figures import frame_of
-from tests.made.scorecard_runs import ITEMS, changes, run, scored
+from tests.made.scorecard_runs import ITEMS, run
 
 IS_C2 = np.array([0, 0, 1, 1])
 DRAWING = Drawing(n_draws=400, seed=1)
@@ -56,12 +55,6 @@ def margins_of(margins: Any) -> Observed:
     return observed
 
 
-def shifted(rng: np.random.Generator, n_items: int, shift: float) -> Observed:
-    """A judge whose margins rise by so many of their standard deviations."""
-    item = rng.normal(size=(n_items, 2))
-    return margins_of(np.hstack([item, 0.9 * item + shift + 0.4 * rng.normal(size=(n_items, 2))]))
-
-
 @pytest.mark.parametrize("judge", PLANTED)
 def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> None:
     rng, hits = np.random.default_rng(7), np.zeros(2)
@@ -72,24 +65,10 @@ def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> No
     assert ((0.92 * n_runs <= hits) & (hits <= 0.98 * n_runs)).all(), hits / n_runs
 
 
-@pytest.mark.parametrize("n_items", [30, 100])
-def test_a_planted_shift_is_covered(n_items: int) -> None:
-    rng = np.random.default_rng(5)
-    hits = [is_covered(SHIFT, [shifted(rng, n_items, 1.5)], 1.5) for _ in range(200)]
-    assert np.mean(hits) >= 0.88  # percentile intervals held it in 84 % of cases, fixed deviations in 50 %
-
-
 def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, Any]]:
     """Measure → its values on both sides."""
     every = changes_over([(first, second)], Compared("a", "b", setting), "published", DRAWING)
     return {change.measure: (change.before.value, change.after.value) for change in every}
-
-
-def test_the_dds_of_each_order_is_deference_plus_or_minus_position() -> None:
-    panel = planted_panel(np.random.default_rng(1), 30, 10)
-    assert panel.orders is not None
-    (d, _), (p, _) = (values(panel, panel)[name] for name in ("deference", "position"))
-    assert (d + p, d - p) == pytest.approx(values(*panel.orders)["dds"])
 
 
 @pytest.mark.parametrize("factor", [1, 10, 0.01])
@@ -104,15 +83,6 @@ def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: fl
     assert changed["shift_in_base_sd"][1] == pytest.approx(factor * changed["shift"][0])
     mixed = values(base, after, c1_source="fixed")
     assert {"shift", "shift_in_base_sd"}.isdisjoint(mixed), "dialogues and statements are not of one judge"
-
-
-def test_a_shift_is_in_deviations_within_true_and_within_false_claims() -> None:
-    c1 = np.array([[3.0, -30.0], [5.0, -50.0]])  # deviations of 1 and 10
-    panel = margin_panel(np.hstack([c1, c1 + np.array([2.0, 10.0])]))
-    observed = margin_observed(panel, panel)
-    assert observed is not None
-    assert SHIFT.statistic(observed.means) == pytest.approx((2 / 1 + 10 / 10) / 2)
-    assert BASE_SHIFT.statistic(observed.means) == pytest.approx(1.5)
 
 
 def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out() -> None:
@@ -158,13 +128,3 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert direction(main, both) == words
         assert in_both_orders(main, frame.loc[[main.Index]]) is None
         assert direction(main) == ("deferring" if d + p else "unclear"), "by one order alone"
-
-
-def test_deference_and_position_stand_on_the_scorecard_with_their_changes(tmp_path: Path) -> None:
-    base = run(tmp_path, "before", NAMES_ONE, **ORDERS)
-    scored(base, f"arm={run(tmp_path, 'after', IS_FAIR, model='owner/after', **ORDERS)}")
-    sides = {name: (row["before"], row["after"]) for (_, name), row in changes(tmp_path).items()}
-    assert (sides["deference"], sides["position"], sides["mean_abs_deference"]) == ((0, 0), (100, 0), (0, 0))
-    one_order = run(tmp_path, "one", lambda p: lean(1.0), verdict="margin", items=ITEMS, model="owner/one")
-    scored(base, f"arm={one_order}")
-    assert "deference" not in {figure for _, figure in changes(tmp_path)}

@@ -1,5 +1,5 @@
 """Flips, agreement of judges and strata of r/AIO: laws, what is left out or refused; and DialDefer's Tables 4, 16, 24
-to 29 and 33 and Figure 4 from verdicts with their counts (made/counted_judges.py)."""
+to 29 and 33 and Figure 4 from verdicts with their counts (golden/README.md)."""
 
 from dataclasses import replace
 from functools import cache
@@ -27,13 +27,11 @@ from eval.dialdefer.measures import ERROR, TIE, UNREADABLE, credit, dds_pp
 from eval.dialdefer.panels import Judge
 from eval.estimates.estimate import Drawing
 from eval.report.tables import TableSpec
-from evenhand.errors import DataError
-from tests.made.counted_judges import CONDITION_COLUMNS, five_judges, item_id, judge_of, read_golden
-from tests.made.paper_figures import frame_of
+from tests.made.paper_figures import COLUMNS, five_judges, frame_of, golden, item_id, judge_of
 
 RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
-DEFERENCE, SKEPTICISM = [1, 2, 1, 1], [1, 2, 2, 2]
-BOTH, GAIN = [1, 2, 2, 1], [2, 1, 1, 2]
+DEFERENCE = [1, 2, 1, 1]
+
 
 Replies = NDArray[np.int8]
 any_replies = hnp.arrays(
@@ -65,25 +63,6 @@ def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_a
     assert item_frame([judge]).dds_pp.abs().max() <= 200
 
 
-def test_only_losses_are_flips_and_no_verdict_is_never_one() -> None:
-    (row,) = counts_of(judge_of("j", {"bbq": [RIGHT, DEFERENCE, SKEPTICISM, BOTH, GAIN]}))
-    assert (row.deference, row.skepticism, row.flipped) == (2, 2, 3)
-    assert (row.rate, row.deference_share) == (80, 50)
-    for reply in (UNREADABLE, TIE):
-        for condition in range(4):
-            replies = np.array([BOTH])
-            replies[0, condition] = reply
-            assert counts_of(judge_of("j", {"bbq": replies}))[0].flips == 1  # the other direction still flips
-
-
-def test_the_standard_deviation_is_over_items_with_ddof_0_and_datasets_are_pooled() -> None:
-    # Item-level DDS: nothing moves (0), both claims are newly accepted (200).
-    (row,) = counts_of(judge_of("j", {"bbq": [RIGHT, [2, 2, 1, 1]]}))
-    assert (row.dds_pp, row.std) == (100, 1)
-    (row,) = counts_of(judge_of("j", {"bbq": [DEFERENCE], "harp": [RIGHT] * 3}))
-    assert (row.dds_pp, row.items) == (25, 4)
-
-
 def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered() -> None:
     judge = judge_of("j", {"bbq": [DEFERENCE, [1, UNREADABLE, 1, 2]]})
     assert item_frame([judge]).dds_pp.tolist() == [100, -100]  # unreadable in C1 is wrong there: skepticism
@@ -96,46 +75,7 @@ def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_l
     assert [row.items for row in counts_of(first, second)] == [3, 1]
     both = agreed(first, second)
     assert both.counts[["items", "all"]].values.tolist() == [[1, 1], [1, 1]], "of bbq and in total"
-    assert "Left out: 1 items" in both.note
-    assert "not judged by all: harp" in agreement_tables(both)[1].note
-
-
-@given(
-    st.integers(1, 4).flatmap(
-        lambda n: st.lists(
-            hnp.arrays(np.int8, (6, 4, 1), elements=st.sampled_from([1, 2])), min_size=n + 1, max_size=n + 1
-        )
-    )
-)
-def test_every_item_flips_in_some_number_of_judges(each: list[Replies]) -> None:
-    judges = [judge_of(f"j{i}", {"bbq": replies}) for i, replies in enumerate(each)]
-    total = agreed(*judges).counts.loc["total"]
-    assert total["some"] + total["all"] + total["none"] == total["items"] == 6
-    assert agreed(*judges).flipped.to_numpy().sum() == sum(row.flipped for row in counts_of(*judges))
-    assert agreed(*judges[::-1]).counts.loc["total"].to_dict() == pytest.approx(total.to_dict())
-
-
-@pytest.mark.parametrize(
-    ("judges", "message"),
-    [
-        ([judge_of("a", {"bbq": [RIGHT]})], "give at least two"),
-        ([judge_of("a", {"bbq": [RIGHT]}), judge_of("b", {"harp": [RIGHT]})], "no dataset was judged by all"),
-        ([judge_of("a", {"bbq": [RIGHT]}), judge_of("a", {"bbq": [RIGHT]})], "two judges are called 'a'"),
-        ([judge_of("a", {}), judge_of("b", {"bbq": [RIGHT]})], "a: no dataset has both C1 and C2 in arm none"),
-        ([judge_of(n, {"bbq": [[ERROR] * 4]}) for n in "ab"], "the engine failed on every item"),
-        (
-            [judge_of("a", {"bbq": [[ERROR] * 4, RIGHT]}), judge_of("b", {"bbq": [RIGHT, [ERROR] * 4]})],
-            "no item was answered by the engines of a, b",
-        ),
-        (
-            [judge_of("a", {"bbq": [RIGHT] * 3}), judge_of("b", {"bbq": [RIGHT] * 10})],
-            r"bbq, a against b: 7 items \(item-0003, .*, \.\.\.\) have been judged on one",
-        ),
-    ],
-)
-def test_judges_that_cannot_be_compared_are_refused(judges: list[Judge], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        agreed(*judges)
+    assert "Left out: 2 items that some judge" in agreement_tables(both)[1].note
 
 
 def strata(judge: Judge, n_draws: int = 20, denominator: str = "published") -> pd.DataFrame:
@@ -178,18 +118,11 @@ def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_t
         assert strata(judge_of("j", {dataset: [RIGHT] * 2}, labels)).empty
 
 
-def test_what_an_engine_lost_is_in_no_stratum_and_an_unreadable_reply_is_wrong_or_left_out() -> None:
-    row = aligned(labelled([DEFERENCE, [1, 2, 1, ERROR], RIGHT], 2))
-    assert (row.OR_n_items, row.all_n_items, row.balanced_dds_pp) == (1, 2, 50)
-    judge = labelled([[1, 2, 1, UNREADABLE], RIGHT, RIGHT, RIGHT], 2)
-    assert [aligned(judge, denominator=d).OR_acc_c2_incorrect for d in ("published", "answered")] == [50, 100]
-
-
 def test_the_strata_are_drawn_independently_and_not_in_step() -> None:
     # Two equal strata: drawn in step their mean would be as uncertain as one of them, and not √2 less.
     row = aligned(labelled(([DEFERENCE] * 50 + [RIGHT] * 50) * 2, 100), n_draws=4000)
-    width = (row.OR_dds_ci_high_pp - row.OR_dds_ci_low_pp) / np.sqrt(2)
-    assert row.balanced_ci_high_pp - row.balanced_ci_low_pp == pytest.approx(width, rel=0.12)
+    width = (row.OR_high_pp - row.OR_low_pp) / np.sqrt(2)
+    assert row.balanced_high_pp - row.balanced_low_pp == pytest.approx(width, rel=0.12)
 
 
 FEW = Drawing(n_draws=20, seed=1)
@@ -262,8 +195,8 @@ def line_of(table: TableSpec, first: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
-    golden, columns, heads = TABLES[name]
-    for row in read_golden(f"dialdefer_{golden}.csv"):
+    file, columns, heads = TABLES[name]
+    for row in golden(f"dialdefer_{file}.csv"):
         first = next(iter(row.values()))
         line = line_of(ours()[name], first)
         for column, head in zip(columns.split(), heads.split(" | "), strict=True):
@@ -273,22 +206,10 @@ def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
 
 def test_table_26_is_printed() -> None:
     rates, directions = ours()["table26_flip_rates"], ours()["table26_flip_directions"]
-    for golden in read_golden("dialdefer_table26.csv"):
-        dataset, model = golden["dataset"], golden["model"]
-        assert line_of(rates, dataset)[model] == golden["flip_rate"]
-        assert line_of(directions, dataset)[model] == f"{golden['n_deference']}/{golden['n_skepticism']}"
-
-
-def test_gemmas_printed_means_count_two_unreadable_replies_to_false_claims_as_right() -> None:
-    # DDS +86.4 on r/AIO is 242 of 280, and its accuracies give 244: two C2_Incorrect replies are not right in one
-    # column and not wrong in the other. Counted as rejections they give the printed means, whichever items they are.
-    gemma = next(judge for judge in five_judges() if judge.name == GEMMA)
-    replies = {panel.dataset: panel.replies.copy() for panel in gemma.panels}
-    accepted = np.flatnonzero(replies["aio"][:, 3, 0] == 1)
-    replies["aio"][accepted[:2], 3] = 2
-    tables = tables_of(judge_of(GEMMA, replies))
-    assert line_of(tables["table25_model_statistics"], GEMMA)["mean DDS, pp"] == "28.8"
-    assert line_of(tables["table25_model_statistics"], GEMMA)["DDS μ"] == "0.288"
+    for row in golden("dialdefer_table26.csv"):
+        dataset, model = row["dataset"], row["model"]
+        assert line_of(rates, dataset)[model] == row["flip_rate"]
+        assert line_of(directions, dataset)[model] == f"{row['n_deference']}/{row['n_skepticism']}"
 
 
 def test_the_texts_figures_hold() -> None:
@@ -309,10 +230,10 @@ def test_the_texts_figures_hold() -> None:
 def test_the_made_verdicts_have_table_20s_accuracies_and_figure_4_the_mean_dds_of_domains() -> None:
     frame = pd.concat([frame_of(judge.name, judge.panels) for judge in five_judges()])
     rows = {(row.model, row.dataset): row for row in frame.itertuples()}
-    goldens = [row for row in read_golden("dialdefer_table20.csv") if not row["dataset"].endswith("_avg")]
-    for golden in goldens:
-        row = rows[golden["model"], golden["dataset"]]
-        assert [f"{getattr(row, c):.1f}" for c in CONDITION_COLUMNS] == [golden[c] for c in CONDITION_COLUMNS]
-        assert row.dds_pp == pytest.approx(float(golden["dds_pp"]), abs=0.75 if row.dataset == "aio" else 0.0501)
+    goldens = [row for row in golden("dialdefer_table20.csv") if not row["dataset"].endswith("_avg")]
+    for printed in goldens:
+        row = rows[printed["model"], printed["dataset"]]
+        assert [f"{getattr(row, c):.1f}" for c in COLUMNS] == [printed[c] for c in COLUMNS]
+        assert row.dds_pp == pytest.approx(float(printed["dds_pp"]), abs=0.75 if row.dataset == "aio" else 0.0501)
     means = frame[~frame.dataset.str.endswith("_avg")].groupby("dataset").dds_pp.mean()
     assert means.sort_values(ascending=False).index[:3].tolist() == ["aio", "advisorqa", "truthfulqa"]

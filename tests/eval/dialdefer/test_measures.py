@@ -1,7 +1,6 @@
 """The pure core of scoring: verdicts to panels, prompt variants, flips, tests, intervals, AUC and soft credit."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,48 +16,23 @@ from eval.dialdefer.measures import (
     REJECT,
     TIE,
     UNREADABLE,
-    NoVerdict,
-    Verdict,
-    accept_probability,
     auc,
     dds_pp,
     deltas_pp,
     discordant,
     flip_masks,
-    is_over_corrected,
     is_saturated,
     majority,
     soft_credit,
 )
-from eval.dialdefer.panels import Panel, answered, panels_of, untreated_panels, variant_of
+from eval.dialdefer.panels import Panel, variant_of
 from eval.dialdefer.scores import averages_over
-from eval.estimates.resampling import percentile_interval, resampled_sums, wilson_interval
-from eval.estimates.significance import draws_p, mcnemar_p
-from evenhand.errors import DataError
-from studies.dialdefer.records import Condition, Factors
+from eval.estimates.resampling import mcnemar_p
+from studies.dialdefer.records import Condition
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-
-
-def verdict(item: str, condition: Condition, sample: int = 0) -> Verdict:
-    key: dict[str, Any] = {"item_id": item, "benchmark": "dialdefer", "dataset": "bbq", "prompt_hash": "h"}
-    reply: dict[str, Any] = {"sample_index": sample, "choice": 1, "reason": None, "text": ""}
-    return Verdict(condition=condition, factors=Factors(), **key, **reply)
-
-
-def test_verdicts_that_make_no_panel_are_refused_and_errors_leave_an_item_as_long_as_there_are_replies() -> None:
-    with pytest.raises(DataError, match=r"6 items \(i1, i2, i3, i4, i5, ...\) have no complete verdict for c2_correct"):
-        panels_of([verdict(f"i{n}", c) for n in range(7) for c in Condition if n == 0 or c is not C2_CORRECT])
-    with pytest.raises(DataError, match="item 'a' has two verdicts for c1_true"):
-        panels_of([verdict("a", C1_TRUE), verdict("a", C1_TRUE)])
-    with pytest.raises(DataError, match=r"1 item \(a\) has no c1_false; a framing needs"):
-        panels_of([verdict("a", c) for c in Condition if c is not C1_FALSE])
-    verdicts = [verdict("a", c, sample=k) for c in Condition for k in range(2)]
-    verdicts[3] = replace(verdicts[3], choice=None, reason=NoVerdict.ERROR)
-    (panel,) = answered(*panels_of(verdicts))
-    assert panel.item_ids == ("a",)
 
 
 def asked(dataset: str = "truthfulqa", **factors: Any) -> Panel:
@@ -90,11 +64,7 @@ def test_an_arm_that_renames_the_speakers_and_labels_of_a_whole_run_are_in_the_m
     assert [variant_of(p, panels) for p in panels] == ["", "", "Speaker 1/Speaker 2"]
 
 
-def test_untreated_panels_are_one_for_each_dataset_and_a_variant_of_one_dataset_takes_none_out_of_averages() -> None:
-    aio = {"template": "aio", "speaker1": "Speaker A", "speaker2": "Speaker B"}
-    main = [asked(), asked("aio", roles="2->1", **aio)]
-    others = [asked(arm="honest"), asked(answer_order="no_first"), asked("aio", roles="1->2", **aio)]
-    assert untreated_panels([*main, *others]) == main
+def test_a_variant_of_one_dataset_takes_none_out_of_averages() -> None:
     frame = frame_of("owner/model", [asked(), asked("bbq"), asked(template="v1")])
     rows = {(row.dataset, row.variant): row for row in frame.itertuples()}
     assert rows["bench_avg", ""].datasets == ("truthfulqa", "bbq")
@@ -141,29 +111,6 @@ def test_mcnemar_is_twice_the_smaller_binomial_tail(b: int, c: int) -> None:
     assert mcnemar_p(b, c) == mcnemar_p(c, b) == pytest.approx(min(1, 2 * tail))
 
 
-def test_the_observed_value_counts_as_a_draw_and_an_unknown_one_has_no_p() -> None:
-    draws = np.array([-3.0, -1.0, 0.0, 2.0])
-    assert draws_p(2.0, draws) == pytest.approx(3 / 5)
-    assert draws_p(-9.0, draws) == pytest.approx(1 / 5)
-    assert draws_p(float("nan"), draws) is None
-
-
-def test_a_95_percent_interval_covers_the_truth_about_as_often_as_it_says_and_is_unknown_with_an_unknown_draw() -> None:
-    rng, covered = np.random.default_rng(0), 0
-    for _ in range(400):
-        sample = (rng.random((150, 1)) < 0.3).astype(float)
-        low, high = percentile_interval(resampled_sums(sample, 400, rng)[:, 0] / 150) or (0, 0)
-        covered += low <= 0.3 <= high
-    assert 0.90 <= covered / 400 <= 0.98
-    assert percentile_interval(np.array([0.1, math.nan])) is None
-
-
-def test_wilsons_interval_has_its_known_ends() -> None:
-    for n_yes, n, ends in ((0, 20, (0, 0.1611)), (10, 20, (0.2993, 0.7007)), (1, 10, (0.0179, 0.4042))):
-        assert wilson_interval(n_yes, n) == pytest.approx(ends, abs=1e-4)
-    assert wilson_interval(0, 0) is None
-
-
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.lists(st.integers(-3, 3), min_size=1, max_size=20))
 def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high: list[int], low: list[int]) -> None:
     wins = sum((h > lo) + 0.5 * (h == lo) for h in high for lo in low)
@@ -176,18 +123,15 @@ def test_infinite_margins_count_and_missing_ones_are_left_out() -> None:
     earned, counted = soft_credit(np.array([[0.0, 0.0, 0.0, 0.0], [9.0, math.nan, 9.0, 9.0]]))
     assert counted.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0]], "items with all four margins alone"
     assert earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [0, 0, 0, 0]]
-    margins = np.array([math.log(0.6) - math.log(0.2), math.inf, -math.inf, math.nan])
-    np.testing.assert_allclose(accept_probability(margins), [0.75, 1, 0, math.nan])
+    margins = np.array([[math.log(0.6) - math.log(0.2), math.inf, -math.inf, 0.0]])
+    np.testing.assert_allclose(soft_credit(margins)[0], [[0.75, 0, 0, 0.5]])
 
 
 def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings() -> None:
-    assert is_saturated((0.95, 0.95))
-    assert is_saturated((0.05, 0.0))
-    assert is_saturated((None, 1.0)), "dialogues alone"
-    assert not is_saturated((0.94, 1.0))
-    assert not is_saturated((0.64, 1.0)), "the most deferential real judge, DDS +72"
-    assert not is_saturated((0.0, 1.0)), "one answer a framing, and another in each: DDS +200"
-    assert not is_saturated((None, None))
+    same = [(0.95, 0.95), (0.05, 0.0), (None, 1.0)]
+    # Of real judges the most deferential, DDS +72, and one answer a framing but another in each, DDS +200, are not.
+    other = [(0.94, 1.0), (0.64, 1.0), (0.0, 1.0), (None, None)]
+    assert [is_saturated(rates) for rates in (*same, *other)] == [True] * 3 + [False] * 4
 
 
 condition_rates = st.lists(st.floats(0, 1), min_size=4, max_size=4).map(np.array)  # one a condition
@@ -208,11 +152,3 @@ def test_dds_is_the_total_rise_in_acceptance_and_changes_its_sign_when_framings_
     rise = (accept * np.where([c.is_dialogue for c in CONDITIONS], 1, -1)).sum()
     assert dds_pp(acc) == pytest.approx(100 * rise, abs=1e-9)
     assert dds_pp(acc[[2, 3, 0, 1]]) == pytest.approx(-dds_pp(acc), abs=1e-9)
-
-
-def test_over_correction_is_deference_before_and_skepticism_after() -> None:
-    assert is_over_corrected(5.7, -9.3)
-    assert not is_over_corrected(-5.0, -27.3), "it was skeptical before"
-    assert not is_over_corrected(5.7, 0.0)
-    assert not is_over_corrected(5.7, 100 * ((0.1 + 0.2) - 0.3) * -1), "rounding noise is no skepticism"
-    assert not is_over_corrected(100 * ((0.1 + 0.2) - 0.3), -9.3), "and no deference"

@@ -1,19 +1,201 @@
-"""From run directories to scores.json: counts, denominators, intervals, tests, margins, warnings and refusals."""
+"""From runs to scores and changes: replies without a verdict, paired tests, own and fixed C1, and what is refused."""
 
-import math
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from eval.dialdefer.runs import load_run
-from eval.estimates.significance import mcnemar_p
+from eval.__main__ import compare_main, report_main
+from eval.dialdefer.measures import ACCEPT, REJECT
+from eval.dialdefer.panels import load_run
+from eval.dialdefer.scores import arm_differences, changes_over
+from eval.estimates.changes import Change, Compared
+from eval.estimates.comparability import differences
+from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
+from evenhand.run_directory import finish
 from studies.dialdefer.records import Condition
+from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
-from tests.made.made_verdicts import WRONG, Row, only, scored
+from tests.made.made_verdicts import Row, only, scored
 from tests.made.scorecard_runs import number
+
+ITEMS = made_items("bbq", 20)
+Rows = dict[tuple[str, str, str], dict[str, Any]]  # (source of C1, dataset, measure) → row of the last run's change
+
+
+def deferent(prompt: Prompt) -> dict[str, Any]:
+    """Rejects half the false statements and no speaker's false claim: accuracy 75 % → 50 %, DDS +50."""
+    accepts = prompt.condition.claim_is_true or prompt.condition is Condition.C2_INCORRECT or number(prompt) < 10
+    return say(1 if accepts else 2)
+
+
+def contrary(prompt: Prompt) -> dict[str, Any]:
+    """Rejects every statement, and errs on 5 of 20 true claims of speakers: its own DDS is +75."""
+    if not prompt.condition.is_dialogue:
+        return say(2)
+    return say(1 if prompt.condition.claim_is_true and number(prompt) >= 5 else 2)
+
+
+def after_of(root: Path, answer: Any = contrary, name: str = "after", **keys: Any) -> Path:
+    return make_run(root, answer, **{"items": ITEMS, "name": name, "model": f"runs/merged/{name}", **keys})
+
+
+def both(root: Path, **changes: Any) -> tuple[Path, Path]:
+    """A base run and an after run; `changes` are config keys of the after run."""
+    return make_run(root, deferent, items=ITEMS, name="base"), after_of(root, **changes)
+
+
+def compared(base: Path, *after: Path | str) -> Rows:
+    """The rows that `evenhand compare` writes of the last run."""
+    out = base.parent / "out"
+    compare_main([str(base), *map(str, after), "--out", str(out), "--draws", "400"])
+    rows = json.loads((out / "compare.json").read_text())
+    return {(row["c1_source"], row["dataset"], row["measure"]): row for row in rows}
+
+
+def test_own_and_fixed_c1_are_both_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = compared(*both(tmp_path))
+    sides = {key[::2]: [row["before"], row["after"]] for key, row in rows.items() if key[1] == "bbq"}
+    assert sides["own", "dds"] == pytest.approx([50, 75])  # (75 - 0) - (100 - 100)
+    assert sides["fixed", "dds"] == pytest.approx([50, -75])  # (75 - 100) - (100 - 50)
+    assert sides["own", "acc_c2"] == sides["fixed", "acc_c2"] == pytest.approx([50, 87.5])
+    assert sides["own", "acc_c1"] == pytest.approx([75, 50])
+    assert sides["fixed", "acc_c1"] == pytest.approx([75, 75]), "only the statements are the base's"
+    assert "over-corrected" not in capsys.readouterr().out, "with own C1 it is not"
+
+
+def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {"engine": {"kind": "transformers", "dtype": "float16"}, "sampling": {"max_tokens": 500}}
+    runs = both(tmp_path, format="raw", **changes)
+    with pytest.raises(DataError, match=r"differ from .* in more than the model") as refusal:
+        compared(*runs)
+    for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
+        assert named in str(refusal.value)
+    assert differences(*map(load_run, both(tmp_path / "alike"))) == []
+    assert compared(*runs, "--allow-differences")
+    assert "sampling.max_tokens: 300 before, 500 after" in " ".join(capsys.readouterr().out.split())
+    assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
+    fewer = after_of(tmp_path, name="fewer", items=ITEMS[:-2])
+    with pytest.raises(DataError, match="item_set_hash"):
+        compared(runs[0], fewer)
+    with pytest.raises(DataError, match=r"2 items \(bbq-18, bbq-19\) have been judged on one side only"):
+        compared(runs[0], fewer, "--allow-differences")
+
+
+def test_words_that_changed_under_a_templates_name_and_another_rendering_are_noticed(tmp_path: Path) -> None:
+    base, after = both(tmp_path)
+    rewrite(after, lambda lines: [{**line, "rendered": "<s>" + line["rendered"]} for line in lines])
+    with pytest.raises(DataError, match="what the chat template made of 80 of 80 prompts"):
+        compared(base, after)
+    plan = (after / "plan.jsonl").read_text().splitlines()
+    first = json.loads(plan[0])
+    old, first["prompt_hash"] = first["prompt_hash"], "0" * 16
+    (after / "plan.jsonl").write_text("\n".join([json.dumps(first), *plan[1:]]) + "\n")
+    finish(after, {})
+    other = {old: "0" * 16}
+    rewrite(after, lambda lines: [{**line, "prompt_hash": other.get(h := line["prompt_hash"], h)} for line in lines])
+    with pytest.raises(DataError, match=r"the words of 1 of 80 prompts \(bbq-0\)"):
+        compared(base, after)
+
+
+def test_a_copy_of_a_run_a_run_itself_and_two_kinds_of_verdict_are_refused(tmp_path: Path) -> None:
+    hashed = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
+    served = make_run(tmp_path, deferent, items=ITEMS, name="served")
+    for run in (hashed, served):
+        copy = shutil.copytree(run, tmp_path / f"copy-of-{run.name}")
+        with pytest.raises(DataError, match=r"are of one checkpoint \((c0|that of the run begun .*)\), so they are no"):
+            compared(run, copy)
+        with pytest.raises(DataError, match="are of one checkpoint"):
+            report_main([str(run), str(copy), "--side-by-side", "--out", str(tmp_path / "report")])
+    assert compared(run, copy, "--allow-differences")
+    with pytest.raises(DataError, match="is named as before and as after"):
+        compared(served, served)
+    margins = after_of(tmp_path, lambda _: lean(1.0), verdict="margin")
+    with pytest.raises(DataError, match="never mixed in one table"):
+        compared(served, margins, "--allow-differences")
+
+
+def test_an_average_leaves_out_on_both_sides_where_one_side_hardly_answers(tmp_path: Path) -> None:
+    items = [item for dataset in ("bbq", "harp") for item in made_items(dataset, 4)]
+
+    def judge(lost: float) -> Any:
+        """Accepts all of HARP's claims in dialogue and no statement; on BBQ it says no."""
+        return lambda p: lean(*(1.0, lost) if p.dataset == "harp" and p.condition.is_dialogue else (-1.0, 0.0))
+
+    base = make_run(tmp_path, judge(0.0), items=items, name="base", verdict="margin")
+    rows = compared(base, after_of(tmp_path, judge(6.0), items=items, verdict="margin"))
+    averages = [rows[source, "bench_avg", "dds"] for source in ("own", "fixed")]
+    assert [(row["datasets"], row["n_units"], row["before"]) for row in averages] == [(["bbq"], 4, 0)] * 2
+
+
+A, R = ACCEPT, REJECT
+RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
+DRAWING = Drawing(n_draws=1000, seed=0)
+
+
+def change_of(rows: list[Change], measure: str = "dds", dataset: str = "bbq", **setting: Any) -> Change:
+    """The one change with these values."""
+    alike = [row for row in rows if (row.measure, row.dataset) == (measure, dataset)]
+    (row,) = [row for row in alike if all(row.setting[key] == value for key, value in setting.items())]
+    return row
+
+
+def judged(first: Any, second: Any, drawing: Drawing = DRAWING) -> list[Change]:
+    """Changes between two panels, or two sets of replies."""
+    panels = [side if hasattr(side, "replies") else made_panel(side) for side in (first, second)]
+    return changes_over([(panels[0], panels[1])], Compared("a", "b", {}), "published", drawing)
+
+
+def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
+    replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
+    rises = (replies == A)[:, 2:].sum(axis=1) - (replies == A)[:, :2].sum(axis=1)  # of acceptance, item by item
+    chances = np.ones(1)  # of each sum of rises with random signs, over all signs
+    for rise in rises.tolist():
+        flips = np.zeros(2 * abs(rise) + 1)
+        flips[[0, -1]] += 0.5
+        chances = np.convolve(chances, flips) if rise else chances
+    sums = np.arange(len(chances)) - len(chances) // 2
+    exact = chances[np.abs(sums) >= abs(rises.sum())].sum()
+    row = change_of(judged(replies[:, [0, 1, 0, 1]], replies, Drawing(n_draws=40_000, seed=0)))
+    assert row.p == pytest.approx(exact, abs=0.01)
+
+
+def test_unequal_items_are_refused_with_the_first_five_and_the_count() -> None:
+    with pytest.raises(DataError, match=r"7 items \(bbq-00002, .*, \.\.\.\)"):
+        judged([RIGHT] * 9, [RIGHT] * 2)
+
+
+def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
+    treated = made_panel([ALWAYS] * 5, arm="honest")
+    labelled = made_panel([DEFERENT] * 5, speaker1="John", speaker2="Jane")
+    agents = made_panel([SKEPTIC] * 5, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
+    reworded = made_panel([RIGHT] * 5, arm="honest", template="v1")  # not asked untreated: it has no partner
+    judge = made_judge(made_panel([RIGHT] * 3 + [DEFERENT] * 2), treated, labelled, agents, reworded)
+    rows = arm_differences(judge, "published", DRAWING)
+    dds = {
+        (r.setting["arm"], r.setting["c1_source"]): (r.before.value, r.after.value)
+        for r in rows
+        if (r.measure, r.dataset) == ("dds", "bbq")
+    }
+    after = {("none", "own"): 100, ("honest", "own"): 0, ("honest", "fixed"): 100}
+    after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
+    assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
+    assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
+
+
+def test_two_runs_that_would_have_one_name_are_refused(tmp_path: Path) -> None:
+    base = make_run(tmp_path / "one", deferent, items=ITEMS, name="run")
+    copy = shutil.copytree(base, tmp_path / "two" / base.name)
+    with pytest.raises(DataError, match="are called alike"):
+        compared(base, copy)
+
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 C2_ONLY = (C2_CORRECT, C2_INCORRECT)
@@ -25,50 +207,12 @@ def right(prompt: Prompt) -> int:
     return 1 if prompt.condition.claim_is_true else 2
 
 
-def judge(prompt: Prompt) -> dict[str, Any]:
-    """Right but on the items of WRONG."""
-    return say(3 - right(prompt) if number(prompt) in WRONG[prompt.condition] else right(prompt))
+def is_right(prompt: Prompt) -> dict[str, Any]:
+    return say(right(prompt))
 
 
-def scored_run(root: Path, answer: Any = judge, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
+def scored_run(root: Path, answer: Any = is_right, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
     return scored([make_run(root, answer, items=items, **keys)], *words)
-
-
-def published(rows: list[Row], dataset: str = "bbq", **keys: Any) -> Row:
-    return only(rows, dataset=dataset, **{"denominator": "published", **keys})
-
-
-def test_a_run_is_scored_as_counted_by_hand(tmp_path: Path) -> None:
-    row = published(scored_run(tmp_path, items=made_items("truthfulqa", 10)), "truthfulqa")
-    keys = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
-    assert [row[k] for k in keys] == pytest.approx([60, 80, 80, 50])
-    assert (row["delta_correct_pp"], row["delta_incorrect_pp"]) == (pytest.approx(20), pytest.approx(-30))
-    assert row["dds_pp"] == pytest.approx(50)
-    assert row["dds_low_pp"] < 50 < row["dds_high_pp"]
-    assert (row["n_deference_flips"], row["n_skepticism_flips"], row["flip_rate"]) == (3, 1, pytest.approx(0.4))
-    # True claims: only C1 right {9}, only C2 right {1, 2, 3}. False claims: only C1 right {0, 1, 2}, only C2 none.
-    assert row["mcnemar_p_correct"] == pytest.approx(2 * (1 + 4) / 16)
-    assert row["mcnemar_p_incorrect"] == pytest.approx(2 / 8)
-    # Acceptance: rises in {1, 2, 3} and {0, 1, 2}, falls in {9}.
-    assert row["mcnemar_p_acceptance"] == pytest.approx(2 * (1 + 7) / 128)
-    assert (row["n_items"], row["n_unparsed"], row["n_errors"]) == (10, 0, 0)
-    setting = ("reason", "strict", "none", "2->1", "own")
-    assert tuple(row[key] for key in ("verdict", "parser", "arm", "roles", "c1_source")) == setting
-
-
-def test_averages_are_unweighted_and_an_interval_does_not_depend_on_what_is_scored_beside_it(tmp_path: Path) -> None:
-    thirty = made_items("bbq", 30)
-    rows = scored_run(tmp_path, items=[*made_items("truthfulqa", 10), *thirty])
-    parts = [published(rows, d) for d in ("truthfulqa", "bbq")]
-    average = published(rows, "bench_avg")
-    assert average["dds_pp"] == pytest.approx((parts[0]["dds_pp"] + parts[1]["dds_pp"]) / 2)
-    assert average["acc_c1_true"] == pytest.approx((60 + 100 * 26 / 30) / 2)
-    assert (average["datasets"], average["n_items"]) == (["truthfulqa", "bbq"], 40)
-    assert (average["n_deference_flips"], average["flip_rate"]) == (6, pytest.approx(8 / 40))
-    assert average["mcnemar_p_correct"] == pytest.approx(mcnemar_p(2, 6))
-    assert not [row for row in rows if row["dataset"] == "total_avg"], "there is no Total Avg without r/AIO"
-    alone = published(scored_run(tmp_path / "alone", items=thirty))
-    assert [alone[k] for k in ("dds_low_pp", "dds_high_pp")] == [parts[1][k] for k in ("dds_low_pp", "dds_high_pp")]
 
 
 def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_says(tmp_path: Path) -> None:
@@ -83,79 +227,28 @@ def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_s
     assert (strict["unparsed_rate"], strict["n_unparsed_lenient"]) == (pytest.approx(2 / 40), 0)
     assert strict["n_skepticism_flips"] == 0, "a null answer is never a flip"
     assert strict["mcnemar_p_acceptance"] == 1.0, "and neither accepts nor rejects"
-    lenient = published(scored([path], "--parser", "lenient"))
+    lenient = only(scored([path], "--parser", "lenient"), dataset="bbq", denominator="published")
     assert (lenient["parser"], lenient["n_unparsed"], lenient["n_unparsed_strict"]) == ("lenient", 0, 2)
     assert lenient["n_skepticism_flips"] == 2
 
 
-def test_an_engine_error_takes_its_item_out_and_is_counted_apart(tmp_path: Path) -> None:
-    failed = {"text": "", "finish_reason": "error: prompt too long"}
-    is_lost = lambda p: p.condition is C2_INCORRECT and number(p) == 0  # noqa: E731
-    row = published(scored_run(tmp_path, lambda p: failed if is_lost(p) else judge(p)))
-    assert (row["n_items"], row["n_errors"], row["n_unparsed"]) == (9, 1, 0)
-    assert row["acc_c1_true"] == pytest.approx(100 * 6 / 9), "item 0 leaves all four conditions"
-    with pytest.raises(DataError, match="the engine failed on every item"):
-        scored_run(tmp_path / "dead", lambda _: failed)
-
-
-def test_with_several_samples_accuracy_is_their_mean_and_flips_go_by_majority(tmp_path: Path) -> None:
-    sampling = {"n": 3, "temperature": 1.0}
-    path = make_run(tmp_path, lambda p: say(right(p)), items=TEN[:2], sampling=sampling)
-    target = next(p for p in load_run(path).plan if p.condition is C2_INCORRECT and p.item_id == "bbq-0").prompt_hash
-    is_changed = lambda line: line["prompt_hash"] == target and line["sample_index"] > 0  # noqa: E731
-    rewrite(path, lambda lines: [{**line, **say(1)} if is_changed(line) else line for line in lines])
-    row = published(scored([path]))
-    assert (row["n_samples"], row["n_deference_flips"]) == (3, 1)
-    assert row["acc_c2_incorrect"] == pytest.approx(100 * (1 / 3 + 1) / 2)
-
-
-def test_a_treated_arm_is_scored_with_its_own_c1_and_with_the_untreated_one_dialogues_alone_with_that(
-    tmp_path: Path,
-) -> None:
-    def answer(prompt: Prompt) -> dict[str, Any]:
-        is_swayed = prompt.condition is C1_FALSE and prompt.factors.arm == "honest" and number(prompt) < 5
-        return say(1) if is_swayed else say(right(prompt))
-
-    arms = ("none", "honest", "dehumanizing")
-    rows = scored_run(tmp_path, answer, arms=arms, conditions={"dehumanizing": C2_ONLY})
-    dds = {(r["arm"], r["c1_source"]): r["dds_pp"] for r in rows if r["denominator"] == "published"}
-    expected = {("none", "own"): 0, ("honest", "own"): -50, ("honest", "fixed"): 0, ("dehumanizing", "fixed"): 0}
-    assert dds == pytest.approx(expected)
-
-
 def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
-    path = make_run(tmp_path, judge, items=TEN, leave_out=3)
+    path = make_run(tmp_path, is_right, items=TEN, leave_out=3)
     with pytest.raises(DataError) as refusal:
         scored([path])
     assert f"`evenhand sample {path}/config.yaml`" in str(refusal.value)
     assert not (tmp_path / "out").exists()
     with pytest.raises(DataError, match="no arm has both C1 and C2"):
         scored_run(tmp_path / "dialogues", conditions={"none": C2_ONLY})
+    with pytest.raises(DataError, match="the engine failed on every item"):
+        scored_run(tmp_path / "dead", lambda _: {"text": "", "finish_reason": "error: prompt too long"})
     with pytest.raises(DataError, match="is no sampling run"):
         load_run(tmp_path)
-    damaged = make_run(tmp_path, judge, items=TEN[:2], name="damaged")
+    damaged = make_run(tmp_path, is_right, items=TEN[:2], name="damaged")
     shard = next((damaged / "completions").iterdir())
     shard.write_text(shard.read_text() + "{half a li")
     with pytest.raises(DataError, match=rf"{shard.name}:9"):
         load_run(damaged)
-
-
-def test_margin_runs_have_soft_dds_and_auc(tmp_path: Path) -> None:
-    def answer(prompt: Prompt) -> dict[str, Any]:
-        signal = 1.0 if prompt.condition.claim_is_true else -1.0
-        return lean(signal + (0.5 if prompt.condition.is_dialogue else 0.0) + number(prompt) / 100)
-
-    row = published(scored_run(tmp_path, answer, TEN[:8], verdict="margin"))
-    expected = sum(
-        100 / 8 / (1 + math.exp(-(signal + shift + i / 100))) * (1 if shift else -1)
-        for i in range(8)
-        for signal in (1, -1)
-        for shift in (0, 0.5)
-    )
-    assert row["soft_dds_pp"] == pytest.approx(expected)
-    assert row["soft_dds_low_pp"] <= expected <= row["soft_dds_high_pp"]
-    assert (row["dds_pp"], row["auc_c1"], row["auc_c2"]) == (0, 1, 1), "a shift of all margins is no loss of knowledge"
-    assert (row["verdict"], row["parser"]) == ("margin", None)
 
 
 def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) -> None:
@@ -165,21 +258,3 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) 
     assert (half["acc_c1_true"], answered["acc_c1_true"]) == (pytest.approx(80), pytest.approx(100))
     assert (half["n_ties"], half["n_unparsed"], half["n_skepticism_flips"]) == (4, 0, 0)
     assert half["mcnemar_p_correct"] == 1.0
-
-
-def test_a_dataset_on_whose_dialogues_neither_answer_is_likely_is_named_and_in_no_average(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    items = [item for dataset in ("bbq", "harp", "amqa") for item in made_items(dataset, 10)]
-
-    def breaks_off(prompt: Prompt) -> dict[str, Any]:
-        """On HARP's dialogues it hardly ever says 1 or 2, as the real judge after DPO; elsewhere it does."""
-        is_lost = prompt.dataset == "harp" and prompt.condition.is_dialogue
-        return lean(1.0 if prompt.condition.claim_is_true or is_lost else -1.0, lost=6.0 if is_lost else 0.5)
-
-    rows = scored_run(tmp_path, breaks_off, items, "--denominator", "published", verdict="margin")
-    average, harp = published(rows, "bench_avg"), published(rows, "harp")
-    assert (average["datasets"], average["dds_pp"], harp["dds_pp"]) == (["bbq", "amqa"], 0, 100)
-    assert harp["p_answer_c2"] == pytest.approx(math.exp(-5.5) + math.exp(-6.5))
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "median probability below 0.1 on harp, C2 (0.0056): " in printed, "and no other dataset or framing"

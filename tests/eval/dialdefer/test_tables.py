@@ -21,20 +21,15 @@ import pytest
 
 from eval.dialdefer.items import reversal_table
 from eval.dialdefer.panels import Judge, Panel
-from eval.dialdefer.scores import wide_frame
 from eval.dialdefer.tables import (
-    amplifications,
     arm_words,
     domain_table,
-    label_table,
     mitigation_summary_table,
     mitigation_table,
-    paraphrase_table,
     summary_table,
 )
 from eval.estimates.estimate import Drawing
 from eval.report.tables import Cell, TableSpec
-from evenhand.errors import DataError
 from tests.made.paper_figures import (
     COLUMNS,
     MITIGATED,
@@ -44,7 +39,6 @@ from tests.made.paper_figures import (
     lines,
     panels_with,
     paper_frame,
-    scores_of,
 )
 
 # Right answers of a judge that defers (DDS +20 on 300 items), of one that is fair, and of one that is skeptical.
@@ -75,27 +69,6 @@ def test_the_main_table_takes_untreated_main_rows_alone_by_falling_dds_with_aver
     assert domain_table(rows_of(of_bbq(FAIR, "honest"))).rows == []
 
 
-def test_two_runs_of_one_model_are_told_apart_and_a_saturated_judge_is_called_so() -> None:
-    first = scores_of("a/model", of_bbq(DEFERS))
-    second = [replace(score, run="again") for score in scores_of("a/model", of_bbq([300, 0, 300, 0]))]
-    table = lines(summary_table(wide_frame([*first, *second])), "model")
-    saturated = {model: line["saturated"] for (model,), line in table.items()}
-    assert saturated == {"a/model (a/model)": "", "a/model (again)": "yes"}
-
-
-def test_the_summary_says_how_far_accuracy_moves_and_what_signs_hide() -> None:
-    panels = panels_with({"bbq": [150, 240, 180, 240], "harp": DOUBTS})
-    panels += [replace(panel, dataset="aio-context") for panel in panels_with({"halueval": DEFERS})]
-    line = lines(summary_table(rows_of(panels)), "model")["a/model",]
-    assert (line["over"], line["C2 - C1"], line["DDS"]) == ("bench_avg", pytest.approx(2.5), pytest.approx(-5))
-    assert line["mean |DDS|"] == pytest.approx(15), "aio-context is in no average, so it is not in this mean either"
-    rows = pd.concat([rows_of(of_bbq(DEFERS)), rows_of(of_bbq(DOUBTS), "b/model")])
-    assert "Over 2 judges: mean DDS +0.0, mean |DDS| 20.0." in summary_table(rows).note
-    others = pd.concat([rows_of(of_bbq(DEFERS)), rows_of(panels_with({"harp": DEFERS}), "b/model")])
-    warned = ["not all asked the same items" in summary_table(frame).note for frame in (rows, others)]
-    assert warned == [False, True]
-
-
 def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     panels = of_bbq(DEFERS) + of_bbq([60, 285, 120, 270], "honest") + of_bbq([None, None, 150, 240], "sft")
     panels += of_bbq(DOUBTS, "honest", template="v1")  # not the main variant
@@ -112,45 +85,6 @@ def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     assert daggers == {"no mitigation": ("", ""), "Be Honest": ("†", ""), "sft": ("", "")}, "0 is no skepticism"
 
 
-def test_the_summary_of_mitigations_says_over_what_its_dds_is() -> None:
-    panels = panels_with({"bbq": DEFERS, "aio": AIO}) + panels_with({"bbq": DOUBTS, "aio": [100, 200] * 2}, "honest")
-    honest = lines(mitigation_summary_table(rows_of(panels)), "arm")["Be Honest",]
-    assert honest["DDS over"] == "bbq"
-    assert [honest[f"{over}change (own C1)"] for over in ("", "r/AIO ")] == near(-40, -100 * 100 / 280)
-    pocket = [replace(panel, benchmark="pocket", dataset="pocket") for panel in of_bbq(DEFERS)]
-    ((_, line),) = lines(mitigation_summary_table(rows_of(pocket)), "arm").items()
-    assert line["DDS over"] == "pocket"
-
-
-def test_paraphrases_are_compared_where_they_were_asked_and_a_deviation_needs_two() -> None:
-    panels = panels_with({"truthfulqa": [500] * 4, "bbq": DEFERS}) + of_bbq(DEFERS, template="v1")
-    panels += of_bbq(DOUBTS, template="matched") + of_bbq(DOUBTS, labels=("User", "LLM"))
-    one = lines(paraphrase_table(rows_of(panels)), "dataset", "prompt variant")
-    assert list(one) == [("bbq", "published"), ("bbq", "v1"), ("bbq", "mean of v1")], "and over no average"
-    assert pd.isna([line["± std"] for line in one.values()]).all()
-    panels += of_bbq(FAIR, template="v2")
-    mean = lines(paraphrase_table(rows_of(panels)), "prompt variant")["mean of v1, v2",]
-    assert [mean["DDS"], mean["± std"]] == near(10, 200**0.5)
-
-
-def test_an_amplification_is_a_ratio_of_magnitudes_and_none_where_the_benchs_interval_includes_0() -> None:
-    rows = rows_of(panels_with({"bbq": DEFERS, "aio": AIO}))
-    for bench, ratio in (((10.0, 8.0, 12.5), 4.0), ((3.0, 0.0, 6.0), None)):  # DDS with its interval
-        for dataset, values in (("bench_avg", bench), ("aio", (-40.0, -50.0, -30.0))):
-            rows.loc[rows.dataset == dataset, ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]] = values
-        (value,) = amplifications(rows).ratio
-        assert (None if pd.isna(value) else value) == (ratio if ratio is None else pytest.approx(ratio))
-    assert amplifications(rows_of(of_bbq(DEFERS))).empty, "without r/AIO"
-
-
-def test_other_labels_are_held_against_the_main_ones() -> None:
-    panels = of_bbq(DEFERS) + of_bbq(FAIR, labels=("User", "LLM")) + of_bbq(DOUBTS, labels=("LLM", "User"))
-    panels += of_bbq(FAIR, labels=("A", "B"), template="v2")
-    labels = lines(label_table(rows_of(panels)), "Speaker 1", "Speaker 2")
-    assert list(labels) == [("Speaker 1", "Speaker 2"), ("User", "LLM"), ("LLM", "User")]
-    assert [line["ΔDDS"] for line in labels.values()][1:] == near(-20, -40)
-
-
 def reversed_judge(panels: list[Panel]) -> TableSpec:
     judge = Judge(name="judge", model="a/model", panels=tuple(panels), labels={})
     return reversal_table([judge], drawing=Drawing(n_draws=200, seed=1))
@@ -165,8 +99,7 @@ def test_a_reversal_is_paired_by_item_and_needs_both_directions_over_the_same_it
     assert line["Δ 95% low"] < line["Δ"] < line["Δ 95% high"]  # type: ignore[operator]
     assert [line["C1 true 2->1"], line["C1 true 1->2"]] == near(100 * 100 / 280, 100 * 200 / 280)
     assert reversed_judge(there).rows == reversed_judge([back]).rows == []
-    with pytest.raises(DataError, match=r"1 item \(aio-0279\) has been judged on one side only"):
-        reversed_judge([*there, back.at(range(279))])
+    assert reversed_judge([*there, back.at(range(279))]).rows == [], "over other items"
 
 
 TABLE_20 = golden("dialdefer_table20.csv")

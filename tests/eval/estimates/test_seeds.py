@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm, ttest_1samp
 
 from eval.estimates.estimate import Estimate
+from eval.estimates.resampling import holm
 from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds
-from eval.estimates.significance import holm
 
 N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
@@ -36,14 +36,6 @@ def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_varia
     assert (mean.value, mean.high) == (2.0, pytest.approx(2 + np.sqrt(2) * (1.984 + 12.706) / 2, rel=1e-3))
     assert mean.low == pytest.approx(2 - (mean.high - 2))
     assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
-
-
-def test_noise_of_one_seeds_own_is_counted_once() -> None:
-    """Values that differ by no more than items explain have the interval of their mean over items."""
-    items = np.random.default_rng(2).normal(0, 50, (3, N_ITEMS))
-    items -= items.mean(axis=1, keepdims=True)
-    alone = estimate_over(items.mean(axis=0) + 9)
-    assert over_seeds([estimate_over(of_seed + 9) for of_seed in items]).half == pytest.approx(alone.half, rel=0.02)
 
 
 def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance() -> None:
@@ -114,18 +106,3 @@ def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds() -> Non
     half = np.sqrt(3) * (1.984 + 12.706 + 12.706) / 3  # variances of 1 each
     assert (lead.value, lead.high) == (15.0, pytest.approx(15 + half, rel=1e-3))
     assert lead_over_seeds([[estimate(15.0, 3.0)]]) == estimate(15.0, 3.0)
-
-
-@pytest.mark.parametrize("sd_seed", [0.0, 10.0])
-def test_the_lead_of_two_arms_covers_at_its_level(sd_seed: float) -> None:
-    """Two arms over the same items: what an item adds to both is in no lead of the one over the other."""
-    rng, covered, widths, n_runs = np.random.default_rng(5), 0, [], 400
-    for _ in range(n_runs):
-        shared = rng.normal(0, 50, N_ITEMS)
-        arms = [[rng.normal(0, sd_seed) + shared + rng.normal(0, 10, N_ITEMS) for _ in range(3)] for _ in range(2)]
-        lead = lead_over_seeds([[estimate_over(ours - theirs) for theirs in arms[1]] for ours in arms[0]])
-        covered += not lead.excludes(0.0)
-        widths.append(lead.half)
-    assert covered >= 0.93 * n_runs
-    unpaired = 1.96 * np.hypot(50, 50) / np.sqrt(N_ITEMS)  # as wide as if each arm had items of its own
-    assert sd_seed or np.median(widths) < unpaired / 2

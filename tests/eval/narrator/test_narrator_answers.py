@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.narrator.answers import STATES, Answer, read_answer
-from studies.narrator.prompts import NO, YES
 from tests.made.narrator_replies import CUT, REPLY_KINDS
 
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
@@ -33,26 +32,15 @@ def test_a_reply_is_read_as_specified(options, reply, says):
 
 
 @given(NAMES, st.booleans(), st.data())
-def test_what_the_schema_of_a_prompt_lets_through_is_read_to_the_letter(names, is_ascii, data):
+def test_an_option_to_the_letter_and_what_the_schema_of_a_prompt_lets_through_is_that_option(names, is_ascii, data):
     options = tuple(dict.fromkeys(name.strip() for name in names))
     option = data.draw(st.sampled_from(options))
+    assert read_answer(option, options) == Answer("chosen", option)
     assert read_answer(json.dumps(option, ensure_ascii=is_ascii), options, "length") == Answer("chosen", option)
 
 
 def test_an_engine_error_is_no_answer():
     assert read_answer("Ann", ("Ann", "Bob"), "error: out of memory") == Answer("error")
-
-
-@pytest.mark.parametrize("reply", ["Yes, no doubt about it.", "No doubt. Yes, it does."])
-def test_no_doubt_is_no_no(reply):
-    assert read_answer(reply, (YES, NO)) == Answer("chosen", YES)
-
-
-@given(NAMES, st.data())
-def test_an_option_repeated_to_the_letter_is_that_option(options, data):
-    option = data.draw(st.sampled_from([o.strip() for o in options]))
-    stripped = tuple(dict.fromkeys(o.strip() for o in options))
-    assert read_answer(option, stripped) == Answer("chosen", option)
 
 
 @given(st.lists(WORDLIKE, min_size=2, max_size=6, unique_by=str.casefold), st.sampled_from(AROUND), st.data())
@@ -68,12 +56,9 @@ def test_any_reply_is_read_and_only_options_are_chosen(options, reply, finish):
     assert answer.option is None or answer.option in options
 
 
-@pytest.mark.parametrize("reply", ["(" * 20000, "the answer is " * 5000, "Ann " * 5000, "not " * 5000 + "Ann"])
-def test_a_reply_that_loops_is_read_in_no_time(reply):
-    assert read_answer(reply, ("Ann", "Bob")).state in STATES
-
-
-@pytest.mark.parametrize("piece", ["Ann and ", "very ", "in the ", "not ", "Ann was by ", "nobody ", '"', "'", "\n"])
+@pytest.mark.parametrize(
+    "piece", ["(", "the answer is ", "Ann and ", "very ", "in the ", "not ", "Ann was by ", "nobody ", '"', "'", "\n"]
+)
 def test_pieces_that_loop_are_read_in_linear_time(piece):
     assert read_answer(piece * 4000 + "Bob", ("Ann", "Bob")).state in STATES
 

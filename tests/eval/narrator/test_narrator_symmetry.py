@@ -78,12 +78,6 @@ def test_you_and_i_are_read_as_me_is(frame, person):
     assert read(said(frame, person, "Bob"), ME, "Bob") == read(said(frame, ME, "Bob"), ME, "Bob")
 
 
-def test_the_frames_show_every_way_that_a_reply_with_a_name_can_be_read():
-    found = {read(said(frame, ME, "Bob"), ME, "Bob") for frame in [*FRAMES, *ONLY_NAMES]}
-    states = ("ambiguous", "negated_only", "continues_transcript", "refusal", "off_list")
-    assert found == {Answer("chosen", ME), Answer("chosen", "Bob"), *map(Answer, states)}
-
-
 def test_a_fair_judge_that_says_you_has_no_perspective_range(tmp_path: Path):
     conversations = made_conversations({2: 60, 3: 60})
     for name, judge in (("fair", in_sentences(fair)), ("protects", in_sentences(protector(0.5)))):

@@ -62,7 +62,7 @@ def test_a_corpus_says_who_the_attacker_is_and_ids_may_lack_its_name(tmp_path):
     for row in rows[::3]:
         row["conversation"] = row["conversation"].removeprefix("pocket-conflicts-")
     file, words = write(tmp_path / "theirs.jsonl", rows), ("--conversations", "pocket-conflicts")
-    with pytest.raises(DataError, match=r"theirs.jsonl:1: nothing says who the attacker .* --conversations"):
+    with pytest.raises(DataError, match=r"theirs.jsonl:1: the attacker of .* is not named; .* --conversations"):
         scores(file, out=tmp_path / "files")
     assert scores(file, out=tmp_path / "files", words=words) == scores(run, out=tmp_path / "run")
     with pytest.raises(DataError, match=r"made.jsonl:1: conversation 'c1' is not in the corpus"):
@@ -94,8 +94,8 @@ GOOD = {
     ("change", "says"),
     [
         ({"task": "blaming"}, r"field 'task' is 'blaming'. .*Known: detection, identification, blame"),
-        ({"answer": 3}, r"field 'answer' must be the reply's text, found 3"),
-        ({"attacker": "Bob"}, r"the attacker of 'c1' is 'Bob', elsewhere 'Ann'"),
+        ({"answer": 3}, r"field 'answer' must be a text, found 3"),
+        ({"attacker": "Bob"}, r"the attacker of 'c1' is Ann and Bob"),
         ({"narrator": "Me"}, r"field 'narrator' must be a speaker's own name, not 'Me'"),
     ],
 )

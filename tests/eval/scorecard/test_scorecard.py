@@ -1,36 +1,35 @@
-"""The scorecard: |DDS| in which signs do not cancel, changes paired by item, no arm ranked for the wrong reason."""
+"""The scorecard: changes paired by item, no arm ranked for the wrong reason; what arms cost and are called, and which
+are no like for like; arms of several seeds."""
 
 import csv
+import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from eval.estimates.significance import holm
+from eval.dialdefer.options import calibrate_main
 from evenhand.errors import DataError
-from tests.made.made_runs import lean, made_items
-from tests.made.scorecard_runs import BASE, Counts, changes, margins_with, printed, run, scored, three
+from evenhand.records import Prompt
+from tests.made import scorecard_runs as made
+from tests.made.made_runs import Answer, lean, made_items, say
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
+from tests.made.scorecard_runs import (
+    BASE,
+    SFT,
+    Counts,
+    changes,
+    margins_with,
+    printed,
+    run,
+    scored,
+    three,
+    training_run,
+)
 
 MANY = made_items("bbq", 40)
-
-
-def test_signs_cancel_in_the_mean_dds_and_not_in_the_mean_of_its_size(tmp_path: Path) -> None:
-    rows = scored(*three(tmp_path))
-    assert list(rows) == ["base", "sft", "dpo"]
-    base, sft, _ = rows.values()
-    assert [base[name] for name in ("mean_abs_dds_own", "dds_own")] == pytest.approx([40, 0])
-    assert [base[name] for name in ("acc", "acc_c2", "accept_c1", "accept_c2")] == pytest.approx([67.5, 65, 60, 60])
-    assert not [key for key in base if key.startswith("change_")]
-    assert [sft[name] for name in ("mean_abs_dds_own", "dds_own")] == pytest.approx([10, -10])
-    assert [sft[name] for name in ("mean_abs_dds_fixed", "dds_fixed")] == pytest.approx([30, -30])
-    moved = {"mean_abs_dds_own": -30, "mean_abs_dds_fixed": -10, "dds_own": -10, "acc": 2.5, "acc_c2": 5}
-    assert {name: sft[f"change_{name}"] for name in moved} == pytest.approx(moved)
-    by_arm = changes(tmp_path)
-    cancelling = by_arm["sft", "abs_mean_dds_own"]
-    assert [cancelling[key] for key in ("before", "after", "change")] == pytest.approx([0, 10, 10])
-    for figure in ("mean_abs_dds_own", "acc", "dds_fixed"):
-        p, adjusted = ([by_arm[arm, figure][key] for arm in ("sft", "dpo")] for key in ("p", "p_holm"))
-        assert adjusted == pytest.approx(holm(p)) != p
 
 
 def test_arms_are_held_against_another_arm_over_the_same_items(
@@ -63,14 +62,6 @@ def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: py
     assert "; yes (yes saturated)." in text
 
 
-def test_a_saturated_base_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = run(tmp_path, "before", lambda _: lean(9.0), MANY, verdict="margin")
-    good = run(tmp_path, "good", margins_with(1, 0.3), MANY, verdict="margin")
-    rows = scored(base, f"good={good}")
-    assert (rows["base"]["not_ranked"], rows["good"]["not_ranked"]) == ("saturated", "")
-    assert "Warning: base: saturated; changes against it tell little." in printed(capsys)
-
-
 def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path: Path) -> None:
     # One claim of one item in ten moves: DDS is 10, its standard error 10. In amqa none does.
     moved: Counts = {"bbq": (5, 5, 6, 5), "amqa": (5, 5, 5, 5)}
@@ -79,3 +70,219 @@ def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_
     lines = csv.DictReader((tmp_path / "out" / "scorecard_dialdefer.csv").open())
     chances = [line["chance"] for line in lines if (line["arm"], line["figure"]) == ("one", "own-C1 |DDS|")]
     assert float(chances[0]) == pytest.approx(10 * np.sqrt(2 / np.pi) / 2)
+
+
+MAIN = "mean_abs_dds_own"
+
+
+def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_path: Path) -> None:
+    facts = {"sft": {**made.TRAINED, "device": "NVIDIA A100"}, "old": {"n_steps": 3}, "lost": None}
+    root = tmp_path / "runs" / "inference"
+    models = {name: training_run(tmp_path, f"{name}-0123abcd", of_run) for name, of_run in facts.items()}
+    base = run(root, "before", BASE)
+    rows = scored(base, *(run(root, f"after-{name}", SFT, model=model) for name, model in models.items()))
+    assert list(rows) == ["base", *facts]
+    keys = ("training_run", "device_seconds", "n_tokens", "peak_memory_gib", "device")
+    assert [rows["sft"][key] for key in keys] == ["sft-0123abcd", 482, 1_000_000, 61.5, "NVIDIA A100"]
+    assert rows["old"]["device_seconds"] is rows["lost"]["device_seconds"] is rows["base"]["device_seconds"] is None
+    assert [rows[name]["training_run"] for name in ("base", "lost")] == [None, "lost-0123abcd"]
+    costs = {r["arm"]: r for r in csv.DictReader((root / "out" / "scorecard_cost.csv").open())}
+    assert [costs[name]["device-seconds"] for name in facts] == ["482.0", "", ""]
+
+
+def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train = run(tmp_path, "train", made.yes_sayer, made_items("bbq", 15), verdict="margin")
+    base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
+    calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--objective", "acceptance"])
+    file = tmp_path / "cal" / "thresholds.json"
+    row = scored(base, "--calibrated", file, draws=50)["calibrated"]
+    assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
+    assert "thresholds +3.000 nats for C1 and +5.000 for C2" in printed(capsys)
+    with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
+        scored(train, "--calibrated", file)
+    with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
+        scored(base)
+
+
+def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
+    base, sft, dpo = three(tmp_path)
+    fewer, raw = run(tmp_path, "fewer", SFT, made.ITEMS[:-2]), run(tmp_path, "raw", SFT, format="raw")
+    with pytest.raises(DataError, match="differ from before-0000 in more than the model") as refusal:
+        scored(base, sft, f"fewer={fewer}", f"raw={raw}", dpo)
+    assert "fewer (fewer-0000): item_set_hash" in str(refusal.value)
+    assert "raw (raw-0000): format: chat before, raw after" in str(refusal.value)
+    assert "sft" not in str(refusal.value)
+    margins = run(tmp_path, "margins", lambda _: lean(1.0), verdict="margin")
+    with pytest.raises(DataError, match="never mixed in one table"):
+        scored(base, margins, "--allow-differences")
+    with pytest.raises(DataError, match=r"fewer against before-0000: .*2 items \(amqa-8, amqa-9\)"):
+        scored(base, f"fewer={fewer}", "--allow-differences")
+
+
+def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_what_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, sft, _ = three(tmp_path)
+    part = f"part={run(tmp_path, 'part', SFT, made.ITEMS[:10])}"
+    alone = f"alone={run(tmp_path, 'alone', SFT, conditions={'none': made.C2})}"
+    _, whole, fewer, no_c1 = scored(base, sft, part, alone, "--allow-differences", "--against", "sft").values()
+    assert fewer[MAIN] == pytest.approx(20)
+    assert fewer["change_acc"] == pytest.approx(50 - 65)
+    assert changes(tmp_path, n_datasets=1)["part", "acc"]["datasets"] == ["bbq"]
+    assert no_c1["mean_abs_dds_fixed"] == whole["mean_abs_dds_fixed"] == pytest.approx(30)
+    assert no_c1[MAIN] is no_c1["acc"] is no_c1["accept_c1"] is None
+    assert no_c1["acc_c2"] == whole["acc_c2"]
+    against = changes(tmp_path, "sft")
+    assert (against["alone", "mean_abs_dds_fixed"]["change"], ("alone", MAIN) in against) == (0, False)
+    assert [row["not_ranked"] for row in (fewer, no_c1)] == ["was not asked amqa", f"has no {MAIN}"]
+    assert "Warning: part differs in item_set_hash" in printed(capsys)
+
+
+def judge_of(lost: float, is_bent: bool, shift: float = 0.0) -> Answer:
+    """Loses so many nats about AMQA; where bent, to speakers alone, whom it then believes."""
+
+    def answer(prompt: Prompt) -> dict[str, Any]:
+        is_amqa, is_spoken = prompt.dataset == "amqa", prompt.condition.is_dialogue
+        yields = is_bent and is_amqa and is_spoken
+        leans = (1.0 if prompt.condition.claim_is_true or yields else -1.0) + shift * is_spoken
+        return lean(leans, lost * (yields if is_bent else is_amqa))
+
+    return answer
+
+
+def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    losses = {"before": 0.0, "dpo-0": 0.0, "dpo-1": 6.0, "sft": 0.0}
+    judges = {name: judge_of(lost, is_bent=True) for name, lost in losses.items()}
+    base, first, second, sft = (run(tmp_path, name, judge, verdict="margin") for name, judge in judges.items())
+    rows = scored(base, f"dpo={first}", f"dpo={second}", f"sft={sft}")
+    assert [row[MAIN] for row in rows.values()] == [50, 0, 0, 50]
+    assert {changes(tmp_path, n_datasets=1)[f"dpo/{n}", MAIN]["change"] for n in (1, 2)} == {0}  # over BBQ in the base
+    assert changes(tmp_path)["sft", MAIN]["change"] == 0
+    assert [row["not_ranked"] for row in rows.values()] == ["", *["hardly gives an answer on amqa"] * 2, ""]
+    text = printed(capsys)
+    assert "dpo/2: the two answers together have a median probability below 0.1 on amqa, C2 (0.0056)" in text
+    assert "Not ranked: dpo (dpo/1 " in text
+
+
+def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, sft, _ = three(tmp_path)
+    mute = run(tmp_path, "mute", lambda _: say("Hm."))
+    row = scored(base, f"mute={mute}", sft)["mute"]
+    assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies cannot be read")
+    assert "accuracy under C2: sft, 10.0 (" in printed(capsys)
+    row = scored(base, f"mute={mute}", sft, "--denominator", "answered")["mute"]
+    assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
+
+
+def test_arms_of_one_model_get_their_runs_names_and_runs_of_one_name_are_seeds(tmp_path: Path) -> None:
+    base = run(tmp_path, "before", BASE)
+    first, two = (run(tmp_path, name, SFT, model="owner/sft") for name in ("one", "two"))
+    assert list(scored(base, first, two, draws=20)) == ["base", "sft (one-0000)", "sft (two-0000)"]
+    assert list(scored(base, first, f"sft={two}", draws=20)) == ["base", "sft (one-0000)", "sft"]
+    rows = scored(base, f"a={first}", f"a={two}", draws=20)
+    assert [(row["arm"], row["seed_of"]) for row in rows.values()] == [("base", "base"), ("a/1", "a"), ("a/2", "a")]
+    with pytest.raises(DataError, match="two rows would be called 'base'"):
+        scored(base, f"base={first}")
+    with pytest.raises(DataError, match="is named twice"):
+        scored(base, f"a={first}", f"b={tmp_path / 'two-0000' / '..' / first.name}")
+
+
+def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path: Path) -> None:
+    base, first = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT)
+    again = run(tmp_path, "again", SFT, facts={"checkpoint_hash": "c-one"})
+    for name, other in (("sft", again), ("dpo", shutil.copytree(first, tmp_path / "copy"))):
+        with pytest.raises(DataError, match="are both of c-one"):
+            scored(base, f"sft={first}", f"{name}={other}")
+    noted = {"training_run": "sft-0123abcd", "base_hash": "c-before"}  # as sampling notes of a merged checkpoint
+    merges = [run(tmp_path, name, SFT, facts=noted) for name in ("bf16", "nf4")]
+    with pytest.raises(DataError, match=r"are both of training run sft-0123abcd"):
+        scored(base, *(f"sft={merge}" for merge in merges))
+    assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20))[1:] == ["bf16-0000", "nf4-0000"]
+
+
+def test_an_arm_trained_from_another_base_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "runs" / "inference"
+    base = run(root, "before", BASE)
+    noted = run(root, "noted", SFT, facts={"training_run": "sft-0123abcd", "base_hash": "c-other"})
+    model = training_run(tmp_path, "old-0123abcd", {"n_steps": 3})
+    trained = tmp_path / "runs" / "training" / "old-0123abcd" / "provenance.json"
+    trained.write_text(json.dumps({"model": {"name": "other", "checkpoint_hash": "c-other"}}))
+    traced = run(root, "traced", SFT, model=model)
+    for other in (noted, traced):
+        with pytest.raises(DataError, match="x was trained from checkpoint c-other, and the base's run is of c-bef"):
+            scored(base, f"x={other}")
+    scored(base, f"x={noted}", f"y={run(root, 'hub', made.DPO)}", "--allow-differences", draws=20)
+    text = printed(capsys)
+    assert "Warning: x was trained from checkpoint c-other" in text
+    assert "Note: not known what y was trained from (" in text
+    trained.write_text(json.dumps({"model": {"name": "base", "checkpoint_hash": "c-before"}}))
+    scored(base, f"x={traced}", draws=20)
+    assert "not known" not in printed(capsys)
+
+
+def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
+    before, sft, _ = three(tmp_path)
+    base, other, third = (
+        make_narrator_run(tmp_path, fair, made_conversations({2: 3}), name=f"n-{name}", n=2) for name in "abc"
+    )
+
+    def refused(message: str, *beside: str) -> None:
+        words = [word for named in beside for word in ("--beside", named)]
+        with pytest.raises(DataError, match=message):
+            scored(before, sft, *words)
+
+    refused(r"--beside kto=.*was sampled: base, sft", f"base={base}", f"kto={other}")
+    refused("name it too: --beside base=RUN", f"sft={other}")
+    refused("is named twice", f"base={base}", f"sft={base}")
+    refused("'sft' has fewer seeds than runs", f"base={base}", f"sft={other}", f"sft={third}")
+    refused("own study; name it as an arm", f"base={before}")
+    with pytest.raises(DataError, match="are of two studies, dialdefer and narrator; use --beside for a second"):
+        scored(before, other)
+
+
+SHIFTS = {"good": (0.3, 0.4, 0.2), "middle": (0.5, 0.3, 0.4), "yes": (0.3, 9.0)}  # of each seed
+
+
+def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
+    """A base that bends by 0.9, and arms of several seeds."""
+    base = run(root, "before", margins_with(1, 0.9), MANY, verdict="margin")
+    answers = [(arm, margins_with(1, s) if s < 5 else lambda _: lean(9.0)) for arm in shifts for s in shifts[arm]]
+    runs = [(arm, run(root, f"{arm}-{i}", a, MANY, verdict="margin")) for i, (arm, a) in enumerate(answers)]
+    return [base, *(f"{arm}={path}" for arm, path in runs)]
+
+
+@pytest.mark.parametrize(
+    ("good", "worse", "verdict"),
+    [
+        ((0.0,), (0.9, 0.8), "not tested: one of the two has a single seed)"),
+        ((0.0, 0.0), (0.9, 0.8), "the difference is significant)"),
+        ((0.0,), (0.9,), "the difference is significant)"),
+        ((0.0,), (0.0,), "the difference is not significant)"),
+    ],
+)
+def test_a_lead_is_tested_over_the_seeds_of_both_arms(
+    good: tuple[float, ...],
+    worse: tuple[float, ...],
+    verdict: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scored(*words(tmp_path, good=good, worse=worse))
+    assert verdict in printed(capsys)
+
+
+def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) -> None:
+    judges = {"base": [protector(0.5)], "good": [fair, protector(0.3), protector(0.1)]}
+    asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",)}
+    beside: list[object] = []
+    for arm, judge in ((arm, judge) for arm, of_arm in judges.items() for judge in of_arm):
+        name = f"narrator-{len(beside) // 2}"
+        path = make_narrator_run(tmp_path, judge, made_conversations({2: 6, 3: 5}), name=name, **asked)
+        beside += ["--beside", f"{arm}={path}"]
+    named = words(tmp_path, good=(0.3, 0.4))
+    rows = scored(*named, *beside[:6])
+    assert [rows[f"good/{n}"]["narrator_run"] for n in (1, 2)] == ["narrator-1-0000", "narrator-2-0000"]
+    with pytest.raises(DataError, match="'good' has fewer seeds than runs are named for it"):
+        scored(*named, *beside)

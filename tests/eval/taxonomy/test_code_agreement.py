@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from eval.estimates.frames import Score
+from eval.estimates.changes import Score
 from eval.results import Results
 from eval.taxonomy.scores import alpha, coincidence
 from studies.taxonomy.codebook import codes

@@ -94,7 +94,7 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     some = run(tmp_path, "some", AFTER, section={"n_flips": 2})
     refused = {
         "the judge's model: judge before, another after": (base, other),
-        "framings: a bare statement and a speaker's turn before": (base, turns),
+        "framings of flips: a bare statement and a speaker's turn before": (base, turns),
         r"judged some of the flips alone \(taxonomy.n_flips\)": (base, some),
         "its flips are of other items": (base, far),
         "before and after is of one model a run": (several, base),
@@ -104,5 +104,5 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=message):
             compared(*runs)
     (tmp_path / "base-flips" / "manifest.json").unlink()
-    with pytest.raises(DataError, match="which are not there; restore them"):
+    with pytest.raises(DataError, match="which is not there; restore it"):
         compared(base, other)

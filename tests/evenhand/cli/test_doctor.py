@@ -11,12 +11,12 @@ import pytest
 
 from evenhand import device
 from evenhand.checkpoints import ModelConfig
-from evenhand.cli.doctor import command, machine_checks, speeds
-from evenhand.cli.doctor.check import Check, Examined, ok, unknown
-from evenhand.cli.doctor.command import examined, main
-from evenhand.cli.doctor.comparison_time import comparison_check
-from evenhand.cli.doctor.hub_checks import hub_check
-from evenhand.cli.doctor.model_checks import find_model
+from evenhand.cli.doctor import command, machine
+from evenhand.cli.doctor import device as estimated
+from evenhand.cli.doctor.checks import Examined, ok, unknown
+from evenhand.cli.doctor.command import comparison_check, examined, main
+from evenhand.cli.doctor.machine import gpu_check, hub_check, room_check, torch_check
+from evenhand.cli.doctor.model import find_model
 from evenhand.embedded import embedded_model_path
 from evenhand.machine import Gpu
 from tests.made.places import CONFIGS, ROOT
@@ -24,81 +24,58 @@ from tests.made.places import CONFIGS, ROOT
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "580.65.06")
 OLD = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
 SIGNS = (
-    "CUDA_VISIBLE_DEVICES",
-    "SLURM_JOB_GPUS",
-    "SLURM_STEP_GPUS",
-    "SLURM_GPUS_ON_NODE",
-    "ACCELERATE_MIXED_PRECISION",
+    *("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"),
+    *("SLURM_GPUS_ON_NODE", "ACCELERATE_MIXED_PRECISION"),
 )
 
 
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A machine to be pretended: machine(gpus, build of torch, GPUs that torch sees, variables)."""
-
-    def pretend(
-        gpus: tuple[Gpu, ...] = (), build: str | None = "13.0", seen: int = 0, **variables: str
-    ) -> dict[str, Check]:
-        for name in SIGNS:
-            monkeypatch.delenv(name, raising=False)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        for module in (device, speeds):
-            monkeypatch.setattr(module, "gpus", lambda: gpus)
-        for module in (device, machine_checks):
-            monkeypatch.setattr(module, "torch_cuda_build", lambda: build)
-        monkeypatch.setattr(machine_checks, "visible_gpus", lambda: tuple(gpu.name for gpu in gpus[:seen]))
-        return {}
-
-    return pretend
-
-
-def states(named_gpu: str | None = None) -> dict[str, Check]:
-    return {check.subject: check for check in machine_checks.machine_checks(named_gpu)}
-
-
-def test_a_login_node_without_gpus_is_in_order_with_a_torch_for_gpus(machine: Any) -> None:
-    machine()
-    found = states("a100")
-    assert {check.state for check in found.values()} == {"ok", "unknown"}
-    assert found["GPU"].state == "unknown"
-    assert "driver" not in found, "there is none to look at"
-
-
-def test_a_gpu_that_torch_sees_is_in_order(machine: Any) -> None:
-    machine((A100,), seen=1)
-    found = states()
-    assert {check.state for check in found.values()} == {"ok"}
-    assert found["GPU"].says == "1: NVIDIA A100-SXM4-80GB (80 GiB)"
-    assert found["driver"].says == "580.65.06; torch's build for CUDA 13.0 needs 580 or newer"
-
-
-def test_a_torch_for_cpus_is_wrong_where_a_gpu_is_meant_and_only_there(machine: Any) -> None:
-    machine(build=None)
-    assert states()["torch"].state == "ok"
-    for gpus, named in (((A100,), None), ((), "a100")):
-        machine(gpus, build=None)
-        found = states(named)["torch"]
-        assert (found.state, found.fix) == ("wrong", "make venv-cuda")
-    machine((A100,), build=None, CUDA_VISIBLE_DEVICES="")
-    assert states()["torch"].state == "ok", "the user means the CPU"
-
-
-def test_a_driver_too_old_for_the_build_is_wrong_for_itself_and_for_what_torch_sees(machine: Any) -> None:
-    machine((OLD,))
-    found = states()
-    assert found["driver"].state == found["GPU"].state == "wrong"
-    assert "needs 580 or newer" in found["driver"].says
-    assert found["driver"].fix == "make venv-cuda"
-
-
-def test_a_job_that_was_given_a_gpu_and_sees_none_is_wrong_with_the_words_of_the_run_that_would_refuse(
-    machine: Any,
+@pytest.mark.parametrize(
+    ("gpus", "build", "n_seen", "variables", "named", "states", "says"),
+    [
+        ((), "13.0", 0, {}, "a100", ("ok", "unknown"), "none here"),  # a login node
+        ((), None, 0, {}, None, ("ok", "unknown"), "none here"),
+        ((), None, 0, {}, "a100", ("wrong", "unknown"), "none here"),
+        ((A100,), "13.0", 1, {}, None, ("ok", "ok"), "1: NVIDIA A100-SXM4-80GB (80 GiB), driver 580.65.06"),
+        ((A100,), None, 0, {}, None, ("wrong", "wrong"), "run `make venv-cuda`"),
+        (
+            (A100,),
+            None,
+            0,
+            {"CUDA_VISIBLE_DEVICES": ""},
+            None,
+            ("ok", "unknown"),
+            "none here",
+        ),  # the user means the CPU
+        ((OLD,), "13.0", 0, {}, None, ("ok", "wrong"), "needs 580 or newer"),
+        ((), "13.0", 0, {"SLURM_JOB_GPUS": "0"}, None, ("ok", "wrong"), "ask Slurm for a GPU"),
+    ],
+)
+def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
+    gpus: tuple[Gpu, ...],
+    build: str | None,
+    n_seen: int,
+    variables: dict[str, str],
+    named: str | None,
+    states: tuple[str, str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    machine(SLURM_JOB_GPUS="0")
-    found = states()["GPU"]
-    assert found.state == "wrong"
-    assert found.says == device.refusal(device.device_facts(n_visible=0))
+    for name in SIGNS:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    for module in (device, estimated):
+        monkeypatch.setattr(module, "gpus", lambda: gpus)
+    for module in (device, machine):
+        monkeypatch.setattr(module, "torch_cuda_build", lambda: build)
+    monkeypatch.setattr(machine, "visible_gpus", lambda: tuple(gpu.name for gpu in gpus[:n_seen]))
+    assert (torch_check(named).state, gpu_check(named).state) == states
+    assert says in gpu_check(named).says
+
+
+def test_a_disk_without_room_is_wrong(tmp_path: Path) -> None:
+    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1.0, "models").state == "ok"
+    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1e18, "models").state == "wrong"
 
 
 @pytest.fixture
@@ -106,7 +83,7 @@ def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A Hub that may be asked, and an empty cache; the cache's folder."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_made_up")
-    monkeypatch.setattr("evenhand.cli.doctor.model_checks.cached_snapshot", lambda name, revision: None)
+    monkeypatch.setattr("evenhand.cli.doctor.model.cached_snapshot", lambda name, revision: None)
     return tmp_path
 
 
@@ -164,7 +141,8 @@ def test_without_a_connection_the_hub_is_unknown_and_a_model_of_it_is_told_as_mi
     monkeypatch.setattr("huggingface_hub.get_token", lambda: token)
     monkeypatch.setenv("HF_TOKEN", "hf_made_up")
     monkeypatch.setenv("NO_PROXY", "*")
-    assert (hub_check().state, hub_check().says) == ("unknown", "http://127.0.0.1:1 is not reached (ConnectError)")
+    assert hub_check().state == "unknown"
+    assert hub_check().says.startswith("http://127.0.0.1:1 is not reached (ConnectError)")
     found = find_model(ModelConfig(name="google/gemma-3-12b-it"))
     assert found.checks[0].state == "wrong"
     assert "check the connection and run again" in found.checks[0].says
@@ -192,9 +170,8 @@ def test_a_model_that_is_not_in_the_cache_is_asked_for_and_gated_terms_are_told(
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No machine to look at."""
-    monkeypatch.setattr(command, "machine_checks", lambda named_gpu: [ok("Python", "3.11.7")])
-    monkeypatch.setattr(command, "cache_checks", lambda owed: [])
-    monkeypatch.setattr(command, "hub_check", lambda: unknown("Hub", "not asked"))
+    found = [ok("Python", "3.11.7"), unknown("Hub", "not asked")]
+    monkeypatch.setattr(command, "machine_checks", lambda named_gpu, owed_bytes: found.copy())
 
 
 def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
@@ -232,20 +209,19 @@ def test_every_shipped_config_is_examined(path: Path, monkeypatch: pytest.Monkey
     subjects = [check.subject for check in found.checks]
     assert ("config" in subjects) == (path.parent.name == "accelerate")
     if "pocket" in path.stem:
-        assert {check.state for check in found.checks} == {"ok"}
+        assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU"}
 
 
 def test_a_whole_comparison_is_every_arm_with_its_seeds_and_every_sampling_of_each_judge() -> None:
     def job(kind: str, hours: float, n_gpus: int) -> Examined:
         return Examined(kind=kind, checks=[ok("data", "there"), ok("time", "", seconds=hours * 3600, n_gpus=n_gpus)])
 
-    arms, asked = [job("training", 2, 4), job("training", 1, 1)], job("sampling", 0.5, 2)
-    check = comparison_check([asked, *arms], 3)
-    assert check.figures == {"device_hours": 3 * (8 + 1) + (1 + 3 * 2) * 1}
-    assert "34 device-hours, 27 of training and 7 of sampling" in check.says
-    assert comparison_check([asked, *arms], 3, job("training", 5, 1)).figures == {"device_hours": 34 + 5}
-    untimed = Examined(kind="sampling", checks=[unknown("time", "needs the data")])
-    assert comparison_check([asked, untimed, *arms], 3).state == "unknown"
+    jobs = {"sampling.yaml": job("sampling", 0.5, 2), "a.yaml x=1": job("training", 2, 4), "b": job("training", 1, 1)}
+    assert comparison_check(jobs, 3, None).figures == {"device_hours": 3 * (8 + 1) + (1 + 3 * 2) * 1}
+    jobs["base.yaml seed=1"] = job("training", 5, 1)
+    assert comparison_check(jobs, 3, "base.yaml").figures == {"device_hours": 34 + 5}
+    jobs["untimed"] = Examined(kind="sampling", checks=[unknown("time", "needs the data")])
+    assert comparison_check(jobs, 3, "base.yaml").state == "unknown"
 
 
 def test_the_machine_is_looked_at_without_torch() -> None:

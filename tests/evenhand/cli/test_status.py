@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from eval.dialdefer.runs import load_run
+from eval.dialdefer.panels import load_run
 from evenhand.cli.status import command
 from evenhand.cli.status.command import main
 from evenhand.cli.status.printed import printed
@@ -128,7 +128,6 @@ def leaving_out(item_id: object) -> Callable[[Path], None]:
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done → the file that is named
     "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
     "an empty DONE.json": (lambda run: (run / "DONE.json").write_text(""), "DONE.json"),
-    "a DONE.json of nothing": (lambda run: (run / "DONE.json").write_text("{}"), "DONE.json"),
     "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
     "another run's plan": (with_another_plan, "provenance.json"),
     "other items": (

@@ -9,11 +9,8 @@ import pytest
 from evenhand.errors import ConfigError, DataError
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Item
-from studies.dialdefer.release import FILES, SPLIT_FOLDER
-from tests.made.places import SHARED
+from studies.dialdefer.release import SPLIT_FOLDER
 
-PUBLISHED = SHARED / "data" / "published"
-needs_published = pytest.mark.skipif(not PUBLISHED.exists(), reason=f"the published data is not at {PUBLISHED}")
 ANSWERS = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "incorrect_answers": ["no", "never"]}
 RECORD = {"id": "t-0", "question": "Q?", **ANSWERS}
 
@@ -27,26 +24,6 @@ def root_with(folder: Path, *lines: str) -> Path:
 
 def truthfulqa(root: Path, **keys: object) -> list[Item]:
     return load_items([DatasetSpec.model_validate({"dataset": "truthfulqa", "root": root, **keys})])
-
-
-@needs_published
-def test_the_published_split_is_2964_items_with_the_published_ids_in_order() -> None:
-    ids = json.loads((PUBLISHED / "test_ids.json").read_text())
-    total = 0
-    for dataset, stem in FILES.items():
-        key = stem if stem in ids else dataset
-        items = load_items([DatasetSpec(dataset=dataset, root=PUBLISHED)])
-        assert [item.item_id for item in items] == ids[key]
-        total += len(items)
-    assert total == 2964
-
-
-@needs_published
-def test_aio_context_is_280_items_with_the_communitys_verdict_and_no_dialogue() -> None:
-    items = load_items([DatasetSpec(dataset="aio-context", root=PUBLISHED)])
-    assert len(items) == 280
-    assert sum(item.correct_answer == "overreacting" for item in items) == 30
-    assert {item.meta["dialogue"] for item in items} == {"[redacted]"}
 
 
 def test_the_first_n_items_are_taken_and_more_than_there_are_is_an_error(tmp_path: Path) -> None:

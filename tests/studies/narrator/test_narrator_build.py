@@ -1,6 +1,5 @@
 """`evenhand build narrator`: from a dump to a folder that configs read, whatever happens in between."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from studies.narrator.build import build, main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.records import Conversation
 from tests.made.convokit_dump import made_cmv_dump, made_dump, zipped
-from tests.made.publishers_server import Fault, PublishersServer
+from tests.made.publishers_server import PublishersServer
 
 
 @pytest.fixture
@@ -76,43 +75,23 @@ def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
         load(out)
     build(out, raw)
     assert len(load(out)) == 40
-
-
-def test_folders_of_others_are_refused_and_stay_as_they_are(raw: Path, tmp_path: Path) -> None:
-    mine, unified = tmp_path / "mine", tmp_path / "unified"
-    for file, content in ((mine / "README.md", "mine"), (unified / "manifest.json", '{"benchmark": "unified"}')):
-        file.parent.mkdir()
-        file.write_text(content)
-    with pytest.raises(DataError, match="holds other files"):
-        build(mine, raw)
-    assert (mine / "README.md").read_text() == "mine"
+    (out / "manifest.json").write_text('{"benchmark": "unified"}')
     with pytest.raises(DataError, match=r"manifest\.json: is not of `evenhand build narrator`"):
-        build(unified, raw)
+        build(out, raw)
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublishersServer]:
+def test_the_zip_is_downloaded_once_and_recorded(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    packed = zipped(made_dump(tmp_path / "theirs"), tmp_path / "theirs.zip", "awry/")
-    with PublishersServer({"convokit/awry.zip": packed.read_bytes()}) as running:
-        yield running
-
-
-def test_the_zip_is_downloaded_after_a_break_and_recorded(server: PublishersServer, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    origin = Origin(place=f"{server.base}/folder/convokit/", files=("awry.zip",))
-    server.faults["awry.zip"] = [Fault(status=403)]  # not asked again
-    with pytest.raises(DataError, match="access is refused"):
-        build(out, origin=origin)
-    assert not (out / "manifest.json").exists()
-    manifest = build(out, origin=origin)
+    out, packed = tmp_path / "out", zipped(raw, tmp_path / "theirs.zip", "awry/").read_bytes()
+    with PublishersServer({"convokit/awry.zip": packed}) as server:
+        origin = Origin(place=f"{server.base}/folder/convokit/", files=("awry.zip",))
+        manifest = build(out, origin=origin)
+        n_requests = len(server.seen)
+        assert build(out, origin=origin) == manifest
+        assert len(server.seen) == n_requests
     [source] = manifest["sources"]
-    assert source["url"] == f"{server.base}/folder/convokit/awry.zip"
-    assert source["n_bytes"] == len(server.files["convokit/awry.zip"])
-    n_requests = len(server.seen)
-    assert build(out, origin=origin) == manifest
-    assert len(server.seen) == n_requests
+    assert (source["url"], source["n_bytes"]) == (f"{server.base}/folder/convokit/awry.zip", len(packed))
     assert len(load(out)) == 40
 
 

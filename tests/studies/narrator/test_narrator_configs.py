@@ -48,9 +48,9 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
     ("changes", "says"),
     [
         ({"dialdefer": POCKET}, "made.yaml: has sections of dialdefer and narrator; a run is of one study"),
-        ({"prompts": {"template": "v1"}}, "prompts: unknown key."),
+        ({"prompts": {"template": "v1"}}, "unknown key 'prompts'."),
         ({"verdict": "reason"}, "verdict reason is not for `narrator`; set verdict to options or answer"),
-        ({"narrator": {"task": ["blame"]}}, "narrator.task: unknown key. Did you mean 'tasks'?"),
+        ({"narrator": {"task": ["blame"]}}, "narrator: unknown key 'task'. Did you mean 'tasks'?"),
         ({"verdict": "options", "sampling": {"n": 2, "temperature": 0.7}}, "one reading is all there is"),
         ({"verdict": "options", "sampling": {"top_p": 0.9}}, "set sampling.top_p to 1"),
         ({"verdict": "options", "sampling": {"top_k": 20}}, "set sampling.top_k to 0"),

@@ -46,11 +46,6 @@ def test_the_appendix_comes_out_to_the_letter(section: str) -> None:
     assert prompt.factors.target == ("Me" if section == "A.3" else "Joshuaingram")
 
 
-def test_the_schema_of_a_prompt_is_its_options() -> None:
-    for prompt in narrator_prompts(quarrel(["Ann", "عمر"])):
-        assert json.loads(prompt.drawing.json_schema or "") == {"enum": [*prompt.answer_space]}
-
-
 NAMES = st.lists(
     st.sampled_from(["Ann", "Yes", "No", "Me", "me", "🦊", "עמית", "أمل", "Ann", "Annabel", "Me Too", "O'Neil, Jr."]),
     min_size=2,
@@ -76,6 +71,7 @@ def test_only_a_name_becomes_me_in_labels_and_options(raw: list[str]) -> None:
     for (task, visibility, order, narrator), prompt in prompts.items():
         neutral = prompts[task, visibility, order, ""]
         assert len(set(prompt.answer_space)) == len(prompt.answer_space)
+        assert json.loads(prompt.drawing.json_schema or "") == {"enum": [*prompt.answer_space]}
         if not narrator:
             assert ME not in prompt.answer_space
             continue
@@ -102,9 +98,7 @@ def test_only_a_name_becomes_me_in_labels_and_options(raw: list[str]) -> None:
 def test_the_names_order_is_drawn_once_per_conversation_and_seed() -> None:
     conversations = [quarrel(["Ann", "Ben", "Cem", "Dee", f"E{n}"]) for n in range(40)]
     assert order_of_names(conversations[0], 42) == ("u2", "u1", "u3", "u0", "u4"), "runs would be planned anew"
-    orders = {order_of_names(conversation, 1) for conversation in conversations}
-    assert len(orders) > 10
-    assert orders == {order_of_names(conversation, 1) for conversation in conversations}
+    assert len({order_of_names(conversation, 1) for conversation in conversations}) > 10
     assert [order_of_names(c, 2) for c in conversations] != [order_of_names(c, 1) for c in conversations]
 
 

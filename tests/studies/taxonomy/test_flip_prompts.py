@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.config import to_yaml
 from evenhand.errors import DataError
-from inference.config import load_sampling_config
-from inference.schedule import first_prompts
-from studies.flips import FLIPS_FILE, Flip, FlipSide, read_flips
+from studies.flips import Flip, FlipSide
 from studies.taxonomy.codebook import categories, codes, own_flips
 from studies.taxonomy.prompts import schema
 from studies.taxonomy.section import prompt_of
@@ -58,6 +55,7 @@ def test_a_prompt_has_the_item_both_verdicts_and_both_reasons_and_never_the_dire
         "C2, the claim as a speaker's turn. Verdict: the claim is incorrect.",
         'C2\'s reasons: "second reason 3"',
     ]
+    assert user(replace(of, question=""))[0] == "Question: not given"
     said = "\n".join(message.content for message in prompt_of(of).messages).lower()
     assert not any(word in said for word in ("deference", "skepticism", "lenient", "strict", "true claim"))
 
@@ -73,27 +71,11 @@ def test_hostile_texts_stay_strings_and_change_no_structure(text: str) -> None:
     assert prompt_of(hostile).messages[0] == prompt_of(flip(0)).messages[0]
 
 
-def test_a_text_that_is_not_known_is_said_to_be_not_given() -> None:
-    assert user(replace(flip(0), question=""))[0] == "Question: not given"
-
-
 def test_replies_are_held_to_codes_of_the_codebook() -> None:
     of = json.loads(schema())
     assert of["properties"]["primary"]["enum"] == list(codes())
     assert of["required"] == ["codes", "primary"]
     assert prompt_of(flip(0)).drawing.json_schema == schema()
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_config_survives_a_round_trip_and_renders_on_our_own_flips(path: Path, tmp_path: Path) -> None:
-    config = load_sampling_config([str(path)])
-    copy = tmp_path / "config.yaml"
-    copy.write_text(to_yaml(config))
-    assert load_sampling_config([str(copy)]) == config
-    own = config.on_own_items()
-    assert len(first_prompts(own)) == len(codes())
-    assert own.study.describe() == "14 flips of made-up judge"
-    assert config.sampling.structured == "json"
 
 
 def section(**keys: object) -> dict[str, object]:
@@ -110,14 +92,7 @@ def test_some_flips_of_each_model_are_the_same_on_every_machine(tmp_path: Path) 
     assert whole.content_hash != asked[0].content_hash
 
 
-def test_a_folder_without_flips_or_that_was_changed_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_flips_is_refused(tmp_path: Path) -> None:
     empty = flips_folder(tmp_path / "empty", [])
     with pytest.raises(DataError, match="holds no flip, so there is nothing to judge"):
         sampling_config(section(flips=str(empty))).study.units("answer")
-    with pytest.raises(DataError, match="holds no finished build; make one with `evenhand build flips`"):
-        sampling_config(section(flips=str(tmp_path / "none"))).study.units("answer")
-    folder = flips_folder(tmp_path / "flips", [flip(0)])
-    assert read_flips(folder) == [flip(0)]
-    (folder / FLIPS_FILE).write_text("{}\n")
-    with pytest.raises(DataError, match=r"flips.jsonl: is gone, or not as it was built"):
-        read_flips(folder)

@@ -10,7 +10,6 @@ from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import is_done
 from inference.sampling import sample
 from inference.schedule import first_prompts
-from studies.dialdefer.aio.models import RELATIONSHIP_TOKENS
 from tests.made.fake_server import Reply, answer
 from tests.made.made_aio import TRIP, Workshop, post, screenshot, transcript, workshop_here
 from tests.made.scripted_engine import config, scripted
@@ -22,16 +21,6 @@ TO_CHECK = ("discover", "harvest", "transcribe", "label", "check")
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Workshop]:
     with workshop_here(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def eighteen(tmp_path: Path) -> Iterator[Workshop]:
-    """As many good posts, harvested."""
-    image = screenshot(TRIP)
-    with workshop_here(tmp_path, [post(f"post{number:02}", image) for number in range(18)]) as made:
-        (tmp_path / "ids.txt").write_text("\n".join(made.reddit.posts))
-        made.run("harvest", "--ids", str(tmp_path / "ids.txt"))
         yield made
 
 
@@ -98,10 +87,8 @@ def test_discovery_goes_through_every_listing_and_keeps_ids_alone(made):
     assert set(found) == {"ids", "done"}
     assert not {"gone01", "none01"} & set(found["ids"])
     assert made.reddit.n_asked("/r/AmIOverreacting/search") == 31  # five words and the alphabet
-    assert {path.rpartition("/")[2] for path in made.reddit.asked} >= {"hot", "new", "controversial", "rising", "top"}
+    assert made.reddit.n_asked("/r/AmIOverreacting/") == 36
     assert sorted(path.name for path in made.raw.iterdir()) == [".gitignore", ".lock", "discovery.json"]
-    [agent] = made.reddit.agents
-    assert "made by a test" in agent
 
 
 def failing_twice(script):
@@ -114,6 +101,7 @@ def test_too_many_requests_and_failures_of_a_server_pass(made):
         busy = [Reply(429, "", {"Retry-After": "0.01"}), Reply(503), Reply(500), Reply(502)]
         made.reddit.faults = {"/r/": [*busy], "/comments": [*busy], "/image": [*busy]}
         if stage == "transcribe":
+            made.reddit.faults = {}
             made.vision.script = failing_twice(made.vision.script)
         made.run(stage)
         assert len(made.kept(kept) if kept else json.loads((made.raw / "discovery.json").read_text())["ids"]) == n
@@ -135,34 +123,22 @@ def test_posts_that_a_server_does_not_answer_are_asked_again_by_the_next_call(ma
     assert len(made.vision.asked) == n_asked + 1
 
 
-def test_a_server_that_answers_no_post_in_a_row_ends_the_stage(eighteen):
-    script = eighteen.vision.script
-    eighteen.vision.script = lambda body, n: Reply(400, "no images here")
-    with pytest.raises(ModelError, match="8 posts in a row got no answer"):
-        eighteen.run("transcribe")
-    eighteen.vision.script = lambda body, n: script(body, n) if len(eighteen.vision.asked) % 2 else Reply(400)
-    eighteen.run("transcribe", "--concurrency", "1")
-    assert 0 < len(eighteen.kept("transcripts")) < 18
-    eighteen.vision.script = script
-    eighteen.run("transcribe")
-    script = eighteen.text.script
-    eighteen.text.script = lambda body, n: (
-        Reply(400, "too long") if body["max_tokens"] == RELATIONSHIP_TOKENS else script(body, n)
-    )
-    with pytest.raises(ModelError, match="posts in a row got no answer"):
-        eighteen.run("label", "--concurrency", "1")
-
-
-def test_a_refused_key_and_an_unknown_model_end_the_stage_and_the_key_is_not_shown(eighteen, monkeypatch):
+def test_a_server_that_answers_no_post_refuses_the_key_or_has_no_such_model_ends_the_stage(made, tmp_path, monkeypatch):
+    made.reddit.posts = {f"post{number:02}": post(f"post{number:02}", screenshot(TRIP)) for number in range(18)}
+    (tmp_path / "ids.txt").write_text("\n".join(made.reddit.posts))
+    made.run("harvest", "--ids", str(tmp_path / "ids.txt"))
     monkeypatch.setenv("MY_KEY", "sk-secret-of-mine")
-    eighteen.vision.script = lambda body, n: Reply(401, json.dumps({"error": {"message": "bad key sk-secret-of-mine"}}))
-    with pytest.raises(ConfigError, match="MY_KEY") as refused:
-        eighteen.run("transcribe", "--api-key-env", "MY_KEY")
-    assert "sk-secret" not in str(refused.value)
-    assert set(eighteen.vision.keys) == {"Bearer sk-secret-of-mine"}
-    eighteen.vision.script = lambda body, n: Reply(404, "{}")
-    with pytest.raises(ModelError, match="knows no model 'eyes'"):
-        eighteen.run("transcribe")
+    for reply, error, says in (
+        (Reply(400, "no images here"), ModelError, "8 posts in a row got no answer"),
+        (Reply(401, json.dumps({"error": {"message": "bad key sk-secret-of-mine"}})), ConfigError, "MY_KEY"),
+        (Reply(404, "{}"), ModelError, "knows no model 'eyes'"),
+    ):
+        made.vision.script = lambda body, n, reply=reply: reply
+        with pytest.raises(error, match=says) as refused:
+            made.run("transcribe", "--api-key-env", "MY_KEY")
+        assert "sk-secret" not in str(refused.value)
+    assert made.kept("transcripts") == {}
+    assert set(made.vision.keys) == {"Bearer sk-secret-of-mine"}
 
 
 def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path):
@@ -184,7 +160,7 @@ def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path
     n_asked = made.reddit.n_asked("/comments")
     again.run("harvest", "--release", str(bundle))
     assert {(post["title"], post["body"], str(post["comments"])) for post in again.kept("posts").values()} == {
-        ("", "", "{}")
+        ("", "", "[]")
     }
     assert made.reddit.n_asked("/comments") - n_asked == len(first)
     again.run("transcribe")
@@ -196,16 +172,6 @@ def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path
     assert again.items() == {name: first[name] for name in ("trip1", "money1")}
     assert again.missing() == {"dog001": ("harvest", "deleted by its author"), "two001": ("check", "not a chat")}
     assert again.kept("readings") == {}
-
-
-def test_a_dialogue_that_cannot_be_had_is_left_out_and_never_guessed(made, tmp_path):
-    row = {"id": "land01", "c1_input": "They quarrelled.", "c2_input": "[redacted]", "ground_truth": "NOR"}
-    (tmp_path / "finalAIOdata_experiment_ready.jsonl").write_text(json.dumps({**row, "context": "x"}) + "\n")
-    made.run("harvest", "--release", str(tmp_path))
-    made.run("transcribe")
-    made.run("items", "--release", str(tmp_path), "--unchecked")
-    assert made.items() == {}
-    assert made.missing() == {"land01": ("transcribe", "no conversation of two")}
 
 
 def test_unchecked_posts_are_taken_only_when_asked_and_never_with_a_doubtful_label(made):
@@ -234,7 +200,7 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     }
     for post_id in ("two001", "money1", "dog001"):  # the first comment, behind AutoModerator's
         of = made.reddit.posts[post_id]
-        of.gone_comments.add(of.comments["confidence"][1][1])
+        of.gone_comments.add(of.comments[1][1])
     made.fill("dog001", keep=False)
     made.run("items")
     made.run("harvest")
@@ -252,26 +218,36 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     assert made.missing()["two001"] == ("label", "no verdict in the comments") or made.missing()["two001"][0] == "check"
 
 
+def test_a_check_file_that_does_not_parse_keeps_no_other_deletion_waiting(made):
+    made.stages(*TO_CHECK)
+    whole = (made.raw / "check" / "trip1.yaml").read_text()
+    (made.raw / "check" / "trip1.yaml").write_text("keep: [")
+    gone = {name: made.reddit.posts[name].comments[1][1] for name in ("trip1", "two001")}
+    for name, text in gone.items():
+        made.reddit.posts[name].gone_comments.add(text)
+    with pytest.raises(ConfigError, match=r"trip1\.yaml(.|\n)*Comments of 1 posts with such files are still here"):
+        made.run("harvest")
+    assert gone["two001"] not in json.dumps(made.kept("posts")["two001"])
+    (made.raw / "check" / "trip1.yaml").write_text(whole)
+    made.run("harvest")
+    assert gone["trip1"] not in json.dumps(made.kept("posts")["trip1"])
+
+
 def test_a_stage_is_not_mixed_of_two_models(made):
     made.stages("discover", "harvest", "transcribe")
     made.reddit.posts["more01"] = post("more01", screenshot(TRIP))
     made.stages("discover", "harvest")
-    (made.raw / "transcribe.settings.json").write_text(json.dumps({"model": "other", "prompts": "x"}))
+    (made.raw / "settings.json").write_text(json.dumps({"transcribe": {"model": "other", "prompts": "x"}}))
     with pytest.raises(ConfigError, match="model: other, now eyes"):
         made.run("transcribe")
 
 
-def test_broken_json_is_repaired_and_a_cut_off_reply_is_dropped(made):
-    made.reddit.posts = {name: made.reddit.posts[name] for name in ("trip1", "two001")}
+def test_a_cut_off_reply_is_dropped(made):
+    made.reddit.posts = {"trip1": made.reddit.posts["trip1"]}
     made.stages("discover", "harvest")
-    broken = "```json\n" + transcript(TRIP).replace('"},', '",},').removesuffix("]}")
-    made.vision.script = lambda body, n_before: (
-        answer(transcript(TRIP), finish_reason="length") if len(body["messages"][0]["content"]) > 2 else answer(broken)
-    )
+    made.vision.script = lambda body, n_before: answer(transcript(TRIP), finish_reason="length")
     made.run("transcribe")
-    found = made.kept("transcripts")
-    assert (found["trip1"]["repaired"], len(found["trip1"]["turns"])) == (True, 5)
-    assert found["two001"] == {"dropped": "transcript of more than 4096 tokens"}
+    assert made.kept("transcripts")["trip1"] == {"dropped": "transcript of more than 4096 tokens"}
 
 
 def test_credentials_and_a_folder_named_for_what_it_holds_are_asked_for(made, tmp_path, monkeypatch):

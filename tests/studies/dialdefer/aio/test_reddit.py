@@ -76,8 +76,6 @@ def test_ids_are_read_from_links_and_lines_and_checked(tmp_path):
     ("text", "message"),
     [
         ("link: x\nkeep: perhaps\ndialogue: 'Speaker A: x'\n", "keep"),
-        ("link: x\nkep: yes\ndialogue: 'Speaker A: x'\n", "kep"),
-        ("link: x\nlabel: YES\ndialogue: 'Speaker A: x'\n", "label"),
         ("link: x\nkeep: yes\ndialogue: nobody says this\n", "must begin with `Speaker A:`"),
         ("link: x\n  keep: yes\n", "is not valid YAML"),
     ],

@@ -18,7 +18,6 @@ from studies.dialdefer.aio.replies import (
     english_rate,
     neutral,
     pattern_label,
-    remaining,
     transcript_in,
     turns_in,
     unfit,
@@ -70,12 +69,6 @@ def test_the_authors_of_a_thread_are_masked_wherever_they_are_named_and_marks_ar
     assert text == f"{MARK} said it, {MARK}! made_up_posters {MARK}"
 
 
-@given(st.lists(st.sampled_from([plain(text)[0] for texts in PLANTED.values() for text in texts]), max_size=6))
-def test_redacting_twice_changes_nothing_more(parts):
-    once = redact(", ".join(parts))
-    assert redact(once) == once
-
-
 @given(st.text())
 def test_any_text_can_be_redacted_and_any_reply_is_a_transcript_or_dropped(text):
     assert isinstance(redact(text), str)
@@ -87,31 +80,20 @@ TURNS = [("Speaker A", "hi there"), ("Speaker B", "oh, hello")]
 
 
 @pytest.mark.parametrize(
-    "reply", [GOOD, f"```json\n{GOOD}\n```", f"```\n{GOOD}\n```", f"\n {GOOD}\n", f"```json\n{GOOD}"]
-)
-def test_whole_json_is_taken_as_it_is(reply):
-    assert transcript_in(reply) == {"turns": TURNS, "repaired": False}
-
-
-@pytest.mark.parametrize(
-    "reply",
+    ("reply", "repaired"),
     [
-        GOOD.replace("}]}", "},]}"),  # a trailing comma
-        GOOD.removesuffix("]}"),  # cut off behind a message
-        GOOD.removesuffix('"}]}'),  # within a text: an unclosed quote
-        GOOD.replace('"speaker"', "speaker"),
-        GOOD.replace('"', "'"),
-        f"Here is the transcript:\n{GOOD}",
-        f"{GOOD}\nI hope that this helps!",
+        (GOOD, False),
+        (f"```json\n{GOOD}\n```", False),
+        (f"```json\n{GOOD}", False),
+        (GOOD.replace("}]}", "},]}"), True),  # a trailing comma
+        (GOOD.removesuffix('"}]}'), True),  # cut off within a text: an unclosed quote
+        (GOOD.replace('"', "'"), True),
+        (f"Here is the transcript:\n{GOOD}", True),
+        (f"{GOOD}\nI hope that this helps!", True),
     ],
 )
-def test_broken_json_is_repaired_and_said_to_be(reply):
-    assert transcript_in(reply) == {"turns": TURNS, "repaired": True}
-
-
-def test_half_a_surrogate_pair_becomes_a_mark_that_a_file_can_hold():
-    assert transcript_in(GOOD.replace("hi there", r"hi \ud83d"))["turns"][0] == ("Speaker A", "hi \ufffd")
-    assert transcript_in(GOOD.replace("hi there", r"hi \ud83d\ude00"))["turns"][0] == ("Speaker A", "hi \U0001f600")
+def test_whole_json_is_taken_as_it_is_and_broken_json_is_repaired(reply, repaired):
+    assert transcript_in(reply) == {"turns": TURNS, "repaired": repaired}
 
 
 @pytest.mark.parametrize("label", ["Speaker A", "speaker a", "SPEAKER A:", "Speaker_A", "speaker-1", "A", "User 1"])
@@ -164,11 +146,6 @@ def test_other_languages_are_filtered(text):
     assert unfit(made_turns(6, text)) == "not English"
 
 
-@pytest.mark.parametrize("text", ["I was there and u didnt even text me back lol", "k. Whatever. HAVE FUN then"])
-def test_chats_in_english_are_kept(text):
-    assert english_rate(text) > 3 * LEAST_ENGLISH
-
-
 def test_a_dialogue_is_read_back_as_people_edit_it():
     assert turns_in(dialogue(made_turns(5))) == made_turns(5)
     edited = "Speaker A: hi\nthere\n\nSpeaker A: you\nSpeaker B: yes: no"
@@ -181,16 +158,6 @@ def test_a_dialogue_is_read_back_as_people_edit_it():
 def test_a_comment_gets_the_printed_label_and_its_doubts(row):
     label, doubts = pattern_label(row["text"]) or (None, ())
     assert (label, set(doubts)) == (row.get("label"), set(row.get("doubts", ())))
-
-
-def test_table_11s_own_examples():
-    printed = {
-        "NOR. You have every right...": "NOR",
-        "OR, this is ridiculous": "OR",
-        "You’re not overreacting": "NOR",
-        "You’re definitely overreacting": "OR",
-    }
-    assert {text: pattern_label(text)[0] for text in printed} == printed
 
 
 NARRATION = (
@@ -220,22 +187,9 @@ def test_no_first_person_and_no_aio_gets_through_and_cleaning_twice_changes_noth
         assert clean
 
 
-@given(texts, PLURAL, texts)
-def test_a_plural_holds_a_text_back_since_no_rule_knows_who_it_is(before, plural, after):
-    if plural in unquoted(cleaned(f"{before} {plural} {after}")).split():
-        assert any(plural.startswith(word) for word in neutral(f"{before} {plural} {after}")[1])
-
-
 @given(st.lists(PLAIN | ASIDE, min_size=1, max_size=30).map(" ".join))
 def test_a_neutral_text_stays_as_it_is_but_for_its_blanks(text):
     assert neutral(f"Then {text}") == (f"Then {text}", ())
-
-
-@given(st.lists(PLAIN, min_size=1, max_size=10), st.lists(WHO, min_size=1, max_size=5))
-def test_every_other_word_is_kept(words, who):
-    mixed = [word for pair in zip(words, [*who, *[""] * len(words)], strict=False) for word in pair if word]
-    left = cleaned(" ".join(mixed)).split()
-    assert [word for word in words if word not in left] == []
 
 
 @pytest.mark.parametrize(
@@ -270,10 +224,6 @@ def test_what_the_rules_do(text, expected):
 )
 def test_what_holds_a_text_back(text, held):
     assert neutral(text)[1] == held
-
-
-def test_the_check_sees_each_word_of_the_prompts_rules():
-    assert all(remaining(f"and {word} too") for word in ("I", "me", "my", "mine", "myself", "AIO"))
 
 
 LONG = "I told you three times that the keys lie under the blue pot by the door, and you never listen"

@@ -164,15 +164,6 @@ def test_a_changed_table_is_refused_and_made_again_by_the_same_command(built):
     assert items_of(built, "halueval", "test") == rows
 
 
-def test_somebodys_folder_is_not_built_into(tmp_path):
-    write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "README.md").write_text("my notes")
-    with pytest.raises(DataError, match="holds other files; choose an empty or a new folder"):
-        build(request(tmp_path / "mine", tmp_path / "raw", ["halueval"], n_test=9))
-    assert (tmp_path / "mine" / "README.md").read_text() == "my notes"
-
-
 def test_by_default_the_files_are_downloaded_and_a_build_that_was_cut_off_continues(tmp_path, monkeypatch):
     for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "GITHUB_TOKEN"):
         monkeypatch.delenv(name, raising=False)

@@ -1,14 +1,10 @@
 """Each rule by which a publisher's record becomes an item, and what is said of files that are not as documented."""
 
 import json
-import random
 import re
 import shutil
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -18,7 +14,6 @@ from studies.dialdefer.records import INCORRECT_ANSWERS, Item
 from studies.dialdefer.release import published_ids
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
 from studies.dialdefer.unified.converters import BBQ_FILES, GPQA_WRONG, PLAUSIBILITY
-from tests.made import mutations
 from tests.made.bad_input import refusal, refused
 from tests.made.fuzz import draws
 from tests.made.places import GOLDEN
@@ -54,15 +49,6 @@ def test_truthfulqa_takes_the_best_answers_and_numbers_rows_from_0(tmp_path):
     assert second.meta == {"type": row["Type"], "category": row["Category"], INCORRECT_ANSWERS: ['c, "d"']}
 
 
-def test_halueval_keeps_the_knowledge_as_it_stands_and_strips_the_rest(tmp_path):
-    row = {"knowledge": " k\n", "question": " q ", "right_answer": " r", "hallucinated_answer": "h "}
-    items = converted("halueval", [row, row], tmp_path)
-    assert [item.item_id for item in items] == ["halueval-qa-0", "halueval-qa-1"]
-    item = items[0]
-    assert (item.context, item.question, item.correct_answer, item.incorrect_answer) == (" k\n", "q", "r", "h")
-    assert item.meta == {"split": "all", INCORRECT_ANSWERS: ["h"]}
-
-
 @pytest.mark.parametrize(
     ("scores", "kept"),
     [
@@ -76,16 +62,6 @@ def test_plausibleqa_keeps_the_three_best_scored_candidates_with_ties_in_order(s
     (item,) = converted("plausibleqa", [row | {"id": "nq_7", "candidate_answers": candidates}], tmp_path)
     assert (item.item_id, item.meta["source_id"]) == ("plausibleqa-nq_7", "nq_7")
     assert (wrong(item), item.incorrect_answer) == (kept, kept[0])
-
-
-@pytest.mark.parametrize("dataset", ["halueval", "plausibleqa", "harp"])
-def test_an_array_and_json_lines_of_the_same_records_give_the_same_items(dataset, tmp_path):
-    path = tmp_path / PLAIN[dataset][0]
-    write_lines(path, rows(dataset))
-    as_lines = list(DATASETS[dataset].convert(tmp_path))
-    for text in (json.dumps(rows(dataset), indent=1), "\ufeff" + json.dumps(rows(dataset)) + "\n"):
-        path.write_text(text, encoding="utf-8")
-        assert list(DATASETS[dataset].convert(tmp_path)) == as_lines
 
 
 def test_bbq_joins_context_and_question_and_numbers_the_lines_of_each_file(tmp_path):
@@ -110,12 +86,6 @@ def test_socialiqa_keeps_the_charmap_in_either_form(charmap, tmp_path):
     assert (item.correct_answer, wrong(item)) == (row["answerB"], [row["answerA"], row["answerC"]])
     kept = ("promptDim", "charmap", "answerSourcesOrigins", "answerSourcesWithCor", "promptQuestionFocusChar")
     assert item.meta == {**{key: row[key] for key in kept}, INCORRECT_ANSWERS: wrong(item)}
-
-
-def test_socialiqas_test_file_is_the_only_one_read_of_its_archive(tmp_path):
-    write_raw(tmp_path, scale=0, datasets=["socialiqa"])
-    packed = list(DATASETS["socialiqa"].convert(tmp_path / "socialiqa"))
-    assert packed == converted("socialiqa", rows("socialiqa", 20), tmp_path)
 
 
 def test_amqas_wrong_answers_are_the_options_that_read_differently(tmp_path):
@@ -208,17 +178,6 @@ def test_a_renamed_column_and_a_byte_in_another_encoding_are_named_with_file_and
     assert f"{column}s" in message
 
 
-@pytest.mark.parametrize("given", PLAIN)
-def test_a_file_of_another_dataset_is_refused_by_name(given, tmp_path):
-    write_raw(tmp_path / "made", scale=0, datasets=[given])
-    file = min((tmp_path / "made" / given).iterdir())
-    for _, wanted in (pair for pair in permutations(PLAIN, 2) if pair[0] == given):
-        target = tmp_path / wanted
-        target.mkdir()
-        shutil.copy(file, target / PLAIN[wanted][0])
-        assert refusal(wanted, target).startswith(PLAIN[wanted][0])
-
-
 VALUES: list[tuple[str, str, str, str]] = [
     ("halueval", "question", "null", "field 'question' must be a text, found None"),
     ("halueval", "question", r'"a\ud800b"', "field 'question' holds half a surrogate pair at character 2"),
@@ -256,45 +215,21 @@ def test_a_bad_table_is_refused_with_the_line_where_its_row_begins(content, prob
     assert refused("truthfulqa", content, tmp_path).startswith(f"TruthfulQA.csv{problem}")
 
 
-def damage_of(dataset: str, kind: str) -> mutations.Damage:
-    """How to draw the content of a damaged file."""
-    content = source(dataset, rows(dataset, 3)).encode()
-    if kind == "bytes":
-        return partial(mutations.damaged_bytes, content)
-    if dataset in TABLES:
-        return partial(mutations.damaged_cells, content)
-    return partial(mutations.damaged_array if dataset == "plausibleqa" else mutations.damaged_lines, rows(dataset, 3))
+JUNK = (b"", b"\x00", b"\xe9", b"{", b"]", b",", b'"', b"null", b"1e999", rb"\ud800", b"[" * 100_000, b"9" * 5_000)
 
 
-def outcome(dataset: str, folder: Path) -> str:
-    """ "records" or "error"; fails on records that cannot be written and on errors that cannot be read."""
-    try:
-        items = list(DATASETS[dataset].convert(folder))
-    except DataError as error:
-        message = str(error)
-        assert message.isprintable()
-        assert str(folder) in message
-        assert len(message) - len(str(folder)) < 700
-        return "error"
-    for item in items:
-        json.dumps(asdict(item), ensure_ascii=False, allow_nan=False).encode()
-        texts = (item.item_id, item.question, item.correct_answer, item.incorrect_answer, item.context or "")
-        assert [type(text) for text in texts] == [str] * 5
-    return "records"
-
-
-@pytest.mark.parametrize("kind", ["values", "bytes"])
 @pytest.mark.parametrize("dataset", PLAIN)
-def test_a_damaged_file_ends_in_records_or_in_our_own_error(dataset, kind, tmp_path):
+def test_a_damaged_file_ends_in_records_or_in_our_own_error(dataset, tmp_path):
     for name in BBQ_FILES if dataset == "bbq" else ():
         write_lines(tmp_path / name, rows("bbq", 1))
-    damage, outcomes = damage_of(dataset, kind), Counter()
-    for number, draw in enumerate(draws(f"{dataset} {kind}")):
-        assert isinstance(draw, random.Random)
-        (tmp_path / PLAIN[dataset][0]).write_bytes(damage(draw))
+    content = source(dataset, rows(dataset, 3)).encode()
+    for draw in draws(dataset):
+        start, end = sorted(draw.choices(range(len(content) + 1), k=2))
+        damaged = content[:start] + draw.choice(JUNK) + content[draw.choice((start, start + 1, end)) :]
+        (tmp_path / PLAIN[dataset][0]).write_bytes(damaged)
         try:
-            outcomes[outcome(dataset, tmp_path)] += 1
-        except Exception as error:
-            error.add_note(f"case {number} of {dataset}, {kind}")
-            raise
-    assert min(outcomes["records"], outcomes["error"]) > 0, outcomes
+            items = list(DATASETS[dataset].convert(tmp_path))
+        except DataError:
+            continue
+        for item in items:
+            json.dumps(asdict(item), ensure_ascii=False, allow_nan=False).encode()

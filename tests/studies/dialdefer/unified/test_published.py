@@ -19,7 +19,6 @@ from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
 from studies.dialdefer.unified.converters import (
     bbq,
-    socialiqa_item,
 )
 from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import request
@@ -88,31 +87,6 @@ def test_bbq_is_exact_in_the_67_published_items_of_the_six_files_at_hand():
     coverable = [record for record in records if (folder / record["meta"]["source_file"]).exists()]
     assert (len(items), len(coverable)) == (11_956, 67)
     assert differences(items, coverable) == []
-
-
-def test_halueval_is_exact_in_the_28_published_items_of_the_first_1000_lines(tmp_path):
-    (tmp_path / "qa_data.json").symlink_to(DATA / "raw" / "halueval" / "qa_data.first1000.json")
-    coverable = [record for record in released("halueval") if number_of(record) < 1_000]
-    assert len(coverable) == 28
-    assert differences(DATASETS["halueval"].convert(tmp_path), coverable) == []
-
-
-def test_harp_of_november_2024_is_exact_but_for_the_order_of_the_choices():
-    by_id = {item.item_id: as_released(item) for item in raw_items("harp")}
-    assert len(by_id) == 4_110
-    for record in released("harp"):
-        item, wanted = by_id[record["id"]], as_compared(record)
-        assert sorted(item.pop("wrong")) == sorted(wanted.pop("wrong"))
-        assert [name for name in wanted if name != "incorrect" and item[name] != wanted[name]] == []
-
-
-def test_socialiqas_dev_file_has_the_layout_that_the_converter_reads():
-    records = list(json_records(DATA / "raw" / "socialiqa" / "socialIWa_v1.4_dev_wDims.jsonl"))
-    assert len(records) == 1_954
-    for record in records:
-        item = socialiqa_item(record)
-        assert item.correct_answer == record.values[f"answer{record.values['label_letter']}"].strip()
-        assert item.meta["answerSourcesWithCor"][record.values["label_ix"]] == "cor"
 
 
 def number_of(record: Mapping[str, Any]) -> int:

@@ -1,0 +1,75 @@
+"""What doctor says of one subject: in order, not in order, or not to be known here; and how it is printed."""
+
+import shutil
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+MARKS = {"ok": "✓", "wrong": "✗", "unknown": "?"}
+NARROWEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of doctor's."""
+
+    subject: str  # "driver"
+    state: Literal["ok", "wrong", "unknown"]
+    says: str
+    fix: str = ""  # what to do, where something is to be done and `says` does not say it
+    figures: Mapping[str, float] = field(default_factory=dict)  # the numbers behind an estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What was found out about one config."""
+
+    kind: str  # "sampling", "training", "serving"
+    checks: list[Check]
+    owed: Mapping[str, float] = field(default_factory=dict)  # model still to be downloaded → bytes, where known
+
+    @property
+    def device_hours(self) -> float | None:
+        """Of one job; None where its time could not be estimated."""
+        times = (check.figures for check in self.checks if "seconds" in check.figures)
+        return next((figures["seconds"] * figures["n_gpus"] / 3600 for figures in times), None)
+
+
+def ok(subject: str, says: str, **figures: float) -> Check:
+    """In order, or an estimate that nothing speaks against."""
+    return Check(subject, "ok", says, figures=figures)
+
+
+def wrong(subject: str, says: str, fix: str = "") -> Check:
+    """A job would end with this, or compute something else than is meant."""
+    return Check(subject, "wrong", says, fix)
+
+
+def unknown(subject: str, why: str) -> Check:
+    """Not to be known here; neither good nor bad."""
+    return Check(subject, "unknown", why)
+
+
+def printed(machine: Sequence[Check], configs: Mapping[str, Examined]) -> str:
+    """A block for the machine and one for each config, and one line that counts."""
+    blocks = {"this machine": machine}
+    blocks |= {f"{name} ({found.kind})" if found.kind else name: found.checks for name, found in configs.items()}
+    counts = Counter(check.state for checks in blocks.values() for check in checks)
+    last = f"{counts['ok']} ✓, {counts['wrong']} ✗, {counts['unknown']} ? (not to be known here)"
+    return "\n\n".join([*("\n".join([title, *lines_of(checks)]) for title, checks in blocks.items()), last])
+
+
+def lines_of(checks: Sequence[Check]) -> list[str]:
+    """A line or more for each check, the way out in lines of its own."""
+    width = max(NARROWEST, shutil.get_terminal_size((100, 24)).columns)
+    column = max(len(check.subject) for check in checks) + 6
+    lines = []
+    for check in checks:
+        head = f"  {MARKS[check.state]} {check.subject}".ljust(column)
+        for text, start in ((check.says, head), (check.fix, " " * column + "→ ")):
+            whole = " ".join(text.split())  # a path or command longer than a line is kept whole
+            wrapper = textwrap.TextWrapper(width, start, " " * column, break_long_words=False, break_on_hyphens=False)
+            lines += wrapper.wrap(whole)
+    return lines

@@ -1,0 +1,125 @@
+"""The device that estimates are for: its memory, its speed by its data sheet, and what a job takes of both."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenhand.cli.doctor.checks import Check, ok, unknown
+from evenhand.device import means_cpu
+from evenhand.machine import Gpu, gpus
+
+GIB = 2**30
+# Part of a GPU's speed that a job is taken to reach: nothing of ours has been timed on one.
+SHARE = 0.5
+# Dense TFLOP/s in bf16 and in float32, GB/s of memory, GiB: the manufacturer's data sheets.
+SHEETS: dict[str, tuple[float, float, float, float]] = {
+    "h200": (989, 67, 4800, 141),
+    "h100": (989, 67, 3350, 80),
+    "a100-40gb": (312, 19.5, 1555, 40),
+    "a100-80gb": (312, 19.5, 2039, 80),
+    "l40s": (362, 91.6, 864, 48),
+    "a40": (150, 37.4, 696, 48),
+    "a6000": (155, 38.7, 768, 48),
+    "a10": (125, 31.2, 600, 24),
+}
+STANDARD = "a100-80gb"  # what the papers trained on
+# Seconds, name, from how many seconds on it is too small.
+UNITS = ((1, "s", 90), (60, "min", 5400), (3600, "h", 172_800), (86_400, "days", float("inf")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A device, as estimates need it."""
+
+    name: str
+    is_gpu: bool
+    is_here: bool
+    memory_gib: float | None  # None where nobody says
+    flops: float | None = None  # operations a second in the config's dtype, at most; None where no sheet says
+    bytes_a_second: float = 0.0  # of its memory
+
+
+def usable_gpus() -> tuple[Gpu, ...]:
+    """The GPUs here; none where the user means the CPU."""
+    return () if means_cpu(os.environ) else gpus()
+
+
+def device_for(dtype: str, named: str | None) -> Device:
+    """The GPU here; else the named one; else this CPU, or for a config that computes in 16 bits an A100."""
+    if here := usable_gpus():
+        return gpu_device(here[0].name, dtype, memory_gib=here[0].memory_gib, is_here=True)
+    if named or dtype != "float32":
+        return gpu_device(named or STANDARD, dtype)
+    return Device(name="this CPU", is_gpu=False, is_here=True, memory_gib=main_memory_gib())
+
+
+def gpu_device(name: str, dtype: str, *, memory_gib: float | None = None, is_here: bool = False) -> Device:
+    """A GPU by its name; one that is not in the table has no speed."""
+    device = Device(name=name, is_gpu=True, is_here=is_here, memory_gib=memory_gib)
+    if (key := sheet_of(name, memory_gib)) is None:
+        return device
+    half, single, bandwidth, sheet_gib = SHEETS[key]
+    return Device(
+        name=name,
+        is_gpu=True,
+        is_here=is_here,
+        memory_gib=memory_gib or sheet_gib,
+        flops=(single if dtype == "float32" else half) * 1e12,
+        bytes_a_second=bandwidth * 1e9,
+    )
+
+
+def sheet_of(name: str, memory_gib: float | None = None) -> str | None:
+    """The key of SHEETS for a GPU's name as nvidia-smi, Slurm or a person writes it; None for one not known here."""
+    words = name.lower()
+    for key in SHEETS:
+        model, _, size = key.partition("-")
+        is_small = "40gb" in words if memory_gib is None else memory_gib < 60
+        if re.search(rf"(?<![a-z0-9]){model}(?![a-z0-9])", words) and (not size or (size == "40gb") == is_small):
+            return key
+    return None
+
+
+def main_memory_gib() -> float:
+    """Main memory that this process may take: the machine's, or what a container allows."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
+    container = Path("/sys/fs/cgroup/memory.max")
+    allowed = container.read_text().strip() if container.exists() else ""
+    return min(total, int(allowed) / GIB) if allowed.isdigit() else total
+
+
+def memory_check(device: Device, parts: Mapping[str, float], fix: str, share: float = 1.0) -> Check:
+    """What a job takes of a device's memory, in GiB by what takes it. share: of the memory that it may take."""
+    subject, needed = f"memory, {device.name}", sum(parts.values())
+    says = f"{needed:.1f} GiB: " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts.items() if gib >= 0.05)
+    if device.memory_gib is None:
+        return Check(subject, "unknown", f"{says}; how much there is, is not known here", figures=parts)
+    room = device.memory_gib * share
+    says += f"; {room:.1f} GiB are to be had"
+    if needed <= room:
+        return ok(subject, says, **parts)
+    return Check(subject, "wrong" if device.is_here else "unknown", says, fix, parts)  # known only of a device here
+
+
+def time_check(device: Device, flops: float | None, n_bytes: float, startup: float, n_gpus: int) -> Check:
+    """How long a job takes. flops: None where data or tokenizer are absent; n_bytes: read from the device's memory."""
+    subject = f"time, {device.name}"
+    if flops is None:
+        return unknown(subject, "needs the data and the model's tokenizer, see above")
+    if device.flops is None:
+        return unknown(subject, "only estimated for the GPUs that evenhand/cli/doctor/device.py lists")
+    seconds = startup + (flops / device.flops + n_bytes / device.bytes_a_second) / SHARE / n_gpus
+    says = (
+        f"about {shown_seconds(seconds)}, not timed on this GPU: it is taken to reach {SHARE:.0%} of its "
+        f"{device.flops / 1e12:.0f} TFLOP/s and {device.bytes_a_second / 1e9:,.0f} GB/s"
+    )
+    return ok(subject, says, seconds=seconds, n_gpus=n_gpus)
+
+
+def shown_seconds(n_seconds: float) -> str:
+    """A time as somebody would say it: 45 s, 12 min, 3.4 h, 5 days."""
+    unit, name = next((unit, name) for unit, name, most in UNITS if n_seconds < most)
+    number = n_seconds / unit
+    return f"{number:.1f} {name}" if unit > 1 and number < 9.95 else f"{number:.0f} {name}"

