@@ -3,11 +3,10 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.runs import is_verdict_file, study_of_run
-from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from studies.registry import STUDIES, load_part
 
@@ -101,25 +100,10 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
 }
 
 
-class Parser(argparse.ArgumentParser):
-    """A verb's parser, which says of which study an option is that none of the named runs needs."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raises DataError for an option of a study of which nothing is named; else ends the program."""
-        unknown = message.removeprefix("unrecognized arguments: ").split() if "unrecognized" in message else []
-        for word in (word.partition("=")[0] for word in unknown if word.startswith("--")):
-            for study in STUDIES:
-                others = argparse.ArgumentParser(add_help=False)
-                add_options(others, study, self.prog.split()[-1])
-                if word in others._option_string_actions:  # argparse has no public list of a parser's options
-                    raise DataError(f"{word}: is an option of the {study} study, of which no run is named")
-        super().error(message)
-
-
 def verb_options(verb: str, argv: Sequence[str]) -> argparse.Namespace:
     """The words of a verb, with the options of each study that is named. Ends the program for words that do not fit."""
     description, words = VERBS[verb]
-    parser = Parser(
+    parser = argparse.ArgumentParser(
         prog=f"evenhand {verb}",
         description=description,
         epilog="docs/verdict-files.md lists the columns that files of verdicts have.",

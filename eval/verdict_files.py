@@ -153,30 +153,24 @@ def json_records(path: Path, layout: Layout) -> Iterator[Record]:
 
 def csv_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of CSV with a header. An empty cell is null, but an empty choice beside a response is absent."""
-    rows = csv_rows(path)
-    _, header = next(rows, (1, []))
-    refuse_columns(path, header, layout)
-    for line, cells in rows:
-        if len(cells) != len(header):
-            counts = f"row has {len(cells)} columns, the header {len(header)}"
-            raise DataError(f"{path}:{line}: {counts}; quote cells that hold commas or newlines")
-        record = dict(zip(header, (cell or None for cell in cells), strict=True))
-        if layout.response in record:
-            if record[layout.response] and not record.get(layout.choice, ""):
-                record.pop(layout.choice, None)
-            record[layout.response] = record[layout.response] or ""
-        yield line, record
-
-
-def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line it starts at, cells) of each row of CSV that is not blank, the header included."""
     csv.field_size_limit(LONGEST_CELL)
     rows = csv.reader((text for _, text in text_lines(path)), strict=True)
-    start = 1
+    start = 1  # the line that a row starts on
     try:
-        for row in rows:
-            if row:
-                yield start, row
+        header = next(filter(None, rows), [])
+        refuse_columns(path, header, layout)
+        start = rows.line_num + 1
+        for cells in rows:
+            if cells and len(cells) != len(header):
+                counts = f"row has {len(cells)} columns, the header {len(header)}"
+                raise DataError(f"{path}:{start}: {counts}; quote cells that hold commas or newlines")
+            record = dict(zip(header, (cell or None for cell in cells), strict=False))
+            if layout.response in record:
+                if record[layout.response] and not record.get(layout.choice, ""):
+                    record.pop(layout.choice, None)
+                record[layout.response] = record[layout.response] or ""
+            if cells:  # no blank line
+                yield start, record
             start = rows.line_num + 1
     except csv.Error as error:
         raise DataError(f"{path}:{start}: is not a CSV row ({error}); correct it") from None

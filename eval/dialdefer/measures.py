@@ -58,11 +58,6 @@ def deltas_pp(acc: FloatArray) -> FloatArray:
     return 100 * (acc[..., C2] - acc[..., C1])
 
 
-def is_over_corrected(before_pp: float, after_pp: float) -> bool:
-    """Whether a mitigation turned deference into skepticism: the dagger of DialDefer Tables 5 and 21 to 23."""
-    return bool(before_pp > ROUNDING_PP and after_pp < -ROUNDING_PP)
-
-
 def credit(replies: IntArray, denominator: str) -> tuple[FloatArray, FloatArray]:
     """(earned, counted), each (n_items, 4): accuracy is Σ earned / Σ counted.
 

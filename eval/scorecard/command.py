@@ -405,6 +405,6 @@ def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     """What the training of each arm took."""
     heads = {"arm": "", "device": "", "processes": "d", "seconds": ",.0f", "device-seconds": ",.0f", "tokens": ",d"}
     names = ("device", "n_processes", "seconds", "device_seconds", "n_tokens", "peak_memory_gib")
-    rows = [[arm.name, *(getattr(arm.cost, name) for name in names)] for arm in arms[1:]]
+    rows = [[arm.name, *(arm.cost[name] for name in names)] for arm in arms[1:]]
     note = "Device-seconds: seconds by the clock times processes. A dash: nothing was trained, or it is not recorded."
     return with_rows("scorecard_cost", "Cost of training", {**heads, "peak GiB": ".1f"}, rows, note=note)

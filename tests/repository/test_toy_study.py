@@ -16,7 +16,7 @@ from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_plan_lines
 from inference import sampling
 from inference.config import InferenceConfig, parse_sampling_config
-from inference.engine import Further, nothing_further
+from inference.engine import Further
 from inference.sampling import sample
 from studies.registry import STUDIES
 from studies.show import main as show_main
@@ -43,7 +43,7 @@ class OneAtATime(OpenEngine):
         self.asked: list[tuple[str, int]] = []
         self.says = "yes"
 
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
         waiting = list(prompts)
         while waiting:
             prompt = waiting.pop(0)
