@@ -37,7 +37,6 @@ PER_100 = Measure(
     interval="cluster_t",
     is_share=False,
 )
-FLIPS_KEYS = (f"{KEY}.flips", f"{KEY}.n_flips")  # meant to differ; and refused in CodedRun.searched
 
 
 def all_labels(column: str) -> list[str]:
@@ -290,5 +289,5 @@ def run_differences(base: CodedRun, after: CodedRun) -> list[Difference]:
         for key in ("framings", "kinds")
         if ours[key] != theirs[key]
     ]
-    known += judge_differences(base.run, after.run, FLIPS_KEYS)
+    known += judge_differences(base.run, after.run, [f"{KEY}.flips"])
     return sorted(known, key=lambda difference: not difference.serious)
