@@ -213,19 +213,12 @@ def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_forma
 
 def option_tokens(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
     """As encode_options. Raises ModelError when the tokenizer writes two options alike, or one with no token."""
-    by_option, name = encode_options(tokenizer, options, text, chat_format), tokenizer.name_or_path
-    if len(by_option) < len(options):
-        raise ModelError(f"{name}: an option is listed twice among {', '.join(options)}; give each a name of its own")
-    seen: dict[Tokens, str] = {}
-    for option, tokens in by_option.items():
-        if not tokens:
-            raise ModelError(f"{name}: option '{option}' has no token, so it has no probability; use `verdict: answer`")
-        if tokens in seen:
-            raise ModelError(
-                f"{name}: writes the options '{seen[tokens]}' and '{option}' with the same tokens, so their "
-                "probabilities cannot be told apart; use `verdict: answer`"
-            )
-        seen[tokens] = option
+    by_option = encode_options(tokenizer, options, text, chat_format)
+    if len({*by_option.values()} - {()}) < len(options):
+        raise ModelError(
+            f"{tokenizer.name_or_path}: writes two of the options {', '.join(options)} with the same tokens, or one "
+            "with none, so their probabilities cannot be told apart; use `verdict: answer`"
+        )
     return by_option
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from eval.__main__ import compare_main, report_main, score_main
+from eval.__main__ import compare_main, report_main, score_main, scorecard_main
 from eval.pluraleval.evaluation import EVALUATION
-from eval.scorecard.command import main as scorecard_main
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import pluraleval_models as made

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.__main__ import report_main
+from eval.__main__ import report_main, scorecard_main
 from eval.annotation.command import main as annotate_main
-from eval.scorecard.command import main as scorecard_main
 from eval.taxonomy.annotation import ANNOTATION, ANSWERS
 from eval.taxonomy.evaluation import EVALUATION
 from evenhand.errors import DataError
