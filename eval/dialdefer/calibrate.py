@@ -16,7 +16,6 @@ from eval.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
 from eval.dialdefer.panels import (
     BOTH_ORDERS,
     Judge,
-    JudgedRun,
     Panel,
     judge_of_run,
     load_run,
@@ -169,23 +168,20 @@ def calibrated(panel: Panel, fit: Fit) -> Panel:
     return replace(panel, factors=factors, margins=margins, replies=decided.astype(panel.replies.dtype))
 
 
-def refuse_other_settings(train: JudgedRun, test: JudgedRun) -> None:
-    """Raises DataError when the runs differ in what moves a margin: format, precision, templates."""
+def calibrate_runs(options: argparse.Namespace) -> None:
+    """Fit thresholds on one run for another, print and write them.
+
+    Raises DataError when the runs differ in what moves a margin: format, precision, templates.
+    """
+    train, test = load_run(options.train), load_run(options.test)
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
     allowed = tuple(f"dialdefer.{key}" for key in ("benchmarks", "prompts.variants", "prompts.arms"))
-    differences = config_differences(train.config, test.config)
-    serious = [d for d in differences if d.serious and not d.what.startswith(allowed)]
-    if serious:
+    differing = [d for d in config_differences(train.config, test.config) if d.serious]
+    if serious := [d for d in differing if not d.what.startswith(allowed)]:
         listed = "\n".join(f"  {d.what}: {d.base} when fitted, {d.after} when scored" for d in serious)
         raise DataError(
             f"{train.name} and {test.name} differ in more than their items:\n{listed}\n  Sample both alike."
         )
-
-
-def calibrate_runs(options: argparse.Namespace) -> None:
-    """Fit thresholds on one run for another, print and write them."""
-    train, test = load_run(options.train), load_run(options.test)
-    refuse_other_settings(train, test)
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
     words = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {words}:")

@@ -239,8 +239,6 @@ def direction(row: Row, both: Row | None = None) -> str:
 
 def change_lines(results: Results) -> list[dict[str, Any]]:
     """Each run after the base: its changes in the first arm and prompt variant that both have, over all datasets."""
-    if results.changes.empty:
-        return []
     lines = []
     for _, changes in results.changes.groupby("second", sort=False):
         first = changes.iloc[0]

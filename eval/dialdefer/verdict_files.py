@@ -86,7 +86,17 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
     rows = rows.merge(given, on=["dataset", "item_id"])
     for column in (*GROUP, "condition", "item"):
         rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
-    refuse_second_rows(rows)
+    key = [*GROUP, "item", "condition"]
+    second = rows[rows.duplicated(key)]
+    if len(second):  # neither is better, also where they agree: an average over them is of another size
+        row = second.iloc[0]
+        first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
+        what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+        more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
+        raise DataError(
+            f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
+            f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
+        )
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
     judges = []
     for judge in judges_of(rows):
@@ -141,24 +151,6 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
     label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL, {})  # of other datasets it is not looked at
     return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unread)
-
-
-def refuse_second_rows(rows: pd.DataFrame) -> None:
-    """Raises DataError when two rows have one key, naming both places.
-
-    Neither is better, also where they agree: an average over them is of another size.
-    """
-    key = [*GROUP, "item", "condition"]
-    second = rows[rows.duplicated(key)]
-    if len(second):
-        row = second.iloc[0]
-        first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
-        what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
-        more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
-        raise DataError(
-            f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
-            f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
-        )
 
 
 def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
