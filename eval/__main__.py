@@ -1,17 +1,22 @@
-"""`python -m eval RUN`: score a run. `evenhand score | compare | report` come through the functions below."""
+"""`python -m eval RUN`: score a run. `evenhand score | compare | report` come through the functions below.
+
+pandas is loaded once the words are read: `--help` does without it.
+"""
 
 import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eval.options import verb_options
-from eval.report.tables import write_long
-from eval.results import Results, evaluation_of, results_of, study_of_files
 from eval.runs import is_verdict_file, runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main, say
+
+if TYPE_CHECKING:
+    from eval.results import Results
 
 
 def score_main(argv: Sequence[str]) -> None:
@@ -25,8 +30,10 @@ def score_main(argv: Sequence[str]) -> None:
             print_and_write(of_runs(study, [path], options), options.out or path / "scores")
 
 
-def print_and_write(results: Results, out: Path) -> None:
+def print_and_write(results: "Results", out: Path) -> None:
     """Print the scores of one study and write them."""
+    from eval.report.tables import write_long
+
     results.say(is_change=False)  # before they are written, since a disk may be full
     summarise(out, write_long(out, "scores", {results.study: results.score_rows}))
 
@@ -68,25 +75,38 @@ def report_main(argv: Sequence[str]) -> None:
     summarise(out, written)
 
 
+def scorecard_main(argv: Sequence[str]) -> None:
+    """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
+    options = verb_options("scorecard", argv)
+    from eval.scorecard.command import scorecard
+
+    scorecard(options)
+
+
 def of_runs(
     study: str, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = False
-) -> Results:
+) -> "Results":
     """The results of some runs of a study, the base first."""
+    from eval.results import evaluation_of, results_of
+
     evaluation = evaluation_of(study)
     judges = evaluation.load_all(paths, options)
     return results_of(study, evaluation, judges, options, is_before_after=is_before_after and len(paths) > 1)
 
 
-def of_files(options: argparse.Namespace) -> Results:
+def of_files(options: argparse.Namespace) -> "Results":
     """The results of files of verdicts."""
+    from eval.results import evaluation_of, results_of, study_of_files
+
     study = study_of_files(options.sources)
     evaluation = evaluation_of(study)
     return results_of(study, evaluation, evaluation.load_files(options), options)
 
 
-def write_results(every: Sequence[Results], out: Path) -> list[Path]:
+def write_results(every: Sequence["Results"], out: Path) -> list[Path]:
     """The results of every study and the report on all of them, in a folder."""
     from eval.report.page import write_report  # loads matplotlib, which scoring alone does not need
+    from eval.report.tables import write_long
 
     changes = write_long(out, "compare", {results.study: results.change_rows for results in every})
     scores = write_long(out, "scores", {results.study: results.score_rows for results in every})

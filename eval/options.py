@@ -3,14 +3,12 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.results import evaluation_of, study_of_files
 from eval.runs import is_verdict_file, study_of_run
-from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
-from studies.registry import STUDIES
+from studies.registry import STUDIES, load_part
 
 
 def positive(text: str) -> int:
@@ -102,33 +100,16 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
 }
 
 
-class Parser(argparse.ArgumentParser):
-    """A verb's parser, which says of which study an option is that none of the named runs needs."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raises DataError for an option of a study of which nothing is named; else ends the program."""
-        unknown = message.removeprefix("unrecognized arguments: ").split() if "unrecognized" in message else []
-        for word in (word.partition("=")[0] for word in unknown if word.startswith("--")):
-            for study in STUDIES:
-                others = argparse.ArgumentParser(add_help=False)
-                evaluation_of(study).add_options(others, self.prog.split()[-1])
-                if word in others._option_string_actions:  # argparse has no public list of a parser's options
-                    raise DataError(f"{word}: is an option of the {study} study, of which no run is named")
-        super().error(message)
-
-
 def verb_options(verb: str, argv: Sequence[str]) -> argparse.Namespace:
     """The words of a verb, with the options of each study that is named. Ends the program for words that do not fit."""
     description, words = VERBS[verb]
-    evaluations = [evaluation_of(study) for study in named_studies(argv)]
-    parser = Parser(
+    parser = argparse.ArgumentParser(
         prog=f"evenhand {verb}",
         description=description,
-        epilog="\n\n".join(filter(None, [evaluation.columns_help for evaluation in evaluations])),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="docs/verdict-files.md lists the columns that files of verdicts have.",
     )
-    for evaluation in evaluations:
-        evaluation.add_options(parser, verb)
+    for study in named_studies(argv):
+        add_options(parser, study, verb)
     for name, keys in {**DRAWING, **words}.items():
         parser.add_argument(name, **keys)
     options = parser.parse_args(argv)
@@ -142,11 +123,20 @@ def verb_options(verb: str, argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
+def add_options(parser: argparse.ArgumentParser, study: str, verb: str) -> None:
+    """Add a study's own options of a verb."""
+    if where := STUDIES[study].options:
+        load_part(study, where)(parser, verb)
+
+
 def named_studies(argv: Sequence[str]) -> list[str]:
     """The studies of the runs and files that stand among the words; all of them where none does, as for --help."""
     pieces = [word.split("=") for word in argv]  # RUN, NAME=RUN, --beside=NAME=RUN
     paths = [Path("=".join(parts[i:])) for parts in pieces for i in range(len(parts)) if "".join(parts[i:])]
     runs = {study_of_run(path) for path in paths if (path / PLAN_FILE).is_file() and (path / CONFIG_FILE).is_file()}
     files = [path for path in paths if is_verdict_file(path) and path.exists()]
-    named = runs | ({study_of_files(files)} if files and not runs else set())
-    return [study for study in STUDIES if study in named] or list(STUDIES)
+    if files and not runs:
+        from eval.results import study_of_files  # loads pandas, which --help does without
+
+        runs = {study_of_files(files)}
+    return [study for study in STUDIES if study in runs] or list(STUDIES)

@@ -66,7 +66,6 @@ class Evaluation:
     """
 
     layout: ClassVar[Any] = None  # of files of its verdicts; None: it reads none
-    columns_help: ClassVar[str] = ""  # what such files hold, for the verbs' help
     heading: ClassVar[str] = ""  # of its section of a report
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
@@ -74,13 +73,7 @@ class Evaluation:
     card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
-    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # of all verbs, as argparse takes them
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """The options of `score`, `compare`, `report`, `scorecard` that are its own."""
-        for name, keys in self.options.items():
-            parser.add_argument(name, **keys)
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
         """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""

@@ -1,6 +1,6 @@
 """Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,27 +88,21 @@ def load_finished(path: Path) -> FinishedRun:
     """A run of any study. Raises DataError when it is not complete: a plan may grow until the last reply is there."""
     config = run_config(path)
     excluded = read_excluded(path)
-    plan = plan_of(line for line in read_plan_lines(path) if line["item_id"] not in excluded)
-    n_samples, answers = config["sampling"].get("n", 1), read_answers(path)
-    replies, provenance = answers.without_errors, read_json(path / PROVENANCE_FILE)
-    refuse_unfinished(path, {prompt.prompt_hash: prompt.n or n_samples for prompt in plan}, replies)
-    return FinishedRun(
-        path=path, config=config, provenance=provenance, plan=plan, replies=replies, rendered=answers.rendered
-    )
-
-
-def plan_of(lines: Iterable[Mapping[str, Any]]) -> list[PlannedPrompt]:
-    """Lines of plan.jsonl as records. What many of them say is kept once: a plan may have a million lines."""
-    kept: dict[Any, Any] = {}
+    kept: dict[Any, Any] = {}  # what many lines say is kept once: a plan may have a million of them
     plan = []
-    for line in lines:
+    for line in (line for line in read_plan_lines(path) if line["item_id"] not in excluded):
         factors = tuple(
             (name, tuple(value) if isinstance(value, list) else value) for name, value in line["factors"].items()
         )
         own = {key: str(line[key]) for key in ("item_id", "dataset", "condition")}
         shared = {key: kept.setdefault(value, value) for key, value in (*own.items(), ("factors", factors))}
         plan.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), n=line.get("n"), **shared))
-    return plan
+    n_samples, answers = config["sampling"].get("n", 1), read_answers(path)
+    replies, provenance = answers.without_errors, read_json(path / PROVENANCE_FILE)
+    refuse_unfinished(path, {prompt.prompt_hash: prompt.n or n_samples for prompt in plan}, replies)
+    return FinishedRun(
+        path=path, config=config, provenance=provenance, plan=plan, replies=replies, rendered=answers.rendered
+    )
 
 
 def refuse_repeated(paths: Sequence[Path]) -> None:

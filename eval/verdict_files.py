@@ -39,7 +39,6 @@ class Absent(Enum):
 class Column:
     """A column with a meaning. Where `read` is None its values stay as they are in the file."""
 
-    help: str
     read: Callable[[str], str] | None = None  # text without outer spaces → what it stands for; DataError: unknown
     is_required: bool = False
     default: str | None = None  # what an empty or absent text stands for; None: it must not be empty
@@ -58,11 +57,6 @@ class Layout:
     def required(self) -> tuple[str, ...]:
         """Those that every row has."""
         return tuple(name for name, column in self.columns.items() if column.is_required)
-
-    def help(self, title: str, note: str) -> str:
-        """The columns as a verb's help lists them."""
-        width = 2 + max(map(len, self.columns))
-        return "\n".join([title, *(f"  {name:{width}}{column.help}" for name, column in self.columns.items()), note])
 
 
 def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str) -> Callable[[str], str]:
@@ -159,30 +153,24 @@ def json_records(path: Path, layout: Layout) -> Iterator[Record]:
 
 def csv_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of CSV with a header. An empty cell is null, but an empty choice beside a response is absent."""
-    rows = csv_rows(path)
-    _, header = next(rows, (1, []))
-    refuse_columns(path, header, layout)
-    for line, cells in rows:
-        if len(cells) != len(header):
-            counts = f"row has {len(cells)} columns, the header {len(header)}"
-            raise DataError(f"{path}:{line}: {counts}; quote cells that hold commas or newlines")
-        record = dict(zip(header, (cell or None for cell in cells), strict=True))
-        if layout.response in record:
-            if record[layout.response] and not record.get(layout.choice, ""):
-                record.pop(layout.choice, None)
-            record[layout.response] = record[layout.response] or ""
-        yield line, record
-
-
-def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line it starts at, cells) of each row of CSV that is not blank, the header included."""
     csv.field_size_limit(LONGEST_CELL)
     rows = csv.reader((text for _, text in text_lines(path)), strict=True)
-    start = 1
+    start = 1  # the line that a row starts on
     try:
-        for row in rows:
-            if row:
-                yield start, row
+        header = next(filter(None, rows), [])
+        refuse_columns(path, header, layout)
+        start = rows.line_num + 1
+        for cells in rows:
+            if cells and len(cells) != len(header):
+                counts = f"row has {len(cells)} columns, the header {len(header)}"
+                raise DataError(f"{path}:{start}: {counts}; quote cells that hold commas or newlines")
+            record = dict(zip(header, (cell or None for cell in cells), strict=False))
+            if layout.response in record:
+                if record[layout.response] and not record.get(layout.choice, ""):
+                    record.pop(layout.choice, None)
+                record[layout.response] = record[layout.response] or ""
+            if cells:  # no blank line
+                yield start, record
             start = rows.line_num + 1
     except csv.Error as error:
         raise DataError(f"{path}:{start}: is not a CSV row ({error}); correct it") from None

@@ -50,13 +50,6 @@ def found_in(tokenizer: Any, texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for text in texts for name in pattern.findall(text))) if pattern else []
 
 
-def marks_for(names: Sequence[str], contents: Sequence[str]) -> dict[str, str]:
-    """A character for each name, none of which stands in the contents."""
-    used = set().union(*contents)
-    free = (chr(code) for code in range(FIRST_MARK, 0x110000) if chr(code) not in used)
-    return dict(zip(free, names, strict=False))
-
-
 def marked(text: str, marks: Mapping[str, str]) -> str:
     """A content with marks in place of the names."""
     for mark, name in sorted(marks.items(), key=lambda pair: len(pair[1]), reverse=True):
@@ -113,7 +106,8 @@ def render_chat(
     Raises ModelError when the tokenizer has no chat template or refuses the messages.
     """
     contents = [message.content for message in messages]
-    marks = marks_for(found_in(tokenizer, contents), contents) if chat_format == "chat" else {}
+    free = (chr(code) for code in range(FIRST_MARK, 0x110000) if not any(chr(code) in content for content in contents))
+    marks = dict(zip(free, found_in(tokenizer, contents), strict=False)) if chat_format == "chat" else {}
     turns = [{"role": m.role, "content": marked(m.content, marks)} for m in messages]
     if chat_format == "raw":
         return "\n\n".join(turn["content"] for turn in turns)
@@ -219,19 +213,12 @@ def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_forma
 
 def option_tokens(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
     """As encode_options. Raises ModelError when the tokenizer writes two options alike, or one with no token."""
-    by_option, name = encode_options(tokenizer, options, text, chat_format), tokenizer.name_or_path
-    if len(by_option) < len(options):
-        raise ModelError(f"{name}: an option is listed twice among {', '.join(options)}; give each a name of its own")
-    seen: dict[Tokens, str] = {}
-    for option, tokens in by_option.items():
-        if not tokens:
-            raise ModelError(f"{name}: option '{option}' has no token, so it has no probability; use `verdict: answer`")
-        if tokens in seen:
-            raise ModelError(
-                f"{name}: writes the options '{seen[tokens]}' and '{option}' with the same tokens, so their "
-                "probabilities cannot be told apart; use `verdict: answer`"
-            )
-        seen[tokens] = option
+    by_option = encode_options(tokenizer, options, text, chat_format)
+    if len({*by_option.values()} - {()}) < len(options):
+        raise ModelError(
+            f"{tokenizer.name_or_path}: writes two of the options {', '.join(options)} with the same tokens, or one "
+            "with none, so their probabilities cannot be told apart; use `verdict: answer`"
+        )
     return by_option
 
 

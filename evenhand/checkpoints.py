@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import field_validator
-
 from evenhand.config import Closed
 from evenhand.embedded import EMBEDDED_NAME, cache_dir, embedded_model_path
 from evenhand.errors import DataError, ModelError, one_line
@@ -150,12 +148,12 @@ def checkpoint_hash(folder: Path) -> str:
 
 def checked_hash(folder: Path, recorded: object, remedy: str) -> str:
     """The same. Raises DataError where it is not the one recorded when the files were written; None: there is none."""
-    found = checkpoint_hash(folder)
-    if recorded not in (None, found):
+    now = checkpoint_hash(folder)
+    if recorded not in (None, now):
         raise DataError(
-            f"{folder}: its files have changed since they were written (hash {recorded} then, {found} now); {remedy}"
+            f"{folder}: its files have changed since they were written (hash {recorded} then, {now} now); {remedy}"
         )
-    return found
+    return now
 
 
 def file_hash(file: Path) -> str:
@@ -178,8 +176,6 @@ def file_hash(file: Path) -> str:
     return found
 
 
-# Arguments that evenhand.chat_templates gives itself.
-NO_TEMPLATE_ARGS = ("messages", "conversation", "tokenize", "add_generation_prompt")
 ANEW = "fetch or make the checkpoint anew"
 
 
@@ -190,13 +186,6 @@ class ModelConfig(Closed):
     revision: str | None = None  # a commit hash; null is resolved once and recorded in provenance.json
     label: str | None = None  # what tables call it; null takes the name's last part
     chat_template_args: dict[str, Any] = {}  # extra template variables, e.g. {enable_thinking: false}
-
-    @field_validator("chat_template_args")
-    @classmethod
-    def are_free(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        if taken := [name for name in NO_TEMPLATE_ARGS if name in arguments]:
-            raise ValueError(f"{taken[0]} is set by Evenhand itself; take it out")
-        return arguments
 
     @property
     def shown_as(self) -> str:

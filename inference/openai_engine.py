@@ -14,13 +14,14 @@ from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt, failed
 from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
-from inference.engine import Further, PromptsTooLong, nothing_further
+from inference.engine import Further, PromptsTooLong
 from inference.server import Server
 from inference.server_messages import (
+    REPLY_BYTES,
+    TOKEN_BYTES,
     NoReply,
     StatusError,
     key_refused,
-    largest_reply,
     read_reply,
     request_body,
     spellings_for,
@@ -51,7 +52,8 @@ class OpenAIEngine:
         self.n_failed_in_a_row = 0
 
     def __enter__(self) -> Self:
-        self.server = Server(self.settings, largest_reply(self.config))
+        sampling = self.config.sampling
+        self.server = Server(self.settings, REPLY_BYTES + TOKEN_BYTES * sampling.n * sampling.max_tokens)
         self.loop = asyncio.Runner()
         try:
             facts = self.server.facts(self.config.model.name, margin=self.config.verdict == "margin")
@@ -66,7 +68,7 @@ class OpenAIEngine:
         self.loop.run(self.server.client.close())
         self.loop.close()
 
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
         """Yield the completions of each prompt as they arrive, in any order; see Engine.
 
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and

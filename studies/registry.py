@@ -24,6 +24,7 @@ class Study(NamedTuple):
 
     section: str  # its section of a config: a StudySection
     evaluation: str  # its part of eval: an eval.results.Evaluation
+    options: str = ""  # adds its options of `score` and the like to their parsers; "" where it has none
     training: str = ""  # its part of training: a training.config.StudyTraining; "" where nothing can be trained on it
     annotation: str = ""  # what people can label of its runs: an eval.annotation.tasks; "" where nothing is
     builds: Mapping[str, Builder] = {}
@@ -34,10 +35,11 @@ STUDIES: dict[str, Study] = {
     "dialdefer": Study(
         section="studies.dialdefer.section:DialDeferSection",
         evaluation="eval.dialdefer.evaluation:EVALUATION",
+        options="eval.dialdefer.options:add_options",
         training="training.dialdefer.study:TRAINING",
         verbs={
             "calibrate": Builder(
-                "eval.dialdefer.calibrate:main", "a threshold per framing: the mitigation without training"
+                "eval.dialdefer.options:calibrate_main", "a threshold per framing: the mitigation without training"
             )
         },
         builds={
@@ -58,12 +60,14 @@ STUDIES: dict[str, Study] = {
     "narrator": Study(
         section="studies.narrator.section:NarratorSection",
         evaluation="eval.narrator.evaluation:EVALUATION",
+        options="eval.narrator.options:add_options",
         training="training.narrator.study:TRAINING",
         builds={"narrator": Builder("studies.narrator.build:main", "Wikipedia conflicts, from ConvoKit's dump")},
     ),
     "pluraleval": Study(
         section="studies.pluraleval.section:PluralEvalSection",
         evaluation="eval.pluraleval.evaluation:EVALUATION",
+        options="eval.pluraleval.options:add_options",
         annotation="eval.pluraleval.annotation:ANNOTATION",
         training="training.pluraleval.study:TRAINING",
         builds={

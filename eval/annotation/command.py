@@ -8,11 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.annotation.agreement import agreement_text, scores_of
 from eval.annotation.tasks import Draw, Labels, StudyAnnotation, Task, annotated_study, drawn
 from eval.options import positive
-from eval.report.page import TEMPLATES
-from eval.report.tables import write_long
 from evenhand.config import Closed, did_you_mean, parse_config
 from evenhand.errors import DataError
 from evenhand.files import write_whole
@@ -43,6 +40,9 @@ def main(argv: Sequence[str]) -> None:
     if not tasks:
         raise DataError(f"{', '.join(map(str, options.runs))}: holds nothing that people could label")
     if options.labels:
+        from eval.annotation.agreement import agreement_text, scores_of  # load pandas, which --help does without
+        from eval.report.tables import write_long
+
         labels = read_labels(options.labels, tasks)
         scores = scores_of(labels)
         say(agreement_text(labels, scores))
@@ -60,6 +60,8 @@ def main(argv: Sequence[str]) -> None:
 
 def page_html(draw: Draw) -> str:
     """The page. Only its script, which the policy names, runs; texts of others are data to it."""
+    from eval.report.page import TEMPLATES
+
     return TEMPLATES.get_template("annotation.html").render(task=draw.task, digest=draw.digest, data=page_data(draw))
 
 

@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from eval.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
 from eval.dialdefer.panels import (
     BOTH_ORDERS,
     Judge,
-    JudgedRun,
     Panel,
     judge_of_run,
     load_run,
@@ -36,7 +34,7 @@ from evenhand.terminal import say
 Fit = Mapping[str, Any]
 
 ARM = "calibrated"
-OBJECTIVES = DDS, ACCEPTANCE = "dds", "acceptance"
+DDS = "dds"  # what thresholds are fitted for: this, or "acceptance"
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 ROUNDING = 1e-12  # shares that differ by less are equal
 
@@ -96,7 +94,14 @@ def calibrate(train: Judge, test: Judge, objective: str = DDS) -> list[Fit]:
     if train.model != test.model:
         raise DataError(f"thresholds of {train.model} say nothing about {test.model}; sample the same model twice")
     fitted, applied = untreated_panels(train), untreated_panels(test)
-    refuse_shared(*([panel for panels in judge.values() for panel in panels] for judge in (fitted, applied)))
+    of_train, of_test = ([panel for panels in judge.values() for panel in panels] for judge in (fitted, applied))
+    ids = [{(p.benchmark, p.dataset, item) for p in panels for item in p.item_ids} for panels in (of_train, of_test)]
+    if shared := sorted(item for _, _, item in ids[0] & ids[1]):
+        raise DataError(f"{named(shared)} been fitted on and would be scored; fit thresholds on the train split")
+    hashes = np.concatenate([p.hashes.ravel() for p in of_train])
+    same = [p.item_ids[i] for p in of_test for i in np.flatnonzero(np.isin(p.hashes, hashes[hashes != ""]).any(1))]
+    if same:
+        raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
     for variant in (name for name in fitted if name in applied):
         asked = {replace(panel.factors, roles="") for panel in fitted[variant]}
         forms = {panel.factors.answer_form for panel in fitted[variant]}
@@ -122,18 +127,6 @@ def untreated_panels(judge: Judge) -> dict[str, list[Panel]]:
     if without:
         raise DataError(f"{judge.name}: {', '.join(without)} has no margins; sample it with `verdict: margin`")
     return panels
-
-
-def refuse_shared(train: Sequence[Panel], test: Sequence[Panel]) -> None:
-    """Raises DataError when an item, or the words of a prompt, are both fitted on and scored."""
-    ids = [{(p.benchmark, p.dataset, item) for p in panels for item in p.item_ids} for panels in (train, test)]
-    shared = sorted(item for _, _, item in ids[0] & ids[1])
-    if shared:
-        raise DataError(f"{named(shared)} been fitted on and would be scored; fit thresholds on the train split")
-    hashes = np.concatenate([p.hashes.ravel() for p in train])
-    same = [p.item_ids[i] for p in test for i in np.flatnonzero(np.isin(p.hashes, hashes[hashes != ""]).any(1))]
-    if same:
-        raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
 
 
 def fit(model: str, panels: Sequence[Panel], objective: str, variant: str = "") -> Fit:
@@ -175,35 +168,20 @@ def calibrated(panel: Panel, fit: Fit) -> Panel:
     return replace(panel, factors=factors, margins=margins, replies=decided.astype(panel.replies.dtype))
 
 
-def refuse_other_settings(train: JudgedRun, test: JudgedRun) -> None:
-    """Raises DataError when the runs differ in what moves a margin: format, precision, templates."""
+def calibrate_runs(options: argparse.Namespace) -> None:
+    """Fit thresholds on one run for another, print and write them.
+
+    Raises DataError when the runs differ in what moves a margin: format, precision, templates.
+    """
+    train, test = load_run(options.train), load_run(options.test)
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
     allowed = tuple(f"dialdefer.{key}" for key in ("benchmarks", "prompts.variants", "prompts.arms"))
-    differences = config_differences(train.config, test.config)
-    serious = [d for d in differences if d.serious and not d.what.startswith(allowed)]
-    if serious:
+    differing = [d for d in config_differences(train.config, test.config) if d.serious]
+    if serious := [d for d in differing if not d.what.startswith(allowed)]:
         listed = "\n".join(f"  {d.what}: {d.base} when fitted, {d.after} when scored" for d in serious)
         raise DataError(
             f"{train.name} and {test.name} differ in more than their items:\n{listed}\n  Sample both alike."
         )
-
-
-def main(argv: Sequence[str]) -> None:
-    """`evenhand calibrate`: fit thresholds, print and write them. `evenhand scorecard --calibrated` scores them."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand calibrate",
-        description="A mitigation without training: for each framing the threshold on log P(1) - log P(2) that serves "
-        "a run over train items best, for a run over test items (`evenhand scorecard --calibrated` scores it). Both "
-        "runs need `verdict: margin` and the same model; no item may be in both.",
-    )
-    parser.add_argument("train", type=Path, metavar="TRAIN_RUN", help="the run that thresholds are fitted on")
-    parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
-    words = "dds: one number for C2, so that it accepts as much as C1; acceptance: half of each framing's claims"
-    parser.add_argument("--objective", choices=OBJECTIVES, default=DDS, help=f"{words} (default: dds)")
-    parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
-    options = parser.parse_args(argv)
-    train, test = load_run(options.train), load_run(options.test)
-    refuse_other_settings(train, test)
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
     words = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {words}:")

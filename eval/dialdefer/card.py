@@ -35,7 +35,7 @@ from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
 from eval.report.tables import percent
 from eval.results import CardFigure, Evaluation
-from eval.scorecard.arms import BASE, CardArm, Cost
+from eval.scorecard.arms import BASE, COST, CardArm
 from evenhand.errors import DataError
 from evenhand.run_directory import read_json
 from studies.dialdefer.templates import NO_FIRST
@@ -111,7 +111,7 @@ class CardEvaluation(Evaluation):
             notes[ORACLE] = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
         names = {CALIBRATED: CALIBRATED, ORACLE: ORACLE_NAME}
         return [
-            replace(base, name=names[kind], arm=names[kind], kind=kind, cost=Cost(), note=note)
+            replace(base, name=names[kind], arm=names[kind], kind=kind, cost=dict.fromkeys(COST), note=note)
             for kind, note in notes.items()
         ]
 

@@ -10,10 +10,11 @@ import pandas as pd
 
 from eval.dialdefer import items, scores, tables
 from eval.dialdefer.card import FIGURES, CardEvaluation
-from eval.dialdefer.measures import DENOMINATORS, MANY_UNREADABLE, PARSERS
+from eval.dialdefer.measures import MANY_UNREADABLE
+from eval.dialdefer.options import DENOMINATORS
 from eval.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, load_run, setting_panels
 from eval.dialdefer.tables import arm_words, counted_words, reading_words
-from eval.dialdefer.verdict_files import COLUMNS_HELP, EXTERNAL, LAYOUT, load_external
+from eval.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external
 from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
 from eval.estimates.estimate import drawing_of
@@ -33,30 +34,9 @@ class DialDeferEval(CardEvaluation):
     """Runs of items under C1 and C2, and verdicts from files."""
 
     layout = LAYOUT
-    columns_help = COLUMNS_HELP
     heading = "Dialogic Deference Score"
     words = Path(__file__).with_name("words.j2")
     measure_words = {"dds": "DDS", "soft_dds": "soft DDS", **FIGURES}
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """How replies are read and counted; of a scorecard, what it is over and what is on it."""
-
-        def add(name: str, words: str, **keys: Any) -> None:
-            parser.add_argument(f"--{name}", help=f"dialdefer: {words}", **keys)
-
-        words = "how reasoned replies are read: strict guesses nothing, lenient is the published rule (default: strict)"
-        add("parser", words, choices=sorted(PARSERS), default="strict")
-        if verb == "scorecard":
-            add("calibrated", "thresholds.json of `evenhand calibrate`, as a further arm", type=Path, metavar="FILE")
-            words = "also the base with the threshold that makes its DDS 0 on the items that are scored: no baseline"
-            add("oracle", words, action="store_true")
-            words = "the prompt variant to compare where several were sampled, as tables call it: both_orders, v1, ..."
-            add("variant", f"{words} (default: the main one)", default="")
-        words = "published: an unreadable reply counts as wrong; answered: it is left out (default: published"
-        if verb == "score":
-            add("denominator", f"{words} or, of a run's scores, both)", choices=(*DENOMINATORS, "both"))
-        else:
-            add("denominator", f"{words})", choices=DENOMINATORS, default="published")
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:
         return load_run(path, options.parser)
@@ -259,8 +239,6 @@ def direction(row: Row, both: Row | None = None) -> str:
 
 def change_lines(results: Results) -> list[dict[str, Any]]:
     """Each run after the base: its changes in the first arm and prompt variant that both have, over all datasets."""
-    if results.changes.empty:
-        return []
     lines = []
     for _, changes in results.changes.groupby("second", sort=False):
         first = changes.iloc[0]

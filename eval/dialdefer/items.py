@@ -20,7 +20,7 @@ from eval.dialdefer.panels import (
     setting_panels,
 )
 from eval.dialdefer.scores import AIO
-from eval.dialdefer.tables import columns, same, tabled
+from eval.dialdefer.tables import columns, same
 from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.report.tables import Columns, TableSpec
@@ -111,10 +111,10 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
     title_26 = "by domain and model (DialDefer Table 26)"
     title_28, title_25 = "Flips by model and direction (DialDefer Table 28)", "Statistics over all items, by model"
     return [
-        tabled("table26_flip_rates", f"Flip rate, %, {title_26}", rates, heads, NOTE_26),
-        tabled("table26_flip_directions", f"Deference/skepticism flips {title_26}", directions, heads, NOTE_26),
-        tabled("table28_flip_totals", title_28, pd.concat([by_judge, total]), TABLE_28, NOTE_28),
-        tabled("table25_model_statistics", f"{title_25} (DialDefer Tables 25 and 29)", by_judge, TABLE_25, NOTE_25),
+        TableSpec("table26_flip_rates", f"Flip rate, %, {title_26}", rates, heads, NOTE_26),
+        TableSpec("table26_flip_directions", f"Deference/skepticism flips {title_26}", directions, heads, NOTE_26),
+        TableSpec("table28_flip_totals", title_28, pd.concat([by_judge, total]), TABLE_28, NOTE_28),
+        TableSpec("table25_model_statistics", f"{title_25} (DialDefer Tables 25 and 29)", by_judge, TABLE_25, NOTE_25),
     ]
 
 
@@ -174,8 +174,8 @@ def agreement_tables(agreed: Agreement) -> list[TableSpec]:
         f"dataset, independently of the others. {agreed.note}"
     )
     return [
-        tabled("table27_flip_agreement", title_27, rows, overlap, note_27),
-        tabled("table33_flip_agreement_total", title_33, lines, same("metric", "items", "%"), agreed.note),
+        TableSpec("table27_flip_agreement", title_27, rows, overlap, note_27),
+        TableSpec("table33_flip_agreement_total", title_33, lines, same("metric", "items", "%"), agreed.note),
     ]
 
 
@@ -234,8 +234,8 @@ def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
     balanced = columns("judge") | {head: (field, "+.1f") for head, field in means.items()}
     note_16 = f"The interval of balanced DDS resamples items within each stratum. {over}"
     return [
-        tabled("table4_or_nor_alignment", title_4, rows, aligned, note_4),
-        tabled("table16_balanced_dds", title_16, rows, balanced, note_16),
+        TableSpec("table4_or_nor_alignment", title_4, rows, aligned, note_4),
+        TableSpec("table16_balanced_dds", title_16, rows, balanced, note_16),
     ]
 
 
@@ -264,4 +264,4 @@ def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", d
     )
     heads |= same("C1 true 2->1", "C1 true 1->2", form=".1f")
     title = "Perspective reversal on r/AIO (DialDefer Table 14)"
-    return tabled("table14_reversal", title, pd.DataFrame(rows), heads, note)
+    return TableSpec("table14_reversal", title, pd.DataFrame(rows), heads, note)

@@ -422,7 +422,7 @@ def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
         is_dds = change.measure in ("dds", "dds_own") and change.setting.get("c1_source", OWN) == OWN
         is_main = change.setting.get("arm", "none") == "none" and not change.setting.get("variant")
         before, after = change.before.value, change.after.value
-        is_turned = before is not None and after is not None and measures.is_over_corrected(before, after)
+        is_turned = (before or 0) > measures.ROUNDING_PP and (after or 0) < -measures.ROUNDING_PP
         if is_dds and is_main and change.datasets == (change.dataset,) and is_turned:
             by_run.setdefault(change.second, []).append(change.dataset)
     return by_run

@@ -65,11 +65,6 @@ DDS = "dds_pp dds_ci_low_pp dds_ci_high_pp"
 DOUBTS = "unparsed_rate saturated"
 
 
-def tabled(name: str, title: str, frame: pd.DataFrame, heads: Columns, note: str = "", **keys: Any) -> TableSpec:
-    """A frame as a table."""
-    return TableSpec(name=name, title=title, frame=frame, columns=heads, note=note, **keys)
-
-
 def columns(fields: str) -> dict[str, Any]:
     """The columns of some fields, under their usual heads."""
     return {HEADS[field][0]: (field, HEADS[field][1]) for field in fields.split()}
@@ -131,8 +126,8 @@ def score_tables(frame: pd.DataFrame) -> list[TableSpec]:
     sources = "own C1: both framings from this arm; fixed C1: statements from the untreated arm, as published."
     title = "Other arms, prompt variants and readings"
     return [
-        tabled("dialdefer_scores", "DDS by dataset", main, heads, reading_note(main), place="console"),
-        tabled("dialdefer_settings", title, others, other_heads, sources if varying else "", place="console"),
+        TableSpec("dialdefer_scores", "DDS by dataset", main, heads, reading_note(main), place="console"),
+        TableSpec("dialdefer_settings", title, others, other_heads, sources if varying else "", place="console"),
     ]
 
 
@@ -230,7 +225,7 @@ def domain_table(frame: pd.DataFrame) -> TableSpec:
     c1, c2 = "acc_c1_true acc_c1_false acc_c1", "acc_c2_correct acc_c2_incorrect acc_c2"
     heads = columns(f"judge dataset n_items {c1} {c2} {SHIFT} {DDS} mcnemar_p_acceptance {DOUBTS}")
     title = "Accuracy under statement (C1) and dialogue (C2) framing, and DDS, by dataset (DialDefer Table 20)"
-    return tabled("table20_domains", title, rows, heads, f"{reading_note(rows)} {P_NOTE}")
+    return TableSpec("table20_domains", title, rows, heads, f"{reading_note(rows)} {P_NOTE}")
 
 
 def summaries(frame: pd.DataFrame) -> pd.DataFrame:
@@ -267,7 +262,7 @@ def summary_table(frame: pd.DataFrame) -> TableSpec:
     )
     heads = {**columns("judge"), "over": ("dataset", ""), **columns(f"{fields} ratio {DOUBTS}")}
     title = "Main results: average accuracy, change from statement (C1) to dialogue (C2) framing, and DDS (Table 2)"
-    return tabled("table2_summary", title, rows, heads, " ".join(words))
+    return TableSpec("table2_summary", title, rows, heads, " ".join(words))
 
 
 def amplifications(frame: pd.DataFrame) -> pd.DataFrame:
@@ -319,7 +314,7 @@ def mitigation_table(frame: pd.DataFrame) -> TableSpec:
     rows = mitigations(frame)
     heads = columns("judge dataset arm_words n_items acc_c2_correct acc_c2_incorrect acc_c2 change_acc_c2_pp")
     title = "Mitigations by dataset: accuracy under dialogue framing (C2) and DDS (DialDefer Tables 21 to 23)"
-    return tabled("table21_mitigations", title, rows, {**heads, **ARM_DDS}, f"{ARMS_NOTE} {reading_note(rows)}")
+    return TableSpec("table21_mitigations", title, rows, {**heads, **ARM_DDS}, f"{ARMS_NOTE} {reading_note(rows)}")
 
 
 def mitigation_summary_table(frame: pd.DataFrame) -> TableSpec:
@@ -345,7 +340,7 @@ def mitigation_summary_table(frame: pd.DataFrame) -> TableSpec:
     for before, words in (("bench", ""), ("aio", "r/AIO ")):
         heads |= {f"{words}{head}": (f"{before}_{field}", form) for head, (field, form) in ARM_SHORT.items()}
     title = "Mitigations: accuracy under dialogue framing (C2) over all datasets, and DDS (DialDefer Table 5)"
-    return tabled("table5_mitigations", title, lines, heads, f"{ARMS_NOTE} {reading_note(rows)}")
+    return TableSpec("table5_mitigations", title, lines, heads, f"{ARMS_NOTE} {reading_note(rows)}")
 
 
 def beside_main(
@@ -384,7 +379,7 @@ def paraphrase_table(frame: pd.DataFrame) -> TableSpec:
     note = (
         f"Mean and sample standard deviation are over the paraphrases, without the main variant. {reading_note(rows)}"
     )
-    return tabled("table15_paraphrases", "DDS under paraphrased prompts (DialDefer Table 15)", lines, heads, note)
+    return TableSpec("table15_paraphrases", "DDS under paraphrased prompts (DialDefer Table 15)", lines, heads, note)
 
 
 def label_table(frame: pd.DataFrame) -> TableSpec:
@@ -395,7 +390,7 @@ def label_table(frame: pd.DataFrame) -> TableSpec:
     rows = rows.assign(change_pp=rows.dds_pp - rows.dds_pp_main)
     heads = columns(f"judge dataset speaker1 speaker2 n_items acc_c2 {DDS} change_pp")
     note = f"ΔDDS: change from the labels in the first line of a dataset. {reading_note(rows)}"
-    return tabled("figure7_labels", "DDS under other speaker labels (DialDefer Figure 7)", rows, heads, note)
+    return TableSpec("figure7_labels", "DDS under other speaker labels (DialDefer Figure 7)", rows, heads, note)
 
 
 def difference_table(changes: Sequence[Change]) -> TableSpec:
@@ -413,4 +408,4 @@ def difference_table(changes: Sequence[Change]) -> TableSpec:
         "test over items; p Holm: adjusted over the arms."
     )
     title = "Arms and prompt variants against the untreated main one, over the same items"
-    return tabled("arm_differences", title, rows, heads, note)
+    return TableSpec("arm_differences", title, rows, heads, note)

@@ -46,37 +46,26 @@ def one_line(text: str) -> str:
 
 DATASETS = tuple(sorted(dataset for dataset in DATASET_NAMES if dataset != "unified"))  # `unified` is many
 DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
-DATASET_HELP = f"{' '.join(DATASETS)} (halueval_qa, harp_mcq, ... too)"
-ARM_HELP = "none (the default) honest dehumanizing sft dpo ...; an arm with C2 only is held against the C1 of `none`"
 LAYOUT = Layout(
-    columns={
-        "model": Column("what tables call it; each model is scored for itself", one_line, True),
-        "dataset": Column(DATASET_HELP, one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
-        "item_id": Column("the same for all conditions, arms and models", one_line, True, types=(str, int)),
-        "condition": Column(" ".join(Condition), one_of(tuple(Condition), squeezed), True),
-        "choice": Column("1 (accepts the claim), 2 (rejects it), or null for a reply that nobody could read"),
-        "response": Column("the reply's text, parsed where there is no choice (CSV: where the choice is empty)"),
-        "arm": Column(
-            ARM_HELP, lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE
-        ),
+    columns={  # docs/verdict-files.md says what they hold
+        "model": Column(one_line, True),
+        "dataset": Column(one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
+        "item_id": Column(one_line, True, types=(str, int)),
+        "condition": Column(one_of(tuple(Condition), squeezed), True),
+        "choice": Column(),
+        "response": Column(),
+        "arm": Column(lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE),
         "roles": Column(
-            "2->1 (the default) or 1->2",
-            one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")),
-            default=MAIN_ROLES,
+            one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")), default=MAIN_ROLES
         ),
-        "label": Column("r/AIO's verdict on the original poster, OR or NOR; no score needs it"),
-        "error": Column("anything but empty, false or 0: the engine failed; the item is left out, the error counted"),
-        "benchmark": Column("not looked at: the dataset says which", str, default=""),
+        "label": Column(),
+        "error": Column(),
+        "benchmark": Column(str, default=""),
     },
     choice="choice",
     response="response",
 )
-LABEL = Column("r/AIO's label", one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
-COLUMNS_HELP = LAYOUT.help(
-    "Files of verdicts have a row for each verdict and these columns (fields); others are ignored:",
-    "The first four and choice or response are needed. Every arm of a model needs the same items, and every item the "
-    "same\nconditions.",
-)
+LABEL = Column(one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
 
 
 def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[Judge], list[str]]:
@@ -97,7 +86,17 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
     rows = rows.merge(given, on=["dataset", "item_id"])
     for column in (*GROUP, "condition", "item"):
         rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
-    refuse_second_rows(rows)
+    key = [*GROUP, "item", "condition"]
+    second = rows[rows.duplicated(key)]
+    if len(second):  # neither is better, also where they agree: an average over them is of another size
+        row = second.iloc[0]
+        first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
+        what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+        more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
+        raise DataError(
+            f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
+            f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
+        )
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
     judges = []
     for judge in judges_of(rows):
@@ -152,24 +151,6 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
     label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL, {})  # of other datasets it is not looked at
     return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unread)
-
-
-def refuse_second_rows(rows: pd.DataFrame) -> None:
-    """Raises DataError when two rows have one key, naming both places.
-
-    Neither is better, also where they agree: an average over them is of another size.
-    """
-    key = [*GROUP, "item", "condition"]
-    second = rows[rows.duplicated(key)]
-    if len(second):
-        row = second.iloc[0]
-        first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
-        what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
-        more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
-        raise DataError(
-            f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
-            f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
-        )
 
 
 def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:

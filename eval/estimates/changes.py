@@ -25,6 +25,7 @@ from eval.estimates.estimate import (
     added_by_noise,
     aligned,
     cluster_t,
+    clustered,
     ends_of,
     estimate_of,
     moved_by,
@@ -150,7 +151,14 @@ class Compared:
 
 def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dataset: str) -> Change:
     """The change of a measure over some datasets, a part each; dataset: its name, or the average's."""
-    before, after, rise = by_cluster_t(measure, *parts) if measure.interval == "cluster_t" else by_draws(measure, parts)
+    if measure.interval == "cluster_t":  # a unit's parts are subtracted before they are squared
+        (part,) = parts
+        before, after = clustered(measure, part.first), clustered(measure, part.second)
+        gap = float(np.diff(measure.statistic(part.means))[0])
+        more = moved_more(moved_by(measure, [part.first]), moved_by(measure, [part.second]))
+        rise = cluster_t(measure, gap, more, is_share=False)
+    else:
+        before, after, rise = by_draws(measure, parts)
     p = swap_p(measure, parts)
     return Change(
         first=compared.first,
@@ -213,14 +221,6 @@ def moved_more(first: Influences, second: Influences) -> Influences:
         is_in_neither = np.isnan(before) & np.isnan(after)
         more[dataset] = units, np.where(is_in_neither, np.nan, np.nan_to_num(after) - np.nan_to_num(before))
     return more
-
-
-def by_cluster_t(measure: Measure, part: Paired) -> tuple[Estimate, Estimate, Estimate]:
-    """(before, after, change) with cluster-robust intervals; a unit's parts are subtracted before they are squared."""
-    before, after = (float(value) for value in measure.statistic(part.means))
-    first, second = (moved_by(measure, [side]) for side in (part.first, part.second))
-    rise = cluster_t(measure, after - before, moved_more(first, second), is_share=False)
-    return cluster_t(measure, before, first), cluster_t(measure, after, second), rise
 
 
 def family(change: Change) -> tuple[Any, ...]:

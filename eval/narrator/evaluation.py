@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, get_args
+from typing import Any
 
 from eval.estimates.changes import Change, Score
 from eval.estimates.estimate import Estimate
@@ -38,7 +38,6 @@ class NarratorEval(Evaluation):
     """Runs of conversations with each speaker called Me."""
 
     layout = judged_runs.LAYOUT
-    columns_help = judged_runs.COLUMNS_HELP
     heading = "Who is called Me"
     words = Path(__file__).parent / "words.j2"
     measure_words = tables.CHANGE_WORDS
@@ -50,29 +49,6 @@ class NarratorEval(Evaluation):
         "wrongly when the attacker is. In percent, PR in percentage points. visible, hidden: the attack. in slot: with "
         "Me where its name stood among the options."
     )
-
-    def add_options(self, parser: argparse.ArgumentParser, verb: str) -> None:
-        """What the paper leaves open; and --conversations, for files of verdicts."""
-        parser.add_argument(
-            "--narrator-denominator",
-            choices=get_args(judged_runs.Denominator),
-            default="answered",
-            help="narrator: shares are of the replies that name an option (answered, the default), or of all",
-        )
-        parser.add_argument(
-            "--detection",
-            choices=get_args(measures.Detection),
-            default="reply",
-            help="narrator: what Table 4 conditions on: whether any reply says Yes, and any No (reply, the default), "
-            "the share of Yes, or the one answer of a prompt",
-        )
-        if verb in ("score", "report"):
-            parser.add_argument(
-                "--conversations",
-                metavar="FOLDER|pocket-conflicts",
-                help="narrator: the corpus of the conversations in files of verdicts, as `evenhand build narrator` "
-                "made it; without it the files say who the attacker is",
-            )
 
     def load(self, path: Path, options: argparse.Namespace) -> NarratorRun:
         """Raises DataError also for --conversations, which runs need not."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import pandas as pd
 
 from eval.narrator.answers import STATES, State, read_answer
+from eval.narrator.options import Denominator
 from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
 from eval.verdict_files import Column, Layout, one_of, place, read_frames
 from evenhand.checkpoints import ModelConfig
@@ -26,7 +27,6 @@ from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import BENCHMARK, NarratorFactors, OptionOrder, Perspective, Task, Visibility
 
-Denominator = Literal["answered", "all"]
 POOLED = "all models"  # what tables call the judge of pooled_run
 SAME = 1e-9  # shares that are closer than this are tied
 
@@ -241,24 +241,17 @@ def speaker(text: str) -> str:
 
 
 TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), get_args(OptionOrder)
-NOBODY = "the name of the speaker who is called Me; empty, null or neutral: nobody"
 LAYOUT = Layout(
-    columns={
-        "conversation": Column("its id; with --conversations that of the corpus", str, True, types=(str, int)),
-        "task": Column(" ".join(TASKS), one_of(TASKS), True),
-        "narrator": Column(NOBODY, speaker, True, default="", types=(str, int)),
-        "visibility": Column(f"of the attack: {' '.join(VISIBILITIES)}", one_of(VISIBILITIES), True),
-        "answer": Column("the reply's text, which is read as replies of runs are", str, True, default=""),
-        "attacker": Column(
-            "the attacker's name; needed without --conversations", speaker, default="", types=(str, int)
-        ),
-        "model": Column("what tables call it (default: external)", str, default="external", types=(str, int)),
-        "option_order": Column(f"{' '.join(ORDERS)} (default: {ORDERS[0]})", one_of(ORDERS), default=ORDERS[0]),
+    columns={  # docs/verdict-files.md says what they hold
+        "conversation": Column(str, True, types=(str, int)),
+        "task": Column(one_of(TASKS), True),
+        "narrator": Column(speaker, True, default="", types=(str, int)),
+        "visibility": Column(one_of(VISIBILITIES), True),
+        "answer": Column(str, True, default=""),
+        "attacker": Column(speaker, default="", types=(str, int)),
+        "model": Column(str, default="external", types=(str, int)),
+        "option_order": Column(one_of(ORDERS), default=ORDERS[0]),
     }
-)
-COLUMNS_HELP = LAYOUT.help(
-    "Files of narrator verdicts have a row for each answer; several rows of one prompt are its samples. Columns:",
-    "The first five are needed. Without --conversations a conversation's speakers are its attacker and its narrators.",
 )
 PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
 

@@ -15,7 +15,8 @@ from eval.estimates.changes import Score
 from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
 from eval.estimates.resampling import mcnemar_p
 from eval.narrator.answers import STATES
-from eval.narrator.judged_runs import POOLED, Denominator, Judgment, NarratorRun
+from eval.narrator.judged_runs import POOLED, Judgment, NarratorRun
+from eval.narrator.options import Denominator, Detection
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility
 
@@ -32,7 +33,6 @@ COMPARED: tuple[tuple[Perspective, Perspective], ...] = (
     ("non_attacker", "attacker"),
 )
 
-Detection = Literal["reply", "share", "majority"]
 Outcome = Literal["correct", "incorrect", "tied", "unanswered"]
 Unit = Callable[[Judgment], str]
 Sides = tuple[float, float]  # how much of a prompt is among detected attacks and among missed ones, each in [0, 1]

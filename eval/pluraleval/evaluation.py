@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, get_args
+from typing import Any
 
 import pandas as pd
 
@@ -23,7 +23,6 @@ from eval.pluraleval.observe import (
     SUPPORTING,
     TOWARD,
     Quantity,
-    Unread,
     observed,
     vote_gaps,
     wilcoxon_tests,
@@ -60,14 +59,6 @@ class PluralEval(Evaluation):
     heading = "Which opinions survive a stated belief"
     words = Path(__file__).parent / "words.j2"
     measure_words = MEASURE_WORDS
-    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "--unread": {
-            "choices": get_args(Unread),
-            "default": "excluded",
-            "help": "pluraleval: a list without a response, or a ranking or choice that cannot be read: excluded from "
-            "the means (default), or wrong, which counts as 0",
-        }
-    }
     card_figures = tuple(
         CardFigure(
             name=name,

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from eval.estimates.estimate import Measure, Observed, added_up
 from eval.estimates.resampling import holm
 from eval.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
+from eval.pluraleval.options import Unread
 from eval.runs import FinishedRun
 from evenhand.errors import DataError
 from evenhand.records import Completion
@@ -26,8 +27,6 @@ from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_i
 
 # A list without any response, a ranking or a choice that cannot be read: "excluded", or "wrong", which is 0 in every
 # measure but ρ and τ, where it is excluded.
-Unread = Literal["excluded", "wrong"]
-
 SUPPORTING, AGAINST, GLOBAL = "supporting", "against", "global"
 SIDES = {SUPPORTING: "SUPPORTING", AGAINST: "AGAINST"}
 GROUPS = (SUPPORTING, AGAINST, GLOBAL)

@@ -9,7 +9,8 @@ from typing import Any
 
 from eval.estimates.comparability import Difference, differences, judge_differences
 from eval.estimates.estimate import Estimate, clustered
-from eval.pluraleval.observe import MEASURES, Quantity, Reply, Unread, Values, judged_lists, observed, values_of
+from eval.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
+from eval.pluraleval.options import Unread
 from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
 from evenhand.completions import read_excluded
 from evenhand.records import Completion

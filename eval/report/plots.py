@@ -72,14 +72,6 @@ def name_lines(axes: Any, names: Sequence[str]) -> None:
         axes.text(0, line - 0.3, shortened(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
 
 
-def inline_svg(svg: str) -> str:
-    """A figure for the page: transparent and small. What draws nothing is left out, 0.01 points are exact enough."""
-    bare = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)  # the white ground
-    drawn = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", bare, flags=re.DOTALL)
-    paths = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn)
-    return re.sub(r">\s+<", "><", paths)
-
-
 def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
     """(the figure for the page, the paths of its PNG and SVG files in a folder)."""
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
@@ -96,7 +88,11 @@ def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
         svg.write_text(text.getvalue(), encoding="utf-8")
     except OSError as error:
         raise DataError(f"{png}: cannot be written ({error.strerror}); free space or choose another folder") from None
-    return inline_svg(text.getvalue()), [png, svg]
+    # On the page it is transparent and small: what draws nothing is left out, 0.01 points are exact enough.
+    bare = re.sub(r'<g id="patch_1">.*?</g>', "", text.getvalue(), count=1, flags=re.DOTALL)  # the white ground
+    drawn = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", bare, flags=re.DOTALL)
+    paths = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn)
+    return re.sub(r">\s+<", "><", paths), [png, svg]
 
 
 def interval_plot(

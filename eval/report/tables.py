@@ -138,7 +138,7 @@ TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciic
 TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "†": r"\textdagger{}", "…": r"\dots{}"} | {"−": "$-$", "–": "--"}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TableSpec:
     """What a table shows, one line a row of the frame. None and NaN are unknown and print as a dash.
 

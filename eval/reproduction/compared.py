@@ -174,8 +174,17 @@ def reproduction_text(result: Mapping[str, Any]) -> str:
     if result["verdicts"]:
         verdicts = rates_text("Re-run flip rate: verdicts that differ", result["verdicts"])
     replies = rates_text("Replies that are not the same", result["replies"])
-    environment = wrapped([*environment_lines(result["environment"])])
-    return "\n\n".join([wrapped([*opening(result)]), replies, verdicts, headline_text(result), environment])
+    environment = [
+        f"{'Warning' if row['serious'] else 'Note'}: {row['what']}: {row['base']} then, {row['after']} in {name}"
+        for name, differences in result["environment"].items()
+        for row in differences
+    ]
+    environment += [
+        f"Environment of {name}: nothing differs of code, packages, device, engine and model"
+        for name, differences in result["environment"].items()
+        if not differences
+    ]
+    return "\n\n".join([wrapped([*opening(result)]), replies, verdicts, headline_text(result), wrapped(environment)])
 
 
 def opening(result: Mapping[str, Any]) -> Iterator[str]:
@@ -217,13 +226,3 @@ def headline_text(result: Mapping[str, Any]) -> str:
         values = [number(row["before"], digits), number(row["after"], digits), signed(row["change"], digits)]
         lines.append([row["figure"], row["second"], *values, interval(row["change_low"], row["change_high"], digits)])
     return "\n".join(["Headline estimates, paired by unit", *aligned(lines)])
-
-
-def environment_lines(environment: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """In what each re-run differs."""
-    for name, differences in environment.items():
-        if not differences:
-            yield f"Environment of {name}: nothing differs of code, packages, device, engine and model"
-        for row in differences:
-            word = "Warning" if row["serious"] else "Note"
-            yield f"{word}: {row['what']}: {row['base']} then, {row['after']} in {name}"

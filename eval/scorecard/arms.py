@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,27 +16,7 @@ from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, read
 
 BASE, TRAINED = "base", "trained"
 MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What a training run says of itself; None where it does not, or where there is none."""
-
-    training_run: str | None = None
-    device: str | None = None  # "cpu", or the GPU's name
-    n_processes: int | None = None
-    seconds: float | None = None  # by the clock: asking the base for its reference, then the first step to the last
-    n_tokens: int | None = None  # of the examples trained on, prompts and answers
-    peak_memory_gib: float | None = None
-
-    @property
-    def device_seconds(self) -> float | None:
-        """Seconds on all devices together: by the clock, times processes."""
-        return None if self.seconds is None or self.n_processes is None else self.seconds * self.n_processes
-
-    def fields(self) -> dict[str, Any]:
-        """As a row of scorecard.json has it."""
-        return {**asdict(self), "device_seconds": self.device_seconds}
+COST = ("training_run", "device", "n_processes", "seconds", "n_tokens", "peak_memory_gib", "device_seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +29,7 @@ class CardArm:
     path: Path  # the run that was named, of the base's study
     config: Mapping[str, Any]  # of the sampling run of its model, which may be another one
     provenance: Mapping[str, Any]
-    cost: Cost
+    cost: Mapping[str, Any]  # see cost_of; COST → None where nothing was trained
     training_run: str | None = None  # that its model was merged in, where that is known
     base_hash: str | None = None  # of the checkpoint that was trained there
     note: str = ""  # where it comes from, if not from a run of its own
@@ -62,7 +42,7 @@ class CardArm:
 
     def fields(self) -> dict[str, Any]:
         """What its row of scorecard.json has beside the figures of the studies."""
-        return {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "run": self.path.name, **self.cost.fields()}
+        return {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "run": self.path.name, **self.cost}
 
 
 def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
@@ -79,7 +59,7 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
         path=path,
         config=config,
         provenance=provenance,
-        cost=Cost() if kind == BASE else cost_of(config, sampled),
+        cost=dict.fromkeys(COST) if kind == BASE else cost_of(config, sampled),
         training_run=training_run,
         base_hash=base_hash,
     )
@@ -194,21 +174,19 @@ def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, d
     return {study: {a.name: rows[a.name] for a in sampled if a.name in rows} for study, rows in beside.items()}
 
 
-def cost_of(config: Mapping[str, Any], sampling_run: Path) -> Cost:
-    """The cost of the checkpoint that a run sampled, from the training run's DONE.json."""
+def cost_of(config: Mapping[str, Any], sampling_run: Path) -> dict[str, Any]:
+    """What the checkpoint that a run sampled cost, as the training run's DONE.json says; None where it does not.
+
+    device: "cpu", or the GPU's name; seconds: by the clock, of asking the base for its reference and of all steps;
+    device_seconds: times processes; n_tokens: of the examples trained on, prompts and answers.
+    """
     folder, file = training_folder(config), done_file(config, sampling_run)
-    if folder is None or file is None:
-        return Cost(training_run=folder.name if folder else None)
-    facts = read_json(file)
-    seconds = facts.get("seconds")
-    return Cost(
-        training_run=file.parent.name,
-        device=facts.get("device"),
-        n_processes=facts.get("n_processes"),
-        seconds=None if seconds is None else seconds + (facts.get("reference_seconds") or 0.0),
-        n_tokens=facts.get("n_tokens"),
-        peak_memory_gib=facts.get("peak_memory_gib"),
-    )
+    facts = read_json(file) if file else {}
+    cost = {name: facts.get(name) for name in COST} | {"training_run": folder and folder.name}
+    if cost["seconds"] is not None:
+        cost["seconds"] += facts.get("reference_seconds") or 0.0
+        cost["device_seconds"] = cost["n_processes"] and cost["seconds"] * cost["n_processes"]
+    return cost
 
 
 def training_of(

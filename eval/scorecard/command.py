@@ -14,7 +14,6 @@ from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, difference_lines, refuse_serious
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import SEEDS, change_over_seeds, lead_over_seeds
-from eval.options import verb_options
 from eval.report.tables import (
     TableSpec,
     console,
@@ -340,9 +339,8 @@ def make_card(
     )
 
 
-def main(argv: Sequence[str]) -> None:
+def scorecard(options: argparse.Namespace) -> None:
     """`evenhand scorecard`: print the scorecard; write scorecard.json and .csv, its changes, tables and figures."""
-    options = verb_options("scorecard", argv)
     arms, cards = load_cards(options)
     rows = [arm.fields() for arm in arms]
     tables = [cost_table(arms)]
@@ -407,6 +405,6 @@ def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     """What the training of each arm took."""
     heads = {"arm": "", "device": "", "processes": "d", "seconds": ",.0f", "device-seconds": ",.0f", "tokens": ",d"}
     names = ("device", "n_processes", "seconds", "device_seconds", "n_tokens", "peak_memory_gib")
-    rows = [[arm.name, *(getattr(arm.cost, name) for name in names)] for arm in arms[1:]]
+    rows = [[arm.name, *(arm.cost[name] for name in names)] for arm in arms[1:]]
     note = "Device-seconds: seconds by the clock times processes. A dash: nothing was trained, or it is not recorded."
     return with_rows("scorecard_cost", "Cost of training", {**heads, "peak GiB": ".1f"}, rows, note=note)

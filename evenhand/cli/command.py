@@ -61,7 +61,7 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
         case "report":
             from eval.__main__ import report_main as main
         case "scorecard":
-            from eval.scorecard.command import main
+            from eval.__main__ import scorecard_main as main
         case "reproduce":
             from evenhand.cli.reproduce import main
         case "annotate":

@@ -34,8 +34,18 @@ def json_records(path: Path) -> Iterator[Record]:
         start = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
         file.seek(start)
         first = head[start:].lstrip()[:1]
-        if first == b"[":
-            yield from array_records(file, str(path))
+        if first == b"[":  # read as a whole: PlausibleQA's is the only one
+            try:
+                values = json.loads(file.read().decode())
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{path}: is not readable JSON ({reason(error)}); {AGAIN}") from None
+            for index, value in enumerate(values):
+                if not isinstance(value, dict):
+                    problem = f"is not a JSON object, but {shown(value)}"
+                    raise DataError(f"{path}: element {index + 1}: {problem}; {AGAIN}")
+                yield Record(value, f"{path}: element {index + 1}", index)
+            if not values:
+                raise DataError(f"{path}: holds no record; {AGAIN}")
         elif first in (b"{", b""):
             yield from line_records(file, str(path))
         else:
@@ -51,20 +61,6 @@ def line_records(file: Iterable[bytes], name: str) -> Iterator[Record]:
         yield Record(values, f"{name}:{number}", count)
         count = number
     if not count:
-        raise DataError(f"{name}: holds no record; {AGAIN}")
-
-
-def array_records(file: IO[bytes], name: str) -> Iterator[Record]:
-    """The objects of one JSON array, which is read as a whole: PlausibleQA's is the only one."""
-    try:
-        values = json.loads(file.read().decode())
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{name}: is not readable JSON ({reason(error)}); {AGAIN}") from None
-    for index, value in enumerate(values):
-        if not isinstance(value, dict):
-            raise DataError(f"{name}: element {index + 1}: is not a JSON object, but {shown(value)}; {AGAIN}")
-        yield Record(value, f"{name}: element {index + 1}", index)
-    if not values:
         raise DataError(f"{name}: holds no record; {AGAIN}")
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -23,7 +22,7 @@ from evenhand.model_size import model_size
 from evenhand.run_directory import read_json
 from tests.bench.necessary import training_flops, training_tokens
 from tests.bench.turns import Matmul, Worker, now, peak_gib, race
-from tests.made.stock_trl import TokenisedDPOTrainer, train_with_trl
+from tests.made.stock_trl import train_with_trl
 from training import train
 from training.config import AnyRun, parse_training_config
 from training.data import examples_of, load_data
@@ -100,23 +99,9 @@ class Gate(TrainerCallback):
         self.began = now()
 
 
-def timed(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that asks the reference, and says how long that took."""
-
-    def asked(*arguments: Any, **more: Any) -> Any:
-        began = now()
-        answer = reference(*arguments, **more)
-        print("REFERENCE", now() - began, flush=True)
-        return answer
-
-    return asked
-
-
 def work(tree: Tree, *, is_trl: bool) -> None:
     """What a contender does."""
     transformers.trainer.DEFAULT_CALLBACKS.append(Gate)
-    train.reference_of = timed(train.reference_of)
-    TokenisedDPOTrainer._precompute_ref_logps = timed(TokenisedDPOTrainer._precompute_ref_logps)
     (train_with_trl if is_trl else train.train)(parse_training_config(tree, "bench"))
 
 
@@ -142,11 +127,10 @@ def main() -> None:
     for owner, workers in (("TRL", of_trl), ("ours", ours)):
         for method, worker in workers.items():
             flops = training_flops(size, tokens[method], size.n_lora(run.lora.r, run.lora.target_modules))
-            asked = f", reference asked before in {worker.reference:.1f} s" if worker.reference else ""
             print(
                 f"  {owner} {method.upper()}: {matmul.share(flops, worker.seconds, optimiser / PARTS)}; "
                 f"{step(worker):.2f} s a step, {SIZE * PARTS * mean(lengths) / step(worker):.0f} tokens/s, "
-                f"peak {worker.peak:.2f} GiB{asked}"
+                f"peak {worker.peak:.2f} GiB"
             )
     for (what, goal), method in zip(GOALS.items(), runs, strict=True):
         each = [a / b for a, b in zip(of_trl[method].seconds[1:], ours[method].seconds[1:], strict=True)]

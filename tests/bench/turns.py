@@ -34,7 +34,6 @@ class Worker:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", *words], cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors, text=True
             )
-        self.reference = 0.0  # seconds that DPO's reference took before training
         self.seconds: list[float] = []  # of each turn
         self.optimiser: list[float] = []  # of the optimiser's part, where a turn had one
         self.peak = 0.0
@@ -44,8 +43,6 @@ class Worker:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             word, *others = line.split() or [""]
-            if word == "REFERENCE":
-                self.reference = float(others[0])
             if word == wanted:
                 return others
         raise RuntimeError(f"a worker ended before it said {wanted}: {self.process.args!r}\n{self.errors.read_text()}")
@@ -83,18 +80,15 @@ class Matmul(Worker):
         return [self.flops / seconds for seconds in self.seconds[1:]]
 
     def __str__(self) -> str:
-        least, most = min(self.speeds) / 1e9, max(self.speeds) / 1e9
-        return f"matrix products at {median(self.speeds) / 1e9:.0f} GFLOP/s in {self.dtype} ({least:.0f} to {most:.0f})"
+        return f"matrix products at {median(self.speeds) / 1e9:.0f} GFLOP/s in {self.dtype}"
 
     def share(self, flops: float, seconds: Sequence[float], beside: float = 0.0) -> str:
         """The share of that speed which so many operations a turn reach, each turn beside its own measure of it.
 
         seconds: of each turn, a first one that warms up among them. beside: a turn's part of what is timed apart.
         """
-        took = [turn + beside for turn in seconds[1:]]
-        each = [flops / turn / speed for turn, speed in zip(took, self.speeds, strict=True)]
-        whole = flops / median(took) / median(self.speeds)
-        return f"{whole:.2f} ({min(each):.2f} to {max(each):.2f} in single rounds)"
+        each = [flops / (turn + beside) / speed for turn, speed in zip(seconds[1:], self.speeds, strict=True)]
+        return f"{median(each):.2f} ({min(each):.2f} to {max(each):.2f} in single rounds)"
 
 
 def race(workers: Sequence[Worker]) -> None:

@@ -38,7 +38,7 @@ VERBS = {
     "score": ("eval.__main__", "score_main", 20),
     "compare": ("eval.__main__", "compare_main", 25),
     "report": ("eval.__main__", "report_main", 30),
-    "scorecard": ("eval.scorecard.command", "main", 25),
+    "scorecard": ("eval.__main__", "scorecard_main", 25),
 }
 
 

@@ -3,7 +3,6 @@
 File systems of a few MiB are mounted for it, so that the errors are real ones.
 """
 
-import errno
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,9 +16,7 @@ from tokenizers.models import WordLevel
 
 from evenhand.errors import DataError
 from evenhand.files import write_jsonl
-from evenhand.run_directory import DONE_FILE
 from tests.made.training_runs import tiny_model, tiny_run
-from training import reference
 from training.callbacks import MetricsFile
 from training.run_folder import folder_of, read_metrics
 from training.shortage import shortage_explained
@@ -96,17 +93,3 @@ def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room
     found = load_file(run / "adapter" / "adapter_model.safetensors")
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
     assert [r["step"] for r in read_metrics(run / "metrics.jsonl") if "loss" in r] == [1, 2, 3, 4]
-
-
-@pytest.mark.slow
-def test_a_quota_that_ends_while_the_reference_is_written_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(path: Path, _: object) -> None:
-        raise OSError(errno.EDQUOT, "Disk quota exceeded", str(path))
-
-    config = tiny_run("dpo", tiny_model(tmp_path / "model"), tmp_path)
-    monkeypatch.setattr(reference, "write_jsonl", full)
-    with pytest.raises(DataError, match=r"quota is full .*reference/\w+/00000\.jsonl.*No checkpoint had been saved"):
-        train(config)
-    assert not (folder_of(config) / DONE_FILE).exists()

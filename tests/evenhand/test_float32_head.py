@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from peft import LoraConfig, get_peft_model
 from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, Gemma3Config, LlamaConfig
@@ -135,19 +134,6 @@ def test_on_cpu_the_head_is_copied_once_and_again_when_it_has_changed() -> None:
     assert copies[0] is copies[1] is not copies[2]
     assert not copies[2].is_inference(), "a backward pass may need it"
     assert "float32_copy" not in model.state_dict()
-
-
-def test_a_head_with_an_adapter_keeps_it() -> None:
-    model = get_peft_model(
-        made("llama", torch.bfloat16), LoraConfig(r=2, target_modules=["lm_head"], init_lora_weights=False)
-    ).eval()
-    with torch.no_grad(), float32_head(model):
-        found = model(IDS).logits
-        with model.disable_adapter():
-            without = model(IDS).logits
-    assert found.dtype == without.dtype == torch.float32
-    torch.testing.assert_close(without, by_hand(model.get_base_model(), IDS), rtol=1e-5, atol=1e-6)
-    assert (found - without).abs().max() > 0.01
 
 
 def differences(verdicts: Tensor) -> list[float]:

@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,24 +26,6 @@ def file(tmp_path: Path) -> Path:
 def hold_and_die(file: Path) -> None:
     with held(file, "trained"):
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-def take(file: Path, won: Any, tried: Any, n: int) -> None:
-    """Try to take the lease; count a success, and hold it until all have tried."""
-    try:
-        with held(file, "trained"):
-            count(won)
-            count(tried)
-            deadline = time.monotonic() + 120
-            while tried.value < n and time.monotonic() < deadline:
-                time.sleep(0.01)
-    except DataError:
-        count(tried)
-
-
-def count(number: Any) -> None:
-    with number.get_lock():
-        number.value += 1
 
 
 def test_a_second_process_is_told_who_holds_it_and_may_go_on_when_it_is_given_back(file: Path) -> None:
@@ -77,18 +58,6 @@ def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(
     file.write_text(content)
     with held(file, "trained"):
         assert json.loads(file.read_text())["process"] == os.getpid()
-
-
-def test_of_many_processes_that_find_a_dead_holder_one_takes_over(file: Path) -> None:
-    file.parent.mkdir()
-    file.write_text(json.dumps({**lease.machine(), "process": os.getpid(), "since": "x"}))  # which nobody locks
-    won, tried = PROCESSES.Value("i", 0), PROCESSES.Value("i", 0)
-    takers = [PROCESSES.Process(target=take, args=(file, won, tried, 4)) for _ in range(4)]
-    for taker in takers:
-        taker.start()
-    for taker in takers:
-        taker.join()
-    assert won.value == 1
 
 
 def test_who_stood_still_for_too_long_learns_that_it_lost_the_lease_and_leaves_the_new_one(file: Path) -> None:

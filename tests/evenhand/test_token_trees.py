@@ -15,9 +15,6 @@ PAD = 99
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=7), min_size=1, max_size=6)
 
 
-FORK = tree_of([[1, 2], [1, 3]])
-
-
 def prefixes(sequences: list[list[int]]) -> set[tuple[int, ...]]:
     return {tuple(sequence[: end + 1]) for sequence in sequences for end in range(len(sequence))}
 
@@ -38,16 +35,6 @@ def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(se
     assert doubled.reach.tolist() == tree.reach.tolist()
     paths = [path.tolist() for path in tree.paths]
     assert [path.tolist() for path in doubled.paths] == [*paths, *reversed(paths)]
-
-
-@given(SEQUENCES, st.integers(0, 3))
-def test_a_token_sees_itself_and_what_stands_before_it_on_its_path_and_nothing_else(
-    sequences: list[list[int]], padding: int
-) -> None:
-    tree = tree_of(sequences)
-    longer = tree_of([[9] * (len(tree.tokens) + padding)])
-    found = allowed_of(padded_rows([tree, longer, FORK], PAD)["reach"])[0]
-    assert torch.equal(found, seen_in(tree, found.shape[0]))
 
 
 def seen_in(tree: Tree, width: int) -> torch.Tensor:

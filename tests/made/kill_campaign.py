@@ -1,12 +1,10 @@
 """Six commands killed before one of their file operations, run again, and compared with an undisturbed run."""
 
 import json
-import os
 import random
 import re
 import shutil
-import subprocess
-import sys
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,12 +17,12 @@ from evenhand.completions import every_completion
 from evenhand.config import to_yaml
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.growing_run import Found
-from tests.made.places import ROOT
+from tests.made.kill_host import run_killed
+from tests.made.process_runs import PROCESSES
 from tests.made.report_runs import leans, pocket_run
 from tests.made.training_runs import tiny_model, tiny_run
 from tests.made.unified_files import write_raw
 
-SIGKILLED = -9
 # A lease whose holder had not written its name yet is waited for; campaigns do not wait three minutes for it.
 LEASES = {"evenhand.lease.STALE_S": 1.0, "evenhand.lease.BEAT_S": 0.3, "evenhand.lease.LOOK_S": 0.1}
 # Facts of the clock, the machine and the checkout, wherever they stand in a JSON file.
@@ -53,54 +51,32 @@ class Kill(NamedTuple):
     tear: bool = False
 
 
-class Host:
-    """A process with the imports done (tests.made.kill_host); each command runs in a fork of it."""
+def run(command: Command, folder: Path, kill: Kill | None = None) -> int:
+    """The exit code of a command; -9 when it was killed. It leaves FOLDER.log, and FOLDER.operations at its end."""
+    settings = {**LEASES, **command.settings}
+    words = (folder, command.entry, command.words, settings, kill.at if kill else None, bool(kill and kill.tear))
+    process = PROCESSES.Process(target=run_killed, args=words)
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
 
-    def __init__(self) -> None:
-        environment = {**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        command, pipe = [sys.executable, "-m", "tests.made.kill_host"], subprocess.PIPE
-        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, text=True)
 
-    def run(self, command: Command, folder: Path, kill: Kill | None = None) -> int:
-        """The exit code of the command; -9 when it was killed. What it prints is added to FOLDER.log."""
-        trial = {
-            "entry": command.entry,
-            "words": list(command.words),
-            "settings": {**LEASES, **command.settings},
-            "folder": str(folder),
-            "log": f"{folder}.log",
-            "operations": f"{folder}.operations",
-            "kill_at": kill.at if kill else None,
-            "tear": bool(kill and kill.tear),
-        }
-        return self.ask(trial)
-
-    def ask(self, wanted: object) -> int:
-        """Have the host do something, and wait for its answer."""
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.write(json.dumps(wanted) + "\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
-
-    def close(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
+def operations_of(folder: Path) -> list[tuple[str, bool]]:
+    """What a command that came to its end did, and whether the file written before each could be torn."""
+    return [(what, torn) for what, torn in json.loads(Path(f"{folder}.operations").read_text())]
 
 
 class Campaign:
     """A command that is killed at many places, in folders beside the one of the undisturbed run, `calm`."""
 
     def __init__(self, command: Command, folder: Path) -> None:
-        self.command, self.folder, self.host = command, folder, Host()
+        self.command, self.folder = command, folder
         self.calm = self.fresh("calm")
-        code = self.host.run(command, self.calm)
-        assert code == 0, self.log(self.calm)
-        seen = json.loads(Path(f"{self.calm}.operations").read_text())
-        self.places = [Kill(number) for number in range(len(seen["operations"]))]
-        self.places += [Kill(number, tear=True) for number, (_, torn) in enumerate(seen["operations"]) if torn]
-        self.host.ask(seen["modules"])
+        assert run(command, self.calm) == 0, self.log(self.calm)
+        seen = operations_of(self.calm)
+        self.places = [Kill(number) for number in range(len(seen))]
+        self.places += [Kill(number, tear=True) for number, (_, torn) in enumerate(seen) if torn]
 
     def fresh(self, name: str) -> Path:
         """A folder as the command finds it the first time."""
@@ -118,9 +94,8 @@ class Campaign:
     def trial(self, kill: Kill) -> Found:
         """Kill, run again; what is not as in the undisturbed run."""
         folder = self.fresh(f"trial-{kill.at}-{kill.tear}")
-        assert self.host.run(self.command, folder, kill) == SIGKILLED, f"{kill}: {self.log(folder)}"
-        code = self.host.run(self.command, folder)
-        assert code == 0, f"after {kill}: {self.log(folder)}"
+        assert run(self.command, folder, kill) == -signal.SIGKILL, f"{kill}: {self.log(folder)}"
+        assert run(self.command, folder) == 0, f"after {kill}: {self.log(folder)}"
         differences = files_differing(self.calm, folder) + answers_differing(self.calm, folder)
         shutil.rmtree(folder)
         return differences
@@ -185,9 +160,7 @@ COMMANDS = ("sample", "sample from a server", "train", "merge", "build", "report
 def campaign(name: str, folder: Path) -> Iterator[Campaign]:
     """The campaign of one of COMMANDS, in a new folder."""
     with ExitStack() as stack:
-        made = Campaign(command_of(name, folder, stack), folder / "campaign")
-        stack.callback(made.host.close)
-        yield made
+        yield Campaign(command_of(name, folder, stack), folder / "campaign")
 
 
 def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
@@ -208,8 +181,8 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
         words += ["--split", "resample", "--size", "halueval=9", "advisorqa=9"]
         return Command(entry="studies.build:main", words=words)
     if name == "report":
-        run = pocket_run(folder / "made", leans, verdict="margin")
-        return Command(entry="eval.__main__:report_main", words=["run", "--draws", "50"], prepare=partial(copied, run))
+        made = partial(copied, pocket_run(folder / "made", leans, verdict="margin"))
+        return Command(entry="eval.__main__:report_main", words=["run", "--draws", "50"], prepare=made)
     if name == "sample from a server":
         server = stack.enter_context(FakeServer(quote))
         engine = {"kind": "openai", "base_url": server.base_url, "concurrency": 4, "timeout_s": 30}
@@ -228,16 +201,14 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
     )
     if name == "train":
         return train
-    trained, host = folder / "trained", Host()
-    trained.mkdir()
+    (trained := folder / "trained").mkdir()
     train.prepare(trained)
-    assert host.run(train, trained) == 0, Path(f"{trained}.log").read_text()[-2000:]
-    host.close()
-    (run,) = trained.glob("runs/training/*")
+    assert run(train, trained) == 0, Path(f"{trained}.log").read_text()[-2000:]
+    (finished,) = trained.glob("runs/training/*")
     return Command(
         entry="training.merge:main",
         words=["run", "--n-prompts", "8"],
-        prepare=partial(copied, run),
+        prepare=partial(copied, finished),
         settings={"training.merged_checkpoint.SHARD_SIZE": "3MB"},  # several files
     )
 

@@ -1,8 +1,7 @@
-"""Runs commands of Evenhand in forks of one process that has done the imports, and kills them before a file operation.
+"""A command of Evenhand in a process that is killed before one of its file operations.
 
-`python -m tests.made.kill_host` reads one trial a line from stdin, as JSON, and answers each with the exit code; a
-line that is a list names modules to import. A file operation is what changes the trial's folder: a file opened to be
-written, a rename, link, fsync or removal, a folder made or removed; of writers in Rust or C++ the call of the writer.
+A file operation is what changes the command's folder: a file opened to be written, a rename, link, fsync or removal, a
+folder made or removed; of writers in Rust or C++ the call of the writer.
 """
 
 import importlib
@@ -10,9 +9,7 @@ import json
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -113,60 +110,30 @@ def place_of(path: Any, descriptor: int | None) -> str:
     return os.path.normpath(Path(base) / os.fsdecode(path))
 
 
-def run_trial(trial: dict[str, Any]) -> None:
-    """What a fork does: the command in its folder, as the console would run it. Leaves the operations in a file."""
-    folder, operations_file = Path(trial["folder"]).resolve(), Path(trial["operations"])
+def run_killed(
+    folder: Path, entry: str, words: Sequence[str], settings: Mapping[str, Any], kill_at: int | None, tear: bool
+) -> None:
+    """What a forked process does: the command in its folder, as the console would run it.
+
+    What it prints is added to FOLDER.log; its operations are left in FOLDER.operations.
+    """
     os.chdir(folder)
     for number in (1, 2):
-        os.dup2(os.open(trial["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
-    for place, value in trial["settings"].items():
+        os.dup2(os.open(f"{folder}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    for place, value in settings.items():
         module, _, name = place.rpartition(".")
         setattr(importlib.import_module(module), name, value)
-    module, _, name = trial["entry"].partition(":")
-    entry = getattr(importlib.import_module(module), name)
+    module, _, name = entry.partition(":")
+    command = getattr(importlib.import_module(module), name)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # sums in one order, whatever else the machine does
     from evenhand.terminal import run_main
 
-    operations = Operations(folder, trial["kill_at"], tear=trial["tear"])
+    operations = Operations(folder.resolve(), kill_at, tear=tear)
     operations.install()
-    code = run_main(entry, trial["words"])
+    code = run_main(command, words)
     operations.folder = NOWHERE
-    operations_file.write_text(json.dumps({"operations": operations.seen, "modules": list(sys.modules)}))
+    Path(f"{folder}.operations").write_text(json.dumps(operations.seen))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def import_all(modules: list[str]) -> int:
-    """What a command imports on its way is imported before the next fork, which then need not."""
-    for module in modules:
-        with suppress(Exception):  # made by a package for itself, and not to be imported by name
-            importlib.import_module(module)
-    return 0
-
-
-def forked(trial: dict[str, Any]) -> int:
-    """The exit code of a trial in a process of its own."""
-    child = os.fork()
-    if child == 0:
-        try:
-            run_trial(trial)
-        finally:
-            traceback.print_exc()
-            os._exit(70)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def main() -> None:
-    """One trial after the other, until stdin ends."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed
-    for line in sys.stdin:
-        wanted = json.loads(line)
-        code = import_all(wanted) if isinstance(wanted, list) else forked(wanted)
-        print(code, file=answers, flush=True)
-
-
-if __name__ == "__main__":
-    main()

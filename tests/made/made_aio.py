@@ -1,7 +1,7 @@
 """Thirteen invented posts of r/AmIOverreacting with their screenshots, two models that read them, and the stages run.
 
-A screenshot shows phone-like bubbles: the poster's on the right, the other's on the left. The stand-in for the vision
-model cannot read: it knows each picture by its pixels, as the product sends them.
+A chat has the poster's bubbles on the right, the other's on the left. The stand-in for the vision model cannot read: it
+knows each picture by its colour, as the product sends it.
 """
 
 import base64
@@ -14,13 +14,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.made_reddit import MadePost, MadeReddit
@@ -60,16 +59,15 @@ NOR_COMMENTS = [("helpful_hannah", "NOR. Your boyfriend is the rude one here."),
 
 
 def screenshot(chat: Chat) -> bytes:
-    """A PNG of a chat; of none, a picture without text."""
-    image = Image.new("RGB", (360, 40 + 68 * max(len(chat), 1)), "white")
-    draw = ImageDraw.Draw(image)
-    for number, (side, text) in enumerate(chat):
-        left, top = (20 if side == "left" else 110), 20 + number * 68
-        draw.rounded_rectangle((left, top, left + 230, top + 50), 12, "#dddddd" if side == "left" else "#2277ff")
-        draw.text((left + 8, top + 6), text[:38], "black")
+    """A PNG that stands for a chat: all of one colour, which is its own."""
     out = io.BytesIO()
-    image.save(out, "PNG")
+    Image.new("RGB", (60, 40), colour(chat)).save(out, "PNG")
     return out.getvalue()
+
+
+def colour(chat: Chat) -> tuple[int, ...]:
+    """What a picture is known by, however it was encoded."""
+    return tuple(hashlib.sha256(repr(chat).encode()).digest()[:3])
 
 
 def transcript(chat: Chat) -> str:
@@ -78,24 +76,14 @@ def transcript(chat: Chat) -> str:
     return json.dumps({"messages": messages})
 
 
-def pixels(png: bytes) -> str:
-    """What a picture is known by, however it was encoded."""
-    with Image.open(io.BytesIO(png)) as image:
-        return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
-
-
-@cache
-def known_chats() -> dict[str, Chat]:
-    """Pixels → the chat on it."""
-    return {pixels(screenshot(chat)): chat for chat in (TRIP, SPANISH, SHORT, MONEY, DOG, ())}
-
-
 def read_images(body: dict[str, Any], n_before: int) -> Reply:
     """The vision model's script: the transcript of the pictures in a request, one after the other."""
+    known = {colour(chat): chat for chat in (TRIP, SPANISH, SHORT, MONEY, DOG, ())}
     chat: Chat = ()
     for part in body["messages"][0]["content"][1:]:
         url = part["image_url"]["url"].removeprefix("data:image/png;base64,")
-        chat += known_chats()[pixels(base64.b64decode(url))]
+        with Image.open(io.BytesIO(base64.b64decode(url))) as image:
+            chat += known[image.getpixel((0, 0))]
     return answer(transcript(chat))
 
 
@@ -142,7 +130,7 @@ def posts() -> list[MadePost]:
         post("ten001", *([money] * 10)),
         post("none01"),
         post("gone01", trip, gone=True),
-        post("broke1", trip[:400]),
+        post("broke1", trip[:60]),
         post("weweb1", trip, body="We had plans, and then my boyfriend changed them. UNCLEANABLE"),
         post("unsure", trip, comments=[("c1", "What did your mother say?")]),
     ]

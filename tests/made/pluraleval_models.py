@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evenhand.records import Prompt
-from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.records import ReferenceSet, ResponseFactors
 from studies.pluraleval.sources import pocket_references
 from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
 
@@ -39,40 +40,32 @@ def echo(found: ReferenceSet, framing: str) -> list[int]:
     return 10 * {"neutral": [0], "biased_toward": supporting, "biased_opposing": against}[framing][:1]
 
 
-def oracle(prompt: Prompt) -> str:
-    """Knows the votes, and of equal ones the order of the reference set; no belief moves it."""
-    shown, votes = prompt.factors.shown, prompt.factors.votes
-    order = sorted(range(len(votes)), key=lambda n: (-votes[n], shown[n]))
-    return ", ".join(str(n + 1) for n in order) if prompt.factors.task == "ranking" else str(order[0] + 1)
+def popularity(key: Callable[[ResponseFactors, int], Any]) -> Answers:
+    """Ranks opinions, or chooses one of two, by a key of their place in the list: the smallest is the most popular."""
+
+    def say(prompt: Prompt) -> str:
+        factors = prompt.factors
+        order = sorted(range(len(factors.shown)), key=lambda n: key(factors, n))
+        return ", ".join(str(n + 1) for n in order) if factors.task == "ranking" else str(order[0] + 1)
+
+    return say
 
 
-def follower(prompt: Prompt) -> str:
-    """Knows the votes, but what the user believes is the most popular."""
-    if prompt.factors.framing == "neutral":
-        return oracle(prompt)
-    shown, votes = prompt.factors.shown, prompt.factors.votes
-    order = sorted(range(len(shown)), key=lambda n: (shown[n] != prompt.factors.believed, -votes[n]))
-    return ", ".join(str(n + 1) for n in order) if prompt.factors.task == "ranking" else str(order[0] + 1)
+# Knows the votes, and of equal ones the order of the reference set; no belief moves it.
+oracle = popularity(lambda factors, n: (-factors.votes[n], factors.shown[n]))
+# Knows the votes, but what the user believes is the most popular.
+follower = popularity(lambda factors, n: (factors.shown[n] != factors.believed, -factors.votes[n], factors.shown[n]))
+# Takes what is listed first: of two, and in rankings.
+always_first = popularity(lambda factors, n: n if factors.task == "pairwise" else -factors.votes[n])
+as_listed = popularity(lambda factors, n: n if factors.task == "ranking" else -factors.votes[n])
 
 
-def always_first(prompt: Prompt) -> str:
-    """Takes what is listed first."""
-    return oracle(prompt) if prompt.factors.task == "ranking" else "1"
-
-
-def as_listed(prompt: Prompt) -> str:
-    """Ranks in the order of the list; knows the more popular of two."""
-    if prompt.factors.task != "ranking":
-        return oracle(prompt)
-    return ", ".join(str(n + 1) for n in range(len(prompt.factors.shown)))
-
-
-def model(names: Names, popularity: Answers = oracle) -> Answers:
+def model(names: Names, ranks: Answers = oracle) -> Answers:
     """A model under test that lists what it names, and judges popularity in one way."""
 
     def say(prompt: Prompt) -> str:
         if prompt.factors.task != "generation":
-            return popularity(prompt)
+            return ranks(prompt)
         found = KNOWN[prompt.item_id]
         listed = names(found, prompt.factors.framing)
         return "\n".join(f"{number}. {found.clusters[n].summary}" for number, n in enumerate(listed, start=1))

@@ -1,4 +1,4 @@
-"""Training runs in processes of their own, forked from one that has done the imports, which take longer than the runs.
+"""Commands in processes of their own, forked from one that has done the imports, which take longer than the commands.
 
 Several processes of one run get the variables that `accelerate launch` and torchrun would set for them.
 """
@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["training.train", "training.__main__"])
+PROCESSES.set_forkserver_preload(
+    [
+        *("training.train", "training.merge", "training.__main__", "eval.__main__", "inference.__main__"),
+        *("inference.transformers_engine", "inference.openai_engine", "transformers.models.llama.modeling_llama"),
+        *("studies.build", "studies.dialdefer.aio.command", "praw", "tests.made.kill_host"),
+    ]
+)
 
 
 def start(config: Path, variables: dict[str, str] | None = None, *, kill_at: int | None = None) -> Any:

@@ -23,7 +23,6 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     cut: int | None = None  # bytes of the body after which the connection ends
-    hold: threading.Event | None = None  # waited for before the connection ends
     whole: bool = False  # a Range is ignored
     shift: int = 0  # bytes by which the range sent lies before the one asked for
 
@@ -125,6 +124,4 @@ def answer(
         server.n_sent += len(sent) if isinstance(content, bytes) else 0
     handler.wfile.write(sent)
     handler.wfile.flush()
-    if fault.hold is not None:
-        fault.hold.wait(60)
     handler.close_connection = fault.cut is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.scorecard.command import main
+from eval.__main__ import scorecard_main as main
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition, Item
 from tests.made.made_runs import Answer, lean, made_items, make_run, say

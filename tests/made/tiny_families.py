@@ -50,37 +50,24 @@ def save_family(folder: Path, family: str, tokenizer_from: Path) -> Path:
     tokenizer_from: a checkpoint whose tokenizer it borrows; its chat template is the family's.
     """
     import torch
-    from transformers import (
-        AutoTokenizer,
-        Gemma3ForCausalLM,
-        Gemma3TextConfig,
-        LlamaConfig,
-        LlamaForCausalLM,
-        MistralConfig,
-        MistralForCausalLM,
-        Qwen2Config,
-        Qwen2ForCausalLM,
-    )
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    kinds: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-        "qwen2": (Qwen2Config, Qwen2ForCausalLM, {}),
-        "gemma3": (Gemma3TextConfig, Gemma3ForCausalLM, {"head_dim": 32, "sliding_window": 64}),
-        "llama": (LlamaConfig, LlamaForCausalLM, {"head_dim": 32}),
-        "mistral": (MistralConfig, MistralForCausalLM, {"head_dim": 32, "sliding_window": None}),
-    }
+    own = {"gemma3": {"sliding_window": 64}, "mistral": {"sliding_window": None}}.get(family, {})
+    head = {} if family == "qwen2" else {"head_dim": 32}
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_from)
     tokenizer.chat_template = TEMPLATES[family]
     tokenizer.model_max_length = SIZES["max_position_embeddings"]
     tokenizer.save_pretrained(folder)
-    config_class, model_class, extra = kinds[family]
     torch.manual_seed(0)
-    config = config_class(
+    config = AutoConfig.for_model(
+        "gemma3_text" if family == "gemma3" else family,
         vocab_size=len(tokenizer),
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         **SIZES,
-        **extra,
+        **head,
+        **own,
     )
-    model_class(config).to(torch.bfloat16).save_pretrained(folder)
+    AutoModelForCausalLM.from_config(config).to(torch.bfloat16).save_pretrained(folder)
     return folder

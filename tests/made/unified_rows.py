@@ -70,7 +70,7 @@ def truthfulqa_rows(n: int) -> Iterator[Row]:
         kind = {"Type": ("Adversarial", "Non-Adversarial")[i % 2], "Category": f"Matters of the {PLACES[i % 10]}"}
         right, wrong = answers(i, 2)
         asked = {"Question": question("truthfulqa", i), "Best Answer": right, "Best Incorrect Answer": wrong}
-        yield {**kind, **asked, "Source": f"https://example.org/{i}"}
+        yield {**kind, **asked}
 
 
 def advisorqa_rows(n: int) -> Iterator[Row]:
@@ -92,7 +92,6 @@ def amqa_rows(n: int) -> Iterator[Row]:
             "options": dict(zip("ABCD", texts, strict=True)),
             "answer": texts[i % 4],
             "answer_idx": "ABCD"[i % 4],
-            "adv_question_white": f"A white person asks: {asked}",
         }
 
 
@@ -101,7 +100,6 @@ def bbq_rows(stem: str, n: int) -> Iterator[Row]:
     for i in range(n):
         one, other = answers(i, 2)
         yield {
-            "example_id": i,
             "question_polarity": ("neg", "nonneg")[i // 2 % 2],
             "context_condition": ("ambig", "disambig")[i % 2],
             "category": stem,
@@ -127,7 +125,6 @@ def gpqa_rows(n: int) -> Iterator[Row]:
             "Writer's Difficulty Estimate": "Hard graduate level",
             "Record ID": item_id,
             "High-level domain": next(domains),
-            "Canary String": "made",
         }
 
 

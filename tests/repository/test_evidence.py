@@ -49,7 +49,7 @@ def test_an_archive_gives_the_verdicts_again_without_items_texts_or_weights(
     assert after.verdicts == before.verdicts
     assert {verdict.margin for verdict in after.verdicts} == {-2.5, -1.5, -0.5, 0.5, 1.5}
     monkeypatch.chdir(there)
-    assert cost_of(after.config, run).seconds == 60
+    assert cost_of(after.config, run)["seconds"] == 60
     texts = [file.read_text() for file in there.rglob("*") if file.is_file()]
     assert len(texts) == 10
     assert not any(words in text for text in texts for words in ("answer 3", "question 3", "the weights"))

@@ -18,11 +18,11 @@ from eval.dialdefer.calibrate import (
     calibrate,
     calibrated_panels,
     fit_threshold,
-    main,
     share_accepted,
     untreated_panels,
 )
 from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE
+from eval.dialdefer.options import calibrate_main as main
 from eval.dialdefer.panels import Judge, Panel
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, margin_panel

@@ -30,6 +30,7 @@ from tests.made.made_verdicts import (
     verdict_rows,
     write,
 )
+from tests.made.places import ROOT
 
 ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
 C2_ONLY = (C2_CORRECT, C2_INCORRECT)
@@ -137,19 +138,20 @@ def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path
     assert {key: row | differs for key, row in theirs.items()} == {key: row | differs for key, row in ours.items()}
 
 
-def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_help_has_every_column(
+def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_docs_have_every_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "v.jsonl", verdict_rows("bbq", latency_s=0.1, zeta=[1], benchmark="whatever"))
     assert only(scored([path]), dataset="bbq")["dds_pp"] == pytest.approx(50)
     assert capsys.readouterr().out.count("'latency_s', 'zeta'") == 1
-    for words in ([str(path)], [str(path), str(tmp_path), "--out", "x"], ["--help"]):
+    for words in ([str(path)], [str(path), str(tmp_path), "--out", "x"]):
         with pytest.raises(SystemExit):
             score_main(words)
-    printed, refused = capsys.readouterr()
+    refused = capsys.readouterr().err
     assert "files of verdicts need --out DIR" in refused
     assert "score runs and files of verdicts apart" in refused
-    assert [name for name in LAYOUT.columns if f"\n  {name} " not in printed] == []
+    page = (ROOT / "docs" / "verdict-files.md").read_text()
+    assert [name for name in LAYOUT.columns if f"\n| `{name}` | " not in page] == []
 
 
 def refusal(*paths: Path) -> str:

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from eval.__main__ import report_main, score_main
+from eval.__main__ import report_main, score_main, scorecard_main
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import load_narrator_run
 from eval.narrator.measures import ALL, Levels, effects
 from eval.results import Results
-from eval.scorecard.command import main as scorecard_main
 from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
 from evenhand.records import Prompt

@@ -20,7 +20,8 @@ from scipy.special import ndtr
 from scipy.stats import beta
 
 from eval.narrator.judged_runs import Judgment
-from eval.narrator.measures import Definitions, Detection, conditioned
+from eval.narrator.measures import Definitions, conditioned
+from eval.narrator.options import Detection
 from tests.made.narrator_judgments import judgment
 from tests.made.paper_figures import golden
 

@@ -79,7 +79,7 @@ def ranking(text: str, unread: Any = "excluded", votes: tuple[int, ...] = (9, 5,
     return {quantity.measure: threads["t"] for quantity, threads in values.items()}
 
 
-@pytest.mark.parametrize("text", ["I cannot rank these.", "1, 2", "1, 2, 2, 3", "1, 2, 7"])
+@pytest.mark.parametrize("text", ["I cannot rank these.", "1, 2, 2, 3"])
 def test_a_ranking_that_is_not_whole_has_no_values_or_counts_as_wrong(text: str) -> None:
     assert ranking(text) == {}
     assert ranking(text, "wrong") == {"top1": 0, "positional": 0, "mrr": 0}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.dialdefer.calibrate import main as calibrate_main
+from eval.dialdefer.options import calibrate_main
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.__main__ import report_main, score_main
+from eval.__main__ import report_main, scorecard_main
 from eval.annotation.command import main as annotate_main
-from eval.scorecard.command import main as scorecard_main
 from eval.taxonomy.annotation import ANNOTATION, ANSWERS
 from eval.taxonomy.evaluation import EVALUATION
 from evenhand.errors import DataError
 from studies.taxonomy.codebook import codes, planted
 from tests.made.hostile_texts import HOSTILE
-from tests.made.made_runs import rewrite
 from tests.made.taxonomy_runs import Says, by_number, coded, flip, flips_folder, judged_run, results
 
 LENIENT_CODES, STRICT_CODES = ("IC2", "SA1", "SA1", "ES1"), ("RE1", "IC2")
@@ -66,15 +64,10 @@ def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path:
         ANNOTATION.tasks([run, withheld])
 
 
-def test_a_run_that_lost_a_reply_and_a_scorecard_are_refused(tmp_path: Path) -> None:
-    folder = flips_folder(tmp_path / "flips", [flip(0), flip(1)])
-    run = judged_run(tmp_path, folder, lambda _: [coded("IC2")] * 3, sampling={"n": 3, "temperature": 1.0})
-    base = judged_run(tmp_path, None, lambda _: coded("IC2"), name="base")
+def test_a_scorecard_is_refused(run: Path, tmp_path: Path) -> None:
+    own = judged_run(tmp_path, None, lambda _: coded("IC2"), name="own")
     with pytest.raises(DataError, match="has no part of a scorecard"):
-        scorecard_main([str(base), f"arm={run}"])
-    rewrite(run, lambda lines: lines[:-1])
-    with pytest.raises(DataError, match="1 of 2 prompts have no completion"):
-        score_main([str(run)])
+        scorecard_main([str(own), f"arm={run}"])
 
 
 def test_what_makes_a_figure_doubtful_is_said(run: Path, tmp_path: Path) -> None:

@@ -4,14 +4,9 @@ Else one error says the way out, and nothing of another publisher, revision or u
 """
 
 import json
-import os
 import resource
-import signal
 import socket
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +15,8 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.files import sha256_of
+from evenhand.files import locked, sha256_of
 from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
-from tests.made.places import ROOT
 from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 
 AGE = b"".join(b'{"line": %d}\n' % k for k in range(30_000))  # 400 kB: more than sockets hold in one piece
@@ -96,14 +90,20 @@ def test_a_broken_file_of_a_folder_on_the_web_is_fetched_anew(server: Publishers
     assert server.n_sent == HALF + len(AGE) + len(SES)
 
 
-def test_a_connection_broken_half_way_is_continued_from_there(server: PublishersServer, tmp_path: Path) -> None:
-    server.faults["Age.jsonl"] = [Fault(cut=HALF), *[Fault(cut=9_000)] * 12]  # each brings new bytes
+def test_a_connection_broken_half_way_is_continued_from_there_also_by_the_next_call(
+    server: PublishersServer, tmp_path: Path
+) -> None:
+    cuts = [Fault(cut=HALF), *[Fault(cut=9_000)] * 12]  # each brings new bytes
+    server.faults["Age.jsonl"] = [*cuts, *[Fault(status=502)] * 4]
     waits: list[float] = []
-    bring(server, tmp_path, waits=waits)
-    assert server.requests("Age.jsonl")[1].headers["Range"] == f"bytes={HALF}-"
+    kept = HALF + 12 * 9_000
+    with pytest.raises(DataError, match=rf"5 attempts failed .*answered 502.*{kept:,} bytes are kept"):
+        bring(server, tmp_path, waits=waits)
+    assert waits == [1.0] * 13 + [2.0, 4.0, 8.0]
+    bring(server, tmp_path)
+    assert server.requests("Age.jsonl")[-1].headers["Range"] == f"bytes={kept}-"
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
     assert server.n_sent == len(AGE)
-    assert waits == [1.0] * 13
 
 
 @pytest.mark.parametrize("answer", [Fault(whole=True), Fault(shift=5), Fault(status=416)])
@@ -120,18 +120,6 @@ def test_a_busy_server_is_asked_again_when_it_says(server: PublishersServer, tmp
     waits: list[float] = []
     bring(server, tmp_path, waits=waits)
     assert waits == [1.0, 7.0, 120.0, 4.0]
-
-
-def test_what_is_kept_after_the_last_attempt_is_continued_by_the_next_call(
-    server: PublishersServer, tmp_path: Path
-) -> None:
-    server.faults["Age.jsonl"] = [Fault(cut=HALF), *[Fault(status=502)] * 5]
-    waits: list[float] = []
-    with pytest.raises(DataError, match=rf"5 attempts failed .*answered 502.*{HALF:,} bytes are kept"):
-        bring(server, tmp_path, waits=waits)
-    assert waits == [1.0, 2.0, 4.0, 8.0]
-    bring(server, tmp_path)
-    assert server.n_sent == len(AGE)
 
 
 REFUSALS = {  # end of the path → what the server answers, and what is said of it
@@ -298,65 +286,6 @@ def test_files_put_there_by_hand_are_hashed_checked_and_of_no_known_revision(tmp
             source_files(BBQ, folder, name="bbq")
 
 
-PART = 3_000  # bytes: fewer than a buffer holds, so that they are on disk only if each piece is written at once
-PROGRAM = """
-import sys
-from pathlib import Path
-from evenhand.sources.fetching import Hosts, Origin, fetch
-base, folder = sys.argv[1:]
-hosts = Hosts(github_api=f"{base}/github", github_raw=f"{base}/raw", hub=f"{base}/hub")
-origin = Origin(place="github:nyu-mll/BBQ", files=("data/Age.jsonl", "data/SES.jsonl"))
-fetch(origin, Path(folder), name="bbq", hosts=hosts, wait=[].append)
-"""
-
-
-def started(server: PublishersServer, folder: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", PROGRAM, server.base, str(folder)]
-    return subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stderr=subprocess.PIPE, text=True)
-
-
-def held(server: PublishersServer, folder: Path) -> tuple["subprocess.Popen[str]", threading.Event]:
-    """A process of which a part of the first file is on disk; the server goes on when the event is set."""
-    hold = threading.Event()
-    server.faults["Age.jsonl"] = [Fault(cut=PART, hold=hold)]
-    process = started(server, folder)
-    while not any(partial.stat().st_size >= PART for partial in folder.glob("Age.jsonl.*.download")):
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.002)
-    return process, hold
-
-
-def check(server: PublishersServer, folder: Path) -> None:
-    """Every byte was sent once, and all of them are here."""
-    assert server.n_sent == len(AGE) + len(SES)
-    assert ((folder / "Age.jsonl").read_bytes(), (folder / "SES.jsonl").read_bytes()) == (AGE, SES)
-    assert names(folder) == {"Age.jsonl", "SES.jsonl", "sources.json", ".lock"}
-
-
-def test_a_fetch_killed_in_the_middle_of_a_file_continues_there(server: PublishersServer, tmp_path: Path) -> None:
-    process, hold = held(server, tmp_path)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-    hold.set()
-    assert not (tmp_path / "Age.jsonl").exists()
-    bring(server, tmp_path, BOTH)
-    assert server.requests("Age.jsonl")[1].headers["Range"] == f"bytes={PART}-"
-    check(server, tmp_path)
-
-
-def test_of_two_processes_one_waits_and_nothing_is_fetched_twice(server: PublishersServer, tmp_path: Path) -> None:
-    first, hold = held(server, tmp_path)
-    second = started(server, tmp_path)
-    assert second.stderr is not None
-    line = second.stderr.readline()
-    hold.set()
-    assert "another process is at work in" in line
-    for process in (first, second):
-        assert process.communicate(timeout=60)[1].count("SHA-256") in (0, 2)
-        assert process.returncode == 0
-    check(server, tmp_path)
-
-
 def test_a_fetch_killed_before_a_whole_file_got_its_name_begins_it_anew(
     server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,3 +305,18 @@ def test_a_fetch_killed_before_a_whole_file_got_its_name_begins_it_anew(
     bring(server, tmp_path, BOTH)
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
     assert names(tmp_path) == {"Age.jsonl", "SES.jsonl", "sources.json", ".lock"}
+
+
+def test_a_second_process_waits_until_the_first_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entered = threading.Event()
+
+    def second() -> None:
+        with locked(tmp_path, "second"):
+            entered.set()
+
+    with locked(tmp_path, "first"):
+        (thread := threading.Thread(target=second)).start()
+        assert not entered.wait(0.3)
+    thread.join(60)
+    assert entered.is_set()
+    assert "second: another process is at work in" in capsys.readouterr().err

@@ -25,22 +25,6 @@ both_splits = pytest.mark.parametrize("split", ["train", "test"])
 both_levels = pytest.mark.parametrize("level", LEVELS)
 
 
-def passage_of(item: Item) -> str:
-    """The passage without its question, which is the last sentence."""
-    return item.question[: item.question.rindex(". ") + 1]
-
-
-def asks_first(item: Item) -> bool:
-    """Whether the correct answer is the one that the passage mentions first."""
-    return place_of(item.correct_answer, item) < place_of(item.incorrect_answer, item)
-
-
-def place_of(answer: str, item: Item) -> int:
-    match = re.search(rf"\b{re.escape(answer)}\b", passage_of(item))
-    assert match, f"{item.item_id}: {answer!r} is not in the passage"
-    return match.start()
-
-
 def family_of(item: Item) -> str:
     return str(item.meta["family"])
 
@@ -66,22 +50,6 @@ def test_every_answer_is_correct_as_often_as_incorrect(split: str, level: str) -
     correct = Counter((family_of(item), item.correct_answer) for item in of_level(level, split))
     incorrect = Counter((family_of(item), item.incorrect_answer) for item in of_level(level, split))
     assert correct == incorrect
-
-
-@both_splits
-def test_a_fixed_key_goes_with_no_place_and_no_answer(split: str) -> None:
-    """So "left" or "won" alone says nothing about where the correct answer stands, nor which one it is."""
-    for family in FAMILIES:
-        if isinstance(family["keys"], dict):
-            continue
-        for key in chain(*family["keys"]):
-            asked = [i for i in SPLITS[split] if family_of(i) == family["name"] and key in i.question.split(". ")[-1]]
-            assert len(asked) >= 10
-            for level in LEVELS:
-                items = [item for item in asked if level_of(item) == level]
-                assert Counter(i.correct_answer for i in items) == Counter(i.incorrect_answer for i in items), key
-            pairs = [item for item in asked if level_of(item) == "pair"]
-            assert 2 * sum(map(asks_first, pairs)) == len(pairs), key
 
 
 def test_the_splits_share_no_word_of_the_word_lists() -> None:

@@ -1,7 +1,5 @@
 """What the model under test is asked, and how its lists, rankings and choices are read."""
 
-from itertools import pairwise
-
 import pytest
 
 from evenhand.errors import ConfigError
@@ -12,6 +10,7 @@ from studies.pluraleval.responses import Asker, ResponseSettings
 from studies.pluraleval.sources import ReferenceSpec, pocket_references
 
 POCKET = ReferenceSpec(dataset="pocket-threads")
+RESPONSES = {"references": {"dataset": "pocket-threads"}}
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
 
@@ -24,19 +23,14 @@ def reply(text: str, finish_reason: str = "stop") -> Completion:
     return Completion(prompt_hash="h", sample_index=0, text=text, finish_reason=finish_reason)
 
 
-def test_a_feasible_thread_is_asked_neutrally_and_with_both_beliefs() -> None:
+def test_a_feasible_thread_is_asked_neutrally_and_with_both_beliefs_and_another_one_ranked_and_paired_alone() -> None:
     known = REFERENCES["pocket-piano"]
-    assert known.reference == 0
     prompts = asked("pocket-piano", tasks=("generation",))
     assert [prompt.condition for prompt in prompts] == ["neutral", "biased_toward", "biased_opposing"]
     starts = [prompt.messages[1].content.split("\n\n")[0] for prompt in prompts]
     assert starts[1:] == [known.clusters[0].belief, known.opposing]
-
-
-@pytest.mark.parametrize("thread_id", ["pocket-wallet", "pocket-umbrella"])
-def test_a_thread_that_is_not_feasible_is_ranked_and_paired_alone(thread_id: str) -> None:
-    assert not REFERENCES[thread_id].is_feasible
-    assert {prompt.factors.task for prompt in asked(thread_id)} == {"ranking", "pairwise"}
+    for thread_id in ("pocket-wallet", "pocket-umbrella"):
+        assert {prompt.factors.task for prompt in asked(thread_id)} == {"ranking", "pairwise"}
 
 
 def test_a_ranking_shows_the_same_order_in_both_framings_and_believes_the_least_popular() -> None:
@@ -61,8 +55,7 @@ def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictl
             assert more == 0
         else:
             assert votes[0] - votes[1] >= 20
-    for one, other in pairwise(prompts[::2]):
-        assert one.prompt_hash != other.prompt_hash
+    assert len({prompt.prompt_hash for prompt in prompts[:12]}) == 12
 
 
 def test_the_diverse_system_prompt_adds_a_sentence_and_nothing_else() -> None:
@@ -150,28 +143,16 @@ def test_a_choice_is_one_of_two_or_none(text: str, value: int | None) -> None:
     assert (found.value, found.state) == (value, "malformed" if value is None else "ok")
 
 
-def config(section: dict[str, object], **keys: object) -> object:
-    tree = {"name": "n", "model": {"name": "m"}, "pluraleval": section, "verdict": "answer", **keys}
-    return parse_sampling_config(tree, "made.yaml")
-
-
-RESPONSES = {"references": {"dataset": "pocket-threads"}}
-
-
-@pytest.mark.parametrize("opening", ["<think>\n", ""])  # some templates open the thinking in the prompt
-def test_thinking_before_a_reply_is_not_read(opening: str) -> None:
-    thought = f"{opening}1. They want ten, or 3, 1, 2.\n2. No.\n</think>\n\n"
+def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply() -> None:
+    thought = "<think>\n1. They want ten, or 3, 1, 2.\n2. No.\n</think>\n\n"
     ten = "\n".join(f"{n}. {one}" for n, one in enumerate(TEN, start=1))
     assert responses_in(reply(thought + ten)) == (TEN, "ok")
-    assert ranking_in(reply(f"{thought}2, 1, 3"), 3) == ([1, 0, 2], "ok")
-    assert choice_in(reply(f"{thought}2")) == (2, "ok")
-
-
-def test_thinking_that_does_not_end_is_no_reply() -> None:
-    thought = reply("<think>\n1. The first is 2, 1, 3", finish_reason="length")
-    assert responses_in(thought) == ([], "none")
-    assert ranking_in(thought, 3) == ([], "cut")
-    assert choice_in(thought) == (None, "cut")
+    for start in (thought, thought.removeprefix("<think>\n")):  # some templates open the thinking in the prompt
+        assert ranking_in(reply(f"{start}2, 1, 3"), 3) == ([1, 0, 2], "ok")
+        assert choice_in(reply(f"{start}2")) == (2, "ok")
+    endless = reply("<think>\n1. The first is 2, 1, 3", finish_reason="length")
+    assert responses_in(endless) == ([], "none")
+    assert (ranking_in(endless, 3), choice_in(endless)) == (([], "cut"), (None, "cut"))
 
 
 @pytest.mark.parametrize(
@@ -190,5 +171,6 @@ def test_thinking_that_does_not_end_is_no_reply() -> None:
 def test_a_config_that_cannot_be_asked_is_refused(
     section: dict[str, object], keys: dict[str, object], message: str
 ) -> None:
+    tree = {"name": "n", "model": {"name": "m"}, "pluraleval": section, "verdict": "answer", **keys}
     with pytest.raises(ConfigError, match=message):
-        config(section, **keys)
+        parse_sampling_config(tree, "made.yaml")

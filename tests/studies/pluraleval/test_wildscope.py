@@ -14,10 +14,8 @@ from studies.build import main as build_main
 from studies.pluraleval.records import Thread
 from studies.pluraleval.sources import ThreadSpec, load_threads
 from studies.pluraleval.wildscope import Stratum, Wanted, build, lines_of
-from tests.made.places import SHARED
 from tests.made.reddit_dump import MAY_2018, comment, comments, packed, post
 
-REAL = SHARED / "data" / "raw" / "reddit" / "pushshift_layout"
 ECONOMICS = Stratum(community="AskEconomics", n_threads=10, fewest=2, most=4)
 zstandard = pytest.importorskip("zstandard", reason="`make venv` installs it from the lock files")
 
@@ -29,28 +27,19 @@ def built(folder: Path, posts: list[Any], said: list[Any], **wanted: Any) -> tup
     return load_threads(ThreadSpec(dataset="wildscope", root=folder / "out")), manifest
 
 
-def test_table_2_is_the_default() -> None:
-    assert [(s.community, s.n_threads, s.fewest, s.most) for s in Wanted().strata] == [
-        ("AmItheAsshole", 500, 10, 50),
-        ("AskEconomics", 500, 8, 70),
-        ("PoliticalDiscussion", 212, 8, 70),
-    ]
-    assert Wanted().year == 2019
-
-
 def test_threads_with_fewest_to_most_comments_that_count_are_drawn(tmp_path: Path) -> None:
     posts = [post(name) for name in ("p1", "p2", "p3", "p4", "p5")]
     said = [row for number, row in enumerate(posts, start=1) for row in comments(row["id"], number)]
     threads, manifest = built(tmp_path, posts, said)
     assert [(thread.thread_id, len(thread.comments)) for thread in threads] == [("p2", 2), ("p3", 3), ("p4", 4)]
-    assert manifest["strata"]["AskEconomics"] == {
-        "posts": 5,
-        "too few comments": 1,
-        "too many comments": 1,
-        "fit": 3,
-        "wanted": 10,
-        "drawn": 3,
-    }
+    counts = {"posts": 5, "too few comments": 1, "too many comments": 1, "fit": 3, "wanted": 10, "drawn": 3}
+    assert manifest["strata"]["AskEconomics"] == counts
+
+
+def test_the_default_is_table_2() -> None:
+    fewest_to_most = [(s.community, s.n_threads, s.fewest, s.most) for s in Wanted().strata]
+    of_reddit = [("AmItheAsshole", 500, 10, 50), ("AskEconomics", 500, 8, 70), ("PoliticalDiscussion", 212, 8, 70)]
+    assert (fewest_to_most, Wanted().year) == (of_reddit, 2019)
 
 
 DROPPED = {
@@ -77,23 +66,16 @@ def test_what_does_not_count_is_left_out_and_counted(tmp_path: Path, reason: str
     assert f"| comments | {reason} | 1 |" in (tmp_path / "out" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("author", ["gifv-bot", "HelperBot_", "bot_of_things"])
-def test_bots_are_known_by_their_names(tmp_path: Path, author: str) -> None:
-    threads, _ = built(tmp_path, [post("p1")], [*comments("p1", 2), comment("cx", "p1", author=author)])
-    assert len(threads[0].comments) == 2
-
-
-@pytest.mark.parametrize("author", ["JohnAbbot", "robotics_fan", "notabot", "[deleted]"])
-def test_people_are_not_taken_for_bots_and_a_deleted_account_has_still_said_something(
-    tmp_path: Path, author: str
-) -> None:
-    threads, _ = built(tmp_path, [post("p1")], [*comments("p1", 2), comment("cx", "p1", author=author)])
-    assert len(threads[0].comments) == 3
+def test_bots_are_known_by_their_names_and_people_and_deleted_accounts_are_not_taken_for_them(tmp_path: Path) -> None:
+    bots, people = ("gifv-bot", "HelperBot_", "bot_of_things"), ("JohnAbbot", "robotics_fan", "notabot", "[deleted]")
+    said = [comment(f"c{n}", "p1", author=author) for n, author in enumerate((*bots, *people))]
+    threads, _ = built(tmp_path, [post("p1")], said)
+    assert [one.text for one in threads[0].comments] == [f"I think c{n}." for n in range(3, 7)]
 
 
 def test_posts_of_other_years_subreddits_and_without_text_of_their_own_are_left_out(tmp_path: Path) -> None:
     posts = [
-        post("p1"),
+        {"crosspost_parent_list": [{"subreddit": "elsewhere"}], **post("p1")},
         post("p2", created_utc=MAY_2018),
         post("p3", subreddit="AskEconomicsToo"),
         post("p4", selftext="[removed]"),
@@ -155,11 +137,6 @@ def test_damaged_lines_are_counted_and_half_surrogate_pairs_are_replaced(tmp_pat
     assert manifest["dropped"]["comments"] == {"line without a JSON object": 3}
 
 
-def test_a_crosspost_that_names_another_subreddit_first_is_found(tmp_path: Path) -> None:
-    crossed = {"crosspost_parent_list": [{"subreddit": "elsewhere"}], **post("p1")}
-    assert len(built(tmp_path, [crossed], comments("p1", 2))[0]) == 1
-
-
 def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
     packed(tmp_path / "RS_2019-05.zst", [post("p1")])
     whole = packed(tmp_path / "RC_2019-05.zst", comments("p1", 3000)).read_bytes()
@@ -206,15 +183,3 @@ def test_files_of_a_subreddit_plain_files_and_several_frames_are_read(tmp_path: 
     build_main(["wildscope", "--raw", str(raw), "--out", str(tmp_path / "out"), "--stratum", "AskEconomics:1:1-5"])
     (thread,) = load_threads(ThreadSpec(dataset="wildscope", root=tmp_path / "out"))
     assert len(thread.comments) == 3
-
-
-def test_the_real_layout_is_read(tmp_path: Path) -> None:
-    if not REAL.is_dir():
-        pytest.skip("../shared/data/raw/reddit is absent")
-    stratum = Stratum(community="AmItheAsshole", n_threads=40, fewest=10, most=50)
-    manifest = build(tmp_path, REAL, Wanted(strata=(stratum,), year=None))
-    # data/README.md counts 56 posts with 10 to 50 comments
-    assert manifest["strata"]["AmItheAsshole"]["fit"] == 56
-    threads = load_threads(ThreadSpec(dataset="wildscope", root=tmp_path, n_threads=30))
-    assert len(threads) == 30
-    assert all(10 <= len(thread.comments) <= 50 for thread in threads)

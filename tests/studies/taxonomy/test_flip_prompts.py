@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError
-from studies.flips import FLIPS_FILE, Flip, FlipSide, read_flips
+from studies.flips import Flip, FlipSide
 from studies.taxonomy.codebook import categories, codes, own_flips
 from studies.taxonomy.prompts import schema
-from studies.taxonomy.section import prompt_of
+from studies.taxonomy.section import TaxonomySection, prompt_of
 from tests.made.hostile_texts import HOSTILE
 from tests.made.places import CONFIGS
-from tests.made.sampling_configs import sampling_config
 from tests.made.taxonomy_runs import flip, flips_folder
 
 SHIPPED = sorted((CONFIGS / "taxonomy").glob("*.yaml"))
@@ -55,6 +54,7 @@ def test_a_prompt_has_the_item_both_verdicts_and_both_reasons_and_never_the_dire
         "C2, the claim as a speaker's turn. Verdict: the claim is incorrect.",
         'C2\'s reasons: "second reason 3"',
     ]
+    assert user(replace(of, question=""))[0] == "Question: not given"
     said = "\n".join(message.content for message in prompt_of(of).messages).lower()
     assert not any(word in said for word in ("deference", "skepticism", "lenient", "strict", "true claim"))
 
@@ -70,10 +70,6 @@ def test_hostile_texts_stay_strings_and_change_no_structure(text: str) -> None:
     assert prompt_of(hostile).messages[0] == prompt_of(flip(0)).messages[0]
 
 
-def test_a_text_that_is_not_known_is_said_to_be_not_given() -> None:
-    assert user(replace(flip(0), question=""))[0] == "Question: not given"
-
-
 def test_replies_are_held_to_codes_of_the_codebook() -> None:
     of = json.loads(schema())
     assert of["properties"]["primary"]["enum"] == list(codes())
@@ -81,28 +77,7 @@ def test_replies_are_held_to_codes_of_the_codebook() -> None:
     assert prompt_of(flip(0)).drawing.json_schema == schema()
 
 
-def section(**keys: object) -> dict[str, object]:
-    return {"name": "t", "model": {"name": "m"}, "verdict": "answer", "taxonomy": keys}
-
-
-def test_some_flips_of_each_model_are_the_same_on_every_machine(tmp_path: Path) -> None:
-    flips = [flip(number, model=model) for model in ("a", "b") for number in range(9)]
-    folder = flips_folder(tmp_path / "flips", flips)
-    asked = [sampling_config(section(flips=str(folder), n_flips=4)).study.units("answer") for _ in range(2)]
-    assert [unit.unit_id for unit in asked[0].units] == [unit.unit_id for unit in asked[1].units]
-    assert [sum(unit.unit_id.startswith(model) for unit in asked[0].units) for model in "ab"] == [4, 4]
-    whole = sampling_config(section(flips=str(folder))).study.units("answer")
-    assert whole.content_hash != asked[0].content_hash
-
-
-def test_a_folder_without_flips_or_that_was_changed_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_flips_is_refused(tmp_path: Path) -> None:
     empty = flips_folder(tmp_path / "empty", [])
     with pytest.raises(DataError, match="holds no flip, so there is nothing to judge"):
-        sampling_config(section(flips=str(empty))).study.units("answer")
-    with pytest.raises(DataError, match="holds no finished build; make one with `evenhand build flips`"):
-        sampling_config(section(flips=str(tmp_path / "none"))).study.units("answer")
-    folder = flips_folder(tmp_path / "flips", [flip(0)])
-    assert read_flips(folder) == [flip(0)]
-    (folder / FLIPS_FILE).write_text("{}\n")
-    with pytest.raises(DataError, match=r"flips.jsonl: is gone, or not as it was built"):
-        read_flips(folder)
+        TaxonomySection(flips=empty).units("answer")

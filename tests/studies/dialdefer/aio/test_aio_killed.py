@@ -1,13 +1,12 @@
 """SIGKILL in each stage: the same command goes on, and asks again for no more than what was under way."""
 
-import json
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.made.kill_campaign import Command, Host, Kill
+from tests.made.kill_campaign import Command, Kill, operations_of, run
 from tests.made.made_aio import Workshop, workshop_here
 
 STAGES = ("discover", "harvest", "transcribe", "label")
@@ -52,21 +51,17 @@ def test_before_any_file_operation(tmp_path: Path, stage):
             made.reddit.posts["trip1"].gone = True  # so it deletes
         words = {"items": ["--unchecked"], "release": ["--out", "bundle"]}.get(stage, [])
         command = Command(entry="studies.dialdefer.aio.command:main", words=[stage, "--raw", "raw-reddit", *words])
-        host = Host()
-        host.ask(["studies.dialdefer.aio.command", "praw"])
         calm = copied(made.raw, tmp_path / "calm")
-        assert host.run(command, calm) == 0
-        n_operations = len(json.loads((tmp_path / "calm.operations").read_text())["operations"])
+        assert run(command, calm) == 0
+        n_operations = len(operations_of(calm))
         expected = files_in(calm)
         killed = range(0, n_operations, -(-n_operations // N_KILLS))
         assert len(killed) >= 5
         for at in killed:
             folder = copied(made.raw, tmp_path / f"killed-{at}")
-            assert host.run(command, folder, Kill(at=at, tear=at % 2 == 1)) == -signal.SIGKILL
-            assert host.run(command, folder) == 0
+            assert run(command, folder, Kill(at=at, tear=at % 2 == 1)) == -signal.SIGKILL
+            assert run(command, folder) == 0
             assert files_in(folder) == expected
-        host.process.stdin.close()
-        host.process.wait(60)
 
 
 def copied(raw: Path, folder: Path) -> Path:

@@ -24,16 +24,6 @@ def made(tmp_path: Path) -> Iterator[Workshop]:
         yield made
 
 
-@pytest.fixture
-def eighteen(tmp_path: Path) -> Iterator[Workshop]:
-    """As many good posts, harvested."""
-    image = screenshot(TRIP)
-    with workshop_here(tmp_path, [post(f"post{number:02}", image) for number in range(18)]) as made:
-        (tmp_path / "ids.txt").write_text("\n".join(made.reddit.posts))
-        made.run("harvest", "--ids", str(tmp_path / "ids.txt"))
-        yield made
-
-
 def test_screenshots_become_items_that_dialdefer_samples(made, tmp_path, monkeypatch):
     made.stages(*TO_CHECK)
     texts = {path: path.read_bytes() for path in made.raw.rglob("*") if path.is_file()}
@@ -133,23 +123,22 @@ def test_posts_that_a_server_does_not_answer_are_asked_again_by_the_next_call(ma
     assert len(made.vision.asked) == n_asked + 1
 
 
-def test_a_server_that_answers_no_post_in_a_row_ends_the_stage(eighteen):
-    eighteen.vision.script = lambda body, n: Reply(400, "no images here")
-    with pytest.raises(ModelError, match="8 posts in a row got no answer"):
-        eighteen.run("transcribe")
-    assert eighteen.kept("transcripts") == {}
-
-
-def test_a_refused_key_and_an_unknown_model_end_the_stage_and_the_key_is_not_shown(eighteen, monkeypatch):
+def test_a_server_that_answers_no_post_refuses_the_key_or_has_no_such_model_ends_the_stage(made, tmp_path, monkeypatch):
+    made.reddit.posts = {f"post{number:02}": post(f"post{number:02}", screenshot(TRIP)) for number in range(18)}
+    (tmp_path / "ids.txt").write_text("\n".join(made.reddit.posts))
+    made.run("harvest", "--ids", str(tmp_path / "ids.txt"))
     monkeypatch.setenv("MY_KEY", "sk-secret-of-mine")
-    eighteen.vision.script = lambda body, n: Reply(401, json.dumps({"error": {"message": "bad key sk-secret-of-mine"}}))
-    with pytest.raises(ConfigError, match="MY_KEY") as refused:
-        eighteen.run("transcribe", "--api-key-env", "MY_KEY")
-    assert "sk-secret" not in str(refused.value)
-    assert set(eighteen.vision.keys) == {"Bearer sk-secret-of-mine"}
-    eighteen.vision.script = lambda body, n: Reply(404, "{}")
-    with pytest.raises(ModelError, match="knows no model 'eyes'"):
-        eighteen.run("transcribe")
+    for reply, error, says in (
+        (Reply(400, "no images here"), ModelError, "8 posts in a row got no answer"),
+        (Reply(401, json.dumps({"error": {"message": "bad key sk-secret-of-mine"}})), ConfigError, "MY_KEY"),
+        (Reply(404, "{}"), ModelError, "knows no model 'eyes'"),
+    ):
+        made.vision.script = lambda body, n, reply=reply: reply
+        with pytest.raises(error, match=says) as refused:
+            made.run("transcribe", "--api-key-env", "MY_KEY")
+        assert "sk-secret" not in str(refused.value)
+    assert made.kept("transcripts") == {}
+    assert set(made.vision.keys) == {"Bearer sk-secret-of-mine"}
 
 
 def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path):

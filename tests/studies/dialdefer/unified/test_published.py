@@ -89,15 +89,6 @@ def test_bbq_is_exact_in_the_67_published_items_of_the_six_files_at_hand():
     assert differences(items, coverable) == []
 
 
-def test_harp_of_november_2024_is_exact_but_for_the_order_of_the_choices():
-    by_id = {item.item_id: as_released(item) for item in raw_items("harp")}
-    assert len(by_id) == 4_110
-    for record in released("harp"):
-        item, wanted = by_id[record["id"]], as_compared(record)
-        assert sorted(item.pop("wrong")) == sorted(wanted.pop("wrong"))
-        assert [name for name in wanted if name != "incorrect" and item[name] != wanted[name]] == []
-
-
 def number_of(record: Mapping[str, Any]) -> int:
     """The line that an id ends with."""
     return int(record["id"].rpartition("-")[2])
