@@ -90,23 +90,6 @@ def test_each_unit_goes_on_by_itself_and_a_killed_run_is_continued_between_its_r
     assert [line["item_id"] for line in read_plan_lines(path)] == [fruit for fruit in FRUITS for _ in range(2)]
 
 
-def test_a_plan_that_rested_on_a_lost_reply_is_planned_anew_and_does_not_lock_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = sampled(tmp_path, monkeypatch, "toy", [])
-    for shard in (path / "completions").iterdir():
-        shard.unlink()
-    other = OneAtATime([])
-    monkeypatch.setattr(other, "says", "perhaps")
-    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: other)
-    monkeypatch.setattr(sampling, "settle", lambda *_: None)  # killed before it
-    sample(config(tmp_path))
-    monkeypatch.undo()
-    monkeypatch.setitem(STUDIES, KEY, TOY)
-    assert is_done(sampled(tmp_path, monkeypatch, "toy", []))
-    assert len(list(read_plan_lines(path))) == 2 * len(FRUITS)
-
-
 def test_score_compare_report_and_scorecard_take_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
