@@ -118,7 +118,7 @@ def completions(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, run:
             too_long |= error.reasons
             if run.config.study.skips_long_units:
                 exclude(run.path, error.reasons)
-            asked.leave_out({prompt.item_id for prompt in error.reasons})
+            asked.begin(prompt.item_id for prompt in error.reasons)
             prompts = asked.due()
     if too_long and not run.config.study.skips_long_units:
         raise PromptsTooLong(too_long)

@@ -20,7 +20,7 @@ from evenhand.records import Completion, Prompt, digest, failed
 from evenhand.token_trees import attend_to_seen_columns, common, logits_at, padded_rows, tree_of
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, Encoder, Supply
-from inference.engine import Further, nothing_further
+from inference.engine import Further
 from inference.options import Asked, Node, Readings, asked_of
 
 
@@ -66,7 +66,7 @@ class TransformersEngine:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
         """Yield completions a batch at a time, the longest of those handed out together first; see Engine.
 
         Prompts that share rows keep their order, in which neighbours begin alike.

@@ -14,7 +14,7 @@ from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
 from inference.encoding import Encoder, Supply
-from inference.engine import Further, nothing_further
+from inference.engine import Further
 from inference.options import Asked, Node, Readings, asked_of
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
@@ -65,7 +65,7 @@ class VllmEngine:
     def __exit__(self, *_: object) -> None:
         self.llm.llm_engine.engine_core.shutdown()
 
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
         """Yield completions as they finish; see Engine. The batch is topped up while it runs, so it never drains."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
