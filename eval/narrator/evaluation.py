@@ -12,7 +12,7 @@ from eval.estimates.estimate import Estimate
 from eval.narrator import judged_runs, measures, tables
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
-from eval.narrator.measures import BY_CONVERSATION, DETECTION, PERSPECTIVES, Definitions, Levels, main_order
+from eval.narrator.measures import BY_CONVERSATION, DETECTION, Definitions, Levels, main_order
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results
@@ -262,10 +262,9 @@ def unread(levels: Levels, judge: str) -> list[tuple[str, float, float]]:
     """Tasks to which many of a judge's answers name no option: how many percent, and how many were cut off."""
     tasks = []
     for task in levels.tasks:
-        asked = [(side, order, who) for side in levels.sides for order in levels.orders for who in PERSPECTIVES]
-        rates = [levels.of(judge, task, side, order, perspective=who) for side, order, who in asked]
-        mean = {state: fmean([of[state].value or 0.0 for of in rates if of] or [0.0]) for state in STATES}
-        if any(rates) and (percent := 100 - mean["chosen"] - mean["error"]) >= MANY_UNREAD:
+        rates = [of for key, of in levels.estimates.items() if key[:2] == (judge, task) and "chosen" in of]
+        mean = {state: fmean([of[state].value or 0.0 for of in rates] or [0.0]) for state in STATES}
+        if rates and (percent := 100 - mean["chosen"] - mean["error"]) >= MANY_UNREAD:
             tasks.append((TASK_WORDS[task].lower(), percent, mean["cut_off"]))
     return tasks
 

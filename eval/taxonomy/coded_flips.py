@@ -55,12 +55,7 @@ class CodedRun:
 
     @cached_property
     def searched(self) -> Searched:
-        """Of the folder of its flips: also those that did not fit the judge's context, without a code.
-
-        Raises DataError where only some of the flips were judged.
-        """
-        if self.config[KEY].get("n_flips") is not None:
-            raise DataError(f"{self.run.path}: judged some of the flips alone (taxonomy.n_flips); judge all to compare")
+        """Of the folder of its flips: also those that did not fit the judge's context, without a code."""
         folder = flips_folder(self.run)
         manifest, labels = read_manifest(folder, KIND), self.flips.set_index("flip_id")[["primary", "category"]]
         own = [flip for flip in read_flips(folder) if flip.model == self.judge]

@@ -11,7 +11,7 @@ from evenhand.errors import ConfigError
 from evenhand.token_trees import allowed_of, tree_of
 from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, example
 from tests.made.training_runs import tiny_run
-from training.batches import Collator, Group, LogProbs, Schedule, endless, groups_of, packed, schedule
+from training.batches import Collator, Group, Schedule, endless, groups_of, packed, schedule
 from training.config import AnyRun
 from training.examples import Example
 
@@ -87,16 +87,6 @@ def test_every_number_comes_once_before_any_comes_again(n: int, wanted: int, see
         assert set(epoch) <= set(range(n))
 
 
-@pytest.mark.parametrize(("n_processes", "accumulation", "size"), [(1, 4, 4), (1, 16, 1), (2, 2, 4), (4, 4, 1)])
-def test_a_step_holds_the_same_examples_however_it_is_cut(n_processes: int, accumulation: int, size: int) -> None:
-    whole, cut = run_of(1, 1, 16, epochs=2), run_of(n_processes, accumulation, size, epochs=2)
-    groups = single_groups(72)
-    in_one_piece = [members(step) for step in steps_of(schedule(groups, whole), whole)]
-    in_pieces = [members(step) for step in steps_of(schedule(groups, cut), cut)]
-    assert in_pieces == in_one_piece
-    assert [len(step) for step in in_one_piece] == [16] * 9
-
-
 def items(n: int, n_conditions: int = 4) -> list[Example]:
     """Examples of n items, the items' conditions not side by side."""
     return [
@@ -125,19 +115,13 @@ def seen_from(batch: dict[str, torch.Tensor], row: int, column: int) -> list[int
     return [int(batch["input_ids"][row, c]) for c in columns]
 
 
-def told(batch: dict[str, torch.Tensor], k_of: int = 2) -> list[dict[str, Any]]:
+def read_back(batch: dict[str, torch.Tensor]) -> list[tuple[list[int], dict[int, list[int]]]]:
     """What a batch says of each example: its prompt, and the answers behind which EOS is scored with their tokens."""
-    found = []
-    for number, (row, column) in enumerate(batch["at"].tolist()):
-        ends = batch["ends_at"][number].tolist() if "ends_at" in batch else [(-1, -1)] * k_of
-        found.append(
-            {
-                "row": row,
-                "prompt": seen_from(batch, row, column),
-                "ends": {k: seen_from(batch, *place) for k, place in enumerate(ends) if tuple(place) != (-1, -1)},
-            }
-        )
-    return found
+    ends = batch["ends_at"].tolist() if "ends_at" in batch else [[]] * len(batch["at"])
+    return [
+        (seen_from(batch, *at), {k: seen_from(batch, *place) for k, place in enumerate(own) if place != [-1, -1]})
+        for at, own in zip(batch["at"].tolist(), ends, strict=True)
+    ]
 
 
 TREE = [
@@ -155,22 +139,16 @@ def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_sc
 ) -> None:
     asked = {"none": lambda _: (), "right": lambda e: (e.right,), "all": lambda _: (0, 1)}[branches]
     batch = Collator(pad=PAD, branches=branches, row_tokens=row_tokens)(TREE)
-    assert told(batch) == [
-        {
-            "row": 0 if row_tokens else number,
-            "prompt": list(e.prompt_ids),
-            "ends": {k: [*e.prompt_ids, e.choices[k]] for k in asked(e)},
-        }
-        for number, e in enumerate(FLAT)
+    assert read_back(batch) == [
+        (list(e.prompt_ids), {k: [*e.prompt_ids, e.choices[k]] for k in asked(e)}) for e in FLAT
     ]
+    assert len(batch["input_ids"]) == (1 if row_tokens else len(FLAT))
     assert batch["choices"].tolist() == [[ACCEPT, REJECT]] * 5
     assert batch["right"].tolist() == [0, 1, 0, 1, 0]
     assert batch["groups"].tolist() == [0, 1, 0, 2, 2]
     assert batch["anchors"].tolist() == [False, False, True, False, False]
-    assert ("end" in batch, "ends_at" in batch) == (branches != "none",) * 2
     if branches != "none":
         assert batch["end"].tolist() == [EOS] * 5
-    assert not {"reference", "reference_verdicts"} & set(batch)
 
 
 @pytest.mark.parametrize(
@@ -185,14 +163,7 @@ def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
     first = batch["at"][0, 0].item()
     assert [int(row != first) for row in batch["at"][:, 0].tolist()] == rows
     assert batch["input_ids"].shape == (max(rows) + 1, width)
-    assert [e["prompt"] for e in told(batch)] == [list(e.prompt_ids) for e in FLAT]
-
-
-def test_reference_numbers_are_those_of_the_example_wherever_it_stands() -> None:
-    known = {e: LogProbs((-float(n), -0.5), (-float(n) - 0.25, -0.75)) for n, e in enumerate(FLAT)}
-    batch = Collator(pad=PAD, branches="all", reference=known)([TREE[2], TREE[0]])
-    assert batch["reference_verdicts"].tolist() == [[-n, -0.5] for n in (3, 4, 0, 1)]
-    assert batch["reference"].tolist() == [[-n - 0.25, -0.75] for n in (3, 4, 0, 1)]
+    assert [prompt for prompt, _ in read_back(batch)] == [list(e.prompt_ids) for e in FLAT]
 
 
 PROMPTS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=12)

@@ -103,17 +103,6 @@ def tree(name: str) -> dict[str, Any]:
     return run
 
 
-@pytest.mark.parametrize("file", sorted(TRAINING.glob("pocket-*.yaml")), ids=lambda file: file.stem)
-def test_pocket_configs_compute_in_float32_since_few_laptops_have_bf16(file: Path) -> None:
-    run = load_training_config([str(file)])
-    kind = "none" if file.stem.startswith("pocket-demo-") else "nf4"  # they train a judge that was merged onto NF4
-    held = run.quantisation
-    assert (held.kind, held.compute_dtype, held.hold) == (kind, "float32", "dequantised")
-    # A conversation's prompts share a microbatch: ten times an item's tokens.
-    is_large = run.training.n_prompts(run.study) is None
-    assert (run.optimiser.mixed_precision, run.optimiser.gradient_checkpointing) == ("no", is_large)
-
-
 def trained_on(**spec: str) -> list[str]:
     return [f"dialdefer.benchmarks=[{json.dumps(spec)}]"]
 
@@ -151,11 +140,6 @@ def test_what_cannot_be_trained_is_refused_with_the_way_out(config: str, words: 
     with pytest.raises(ConfigError) as refusal:
         load_training_config([str(TRAINING / f"pocket-{config}.yaml"), *words])
     assert says in str(refusal.value)
-
-
-@pytest.mark.parametrize("word", COMPARES)
-def test_a_loss_that_compares_prompts_keeps_groups_whole(word: str) -> None:
-    assert load_training_config([str(POCKET), word]).needs_whole_groups
 
 
 def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_number_is() -> None:

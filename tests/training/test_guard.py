@@ -2,26 +2,21 @@
 
 import json
 import math
-import random
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
-from transformers import AutoTokenizer, TrainerControl, TrainerState, TrainingArguments
+from safetensors.torch import load_file
+from transformers import TrainerControl, TrainerState, TrainingArguments
 
-from evenhand.errors import DataError, ModelError
+from evenhand.errors import ModelError
 from evenhand.run_directory import DONE_FILE
-from studies.dialdefer.datasets import DatasetSpec, load_items
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, plant
 from tests.made.training_runs import logged, tiny_run
 from training.config import AnyRun
-from training.data import examples_of
-from training.examples import Example
-from training.guard import Divergence, DivergenceGuard, LossMonitor, refuse_diverged
+from training.guard import DivergenceGuard, LossMonitor, refuse_diverged
 from training.objectives import Objective, cross_entropy
 from training.run_folder import ADAPTER_FILES, DIVERGED_FILE, folder_of, last_checkpoint
 from training.train import train
@@ -31,76 +26,47 @@ OBJECTIVE = Objective(cross_entropy, "none", False, chance=CHANCE, slope=0.5)
 ARGUMENTS = cast(TrainingArguments, None)  # not looked at
 
 
-def config_of(root: Path = Path("runs"), method: str = "dpo", **guard: Any) -> AnyRun:
-    optimiser = {"learning_rate": 5e-3, "warmup_ratio": 0.03}
-    return tiny_run(method, Path("no-model"), root, guard={"patience_steps": 30, **guard}, optimiser=optimiser)
+def config_of(root: Path = Path("runs")) -> AnyRun:
+    return tiny_run("dpo", "no-model", root, guard={"patience_steps": 30}, optimiser={"warmup_ratio": 0.03})
 
 
-def read(records: Iterable[dict[str, float]], chance: float = CHANCE, **guard: Any) -> Divergence | None:
-    """What a log of these records, one every ten steps, shows first."""
-    monitor = LossMonitor(config_of(**guard), replace(OBJECTIVE, chance=chance))
-    for number, record in enumerate(records, start=1):
-        if divergence := monitor.take({"step": 10 * number, **record}):
-            return divergence
-    return None
+def losses(*values: float, **more: float) -> list[dict[str, float]]:
+    return [{"loss": value, **more} for value in values]
 
 
-def losses(*values: float) -> list[dict[str, float]]:
-    return [{"loss": value} for value in values]
+LUCKY = 0.9 / math.sqrt(30 * 4)  # 30 steps of 4 examples: what a guesser's accuracy lies above 0.5 by, now and then
+NEVER, COLLAPSED, NO_NUMBER = "never learnt", "collapsed", "not a number"
+LOGS: dict[str, tuple[Any, tuple[str, int] | None, dict[str, float]]] = {
+    "falls back to chance": (losses(0.69, 0.4, 0.2, 0.3, 0.7, 0.69, 0.71, 0.1), (COLLAPSED, 70), {}),
+    "far above chance": (losses(0.69, 1.5, 2.0), (COLLAPSED, 30), {}),
+    "names cost much": (losses(*[2.3] * 30, rest_loss=2.1, accuracy=0.5), None, {}),
+    "names cost much, guessed": (losses(*[2.3] * 30, rest_loss=1.5, accuracy=0.5), (NEVER, 30), {}),
+    "names cost much, right": (losses(*[2.3] * 30, rest_loss=1.5, accuracy=0.9), None, {}),
+    "lucky guesses": (losses(*[0.7] * 3, accuracy=0.5 + LUCKY), (NEVER, 30), {}),
+    "right, with a few sure mistakes": (losses(*[0.7] * 3, accuracy=0.65), None, {}),
+    "right, but exploded": (losses(*[1.5] * 3, accuracy=0.65), (COLLAPSED, 30), {}),
+    "a steep loss": (losses(*[CHANCE - 0.01] * 3), (NEVER, 30), {"slope": 0.5}),
+    "a flat loss": (losses(*[CHANCE - 0.01] * 3), None, {"slope": 0.05}),  # 0.04 nats of margin are 0.002
+    "no chance level": (losses(*[9.0] * 50), None, {"chance": math.inf}),
+    "no chance level, no number": (losses(9.0, math.nan), (NO_NUMBER, 20), {"chance": math.inf}),
+    "while the learning rate rises": (losses(*[0.7] * 7), (NEVER, 70), {"n_warmup": 40}),
+    **{
+        f"{name} is {value}": ([{"loss": 0.3, name: value}], (NO_NUMBER, 10), {})
+        for name in ("loss", "grad_norm", "eval_loss")
+        for value in (math.nan, math.inf)
+    },
+}
 
 
-def kind_and_step(divergence: Divergence | None) -> tuple[str, int] | None:
-    return (divergence.kind, divergence.step) if divergence else None
-
-
-def test_a_loss_that_falls_back_to_chance_is_a_collapse():
-    assert kind_and_step(read(losses(0.69, 0.4, 0.2, 0.3, 0.7, 0.69, 0.71, 0.1))) == ("collapsed", 70)
-
-
-def test_what_names_cost_to_write_is_held_against_no_verdict() -> None:
-    assert read([{"loss": 2.3, "rest_loss": 2.1, "accuracy": 0.5}] * 30) is None
-    assert read([{"loss": 2.3, "rest_loss": 1.5, "accuracy": 0.9}] * 30) is None
-    assert kind_and_step(read([{"loss": 2.3, "rest_loss": 1.5, "accuracy": 0.5}] * 30)) == ("never learnt", 30)
-
-
-def test_a_loss_far_above_chance_is_no_judge_without_a_clue_but_too_long_a_step():
-    assert kind_and_step(read(losses(0.69, 1.5, 2.0))) == ("collapsed", 30)
-
-
-def test_nothing_is_to_be_learnt_while_the_learning_rate_rises():
-    monitor = LossMonitor(config_of(), OBJECTIVE, n_warmup=40)
-    found = [monitor.take({"step": step, "loss": 0.7}) for step in range(10, 80, 10)]
-    assert [kind_and_step(divergence) for divergence in found] == [None] * 6 + [("never learnt", 70)]
-
-
-def test_verdicts_that_are_right_too_often_for_a_coin_are_learning_whatever_a_few_mistakes_cost():
-    n_judged = 30 * 2 * 2
-    config = config_of().optimiser
-    assert config.per_device_batch_size * config.gradient_accumulation_steps == 4
-    for accuracy, expected in ((0.5 + 0.9 / math.sqrt(n_judged), ("never learnt", 30)), (0.65, None)):
-        records = [{"loss": 0.7, "accuracy": accuracy}] * 3
-        assert kind_and_step(read(records)) == expected
-    exploded = [{"loss": 1.5, "accuracy": 0.65}] * 3
-    assert kind_and_step(read(exploded)) == ("collapsed", 30)
-
-
-def test_how_far_under_chance_is_learning_depends_on_how_steep_the_loss_is_there():
-    for slope, expected in ((0.5, ("never learnt", 30)), (0.05, None)):  # 0.04 nats of margin are 0.02, or 0.002
-        monitor = LossMonitor(config_of(), replace(OBJECTIVE, slope=slope))
-        found = [monitor.take({"step": step, "loss": CHANCE - 0.01}) for step in (10, 20, 30)]
-        assert kind_and_step(found[-1]) == expected
-
-
-def test_a_loss_without_a_chance_level_is_never_at_chance():
-    assert read(losses(*[9.0] * 50), chance=math.inf) is None
-    assert kind_and_step(read(losses(9.0, math.nan), chance=math.inf)) == ("not a number", 20)
-
-
-@pytest.mark.parametrize("name", ["loss", "grad_norm", "eval_loss"])
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_no_number_stops_a_run_at_once(name, value):
-    record = {"loss": 0.3, "grad_norm": 1.0} if name != "eval_loss" else {"eval_accuracy": 0.5}
-    assert kind_and_step(read([{**record, name: value}])) == ("not a number", 10)
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_stops_a_run_where_it_shows_that_nothing_is_learnt(name: str) -> None:
+    """Records of every ten steps, with a patience of 30."""
+    records, expected, objective = LOGS[name]
+    n_warmup = int(objective.pop("n_warmup", 0))
+    monitor = LossMonitor(config_of(), replace(OBJECTIVE, **objective), n_warmup)
+    taken = (monitor.take({"step": 10 * number, **record}) for number, record in enumerate(records, start=1))
+    first = next((divergence for divergence in taken if divergence), None)
+    assert (first and (first.kind, first.step)) == expected
 
 
 def fed(path: Path, values: list[float], state: TrainerState) -> None:
@@ -137,9 +103,6 @@ def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path: Path) 
         fed(tmp_path, [0.7], state)
 
 
-# Whole runs.
-
-
 N_STEPS = 8
 
 
@@ -174,83 +137,29 @@ def test_a_run_of_nothing_but_overflows_is_stopped(
     assert not (folder_of(config) / DONE_FILE).exists()
 
 
-GUARD = {"patience_steps": 20}
-# SimPO's chance is -log sigmoid(-1).
-STOPPED = r"stopped at step 2\d: for 20 steps the mean loss has been at chance \(1\.313\) or above"
-
-
-@pytest.fixture
-def easy(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+@pytest.mark.slow
+def test_the_task_is_learnt_where_nothing_is_planted(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None
+) -> None:
     plant(easy_items(60), monkeypatch)
-
-
-def stopped(config: AnyRun, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asserts that a run is stopped with this message, and that the same command says so again and does not train."""
-    with pytest.raises(ModelError, match=message):
-        train(config)
-    monkeypatch.setattr("training.train.open_training", lambda _: pytest.fail("goes on"))
-    with pytest.raises(ModelError, match=message):
-        train(config)
+    run = train(easy_run(model, tmp_path, guard={"patience_steps": 20}, optimiser={"max_steps": 24}))
+    assert (run / DONE_FILE).exists()
+    assert max(list(logged(run).values())[-5:]) < 0.5
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("easy")
-def test_the_task_is_learnt_where_nothing_is_planted(model: Path, tmp_path: Path) -> None:
-    config = easy_run(model, tmp_path, guard=GUARD, optimiser={"max_steps": 24})
-    assert (train(config) / DONE_FILE).exists()
-    assert max(list(logged(folder_of(config)).values())[-5:]) < 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.campaign
-@pytest.mark.usefixtures("easy")
-def test_shuffled_labels_are_named(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def shuffled(*arguments: Any) -> tuple[list[Example], Any]:
-        examples, excluded = examples_of(*arguments)
-        labels = [example.right for example in examples]
-        random.Random(0).shuffle(labels)
-        return [replace(example, right=right) for example, right in zip(examples, labels, strict=True)], excluded
-
-    monkeypatch.setattr("training.train.examples_of", shuffled)
-    stopped(
-        easy_run(model, tmp_path, guard=GUARD), rf"{STOPPED}.*Look at .* which verdict is called right", monkeypatch
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("easy")
-def test_a_batch_that_is_no_number_stops_the_run_before_it_spoils_the_weights(
+def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights_and_for_good(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    items = easy_items(60)
-    items[7] = replace(items[7], question="What is a snowman? ☃")
-    plant(items, monkeypatch)
-    config = easy_run(poisoned(model, tmp_path / "poisoned", "☃"), tmp_path, run={"save_steps": 1})
-    stopped(config, r"the gradient is not finite; the step has not been applied", monkeypatch)
-    told = json.loads((folder_of(config) / DIVERGED_FILE).read_text())
+    optimiser = {"learning_rate": 1e30, "schedule": "constant"}
+    config = tiny_run("sft", model, tmp_path, optimiser=optimiser, run={"save_steps": 1})
+    says = r"step 2: the gradient is not finite; the step has not.*Lower optimiser\.learning_rate from 1e\+30 to 1e\+29"
+    with pytest.raises(ModelError, match=says):
+        train(config)
     checkpoint = last_checkpoint(folder_of(config))
     assert checkpoint is not None
-    assert (checkpoint.name, len(logged(folder_of(config)))) == (f"checkpoint-{told['step'] - 1}", told["step"] - 1)
+    assert (checkpoint.name, list(logged(folder_of(config)))) == ("checkpoint-1", [1])
     assert all(torch.isfinite(weight).all() for weight in load_file(checkpoint / ADAPTER_FILES[1]).values())
-
-
-def poisoned(model: Path, folder: Path, text: str) -> Path:
-    """A copy of a model that makes no number of what holds this text."""
-    folder.mkdir()
-    for file in model.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    weights = load_file(folder / "model.safetensors")
-    (name,) = [name for name in weights if "embed_tokens" in name]
-    weights[name][AutoTokenizer.from_pretrained(model).encode(text)[-1]] = torch.nan
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    return folder
-
-
-def test_a_test_item_among_the_training_items_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, stolen = (load_items([DatasetSpec(dataset="pocket", split=split, n_items=3)]) for split in ("train", "test"))
-    plant([*own, replace(stolen[0], item_id="new-1")], monkeypatch)
-    config = easy_run(Path("no-model"), tmp_path)
-    says = f"training item 'new-1' asks the same question as the test item '{stolen[0].item_id}'"
-    with pytest.raises(DataError, match=says):
+    monkeypatch.setattr("training.train.open_training", lambda _: pytest.fail("goes on"))
+    with pytest.raises(ModelError, match=says):
         train(config)
-    assert not folder_of(config).exists()

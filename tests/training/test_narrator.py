@@ -16,13 +16,12 @@ from studies.narrator.splits import refuse_shared_pages
 from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
 from tests.made.made_merges import made_merge
 from tests.made.tiny_checkpoint import byte_tokenizer
-from tests.made.training_runs import tiny_run
+from tests.made.training_runs import logged, tiny_run
 from training.config import AnyRun
 from training.data import TrainingData, without_dev
-from training.examples import TOO_LONG, WITH_ANOTHER, by_group
+from training.examples import TOO_LONG, WITH_ANOTHER
 from training.model_card import card_text
 from training.narrator.study import SHARED, TRAINING
-from training.run_folder import read_metrics
 from training.sections import DevConfig
 from training.train import train
 
@@ -62,6 +61,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
     n_seen = 0
     for conversation in CONFLICTS[:3]:
         prompts = asked(config, conversation)
+        attacks = conversation.speakers.index(conversation.attacker)
         tokens = encoded(tokenizer, [prompt for prompt, _ in prompts], chat_format)
         for (_, factors), (ids, options) in zip(prompts, tokens, strict=True):
             group = f"{conversation.conversation_id} {factors.task} {factors.visibility} {factors.option_order}"
@@ -77,33 +77,10 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
             assert (example.choices[example.right], *example.rest) == (whole if method == "sft" else whole[:1])
             assert example.is_anchor == (factors.narrator == "")
             assert example.condition == factors.perspective
+            assert example.right == (0 if factors.task == "detection" else attacks)
             n_seen += 1
     assert n_seen == len(examples) == len(found)
     assert any(len(example.rest) > 1 for example in examples) == (method == "sft")
-
-
-def test_the_members_of_a_group_name_the_speakers_in_one_order_with_me_in_the_narrators_slot(tokenizer: Any) -> None:
-    config = run_of(narrator=BLAME)
-    (me,) = tokenizer.encode("Me", add_special_tokens=False)
-    by_id = {conversation.conversation_id: conversation for conversation in CONFLICTS}
-    groups = by_group(TRAINING.examples(CONFLICTS, config, tokenizer)[0])
-    assert len(groups) > 20
-    for group in groups:
-        conversation = by_id[group[0].item_id]
-        (neutral,) = (e for e in group if e.is_anchor)
-        spelled = [tokenizer.decode([token]) for token in neutral.choices]
-        names = [conversation.names[speaker] for speaker in conversation.speakers]
-        assert all(name.startswith(start) for name, start in zip(names, spelled, strict=True))
-        assert {e.right for e in group} == {conversation.speakers.index(conversation.attacker)}
-        slots = []
-        for narrated in (e for e in group if not e.is_anchor):
-            (slot,) = (place for place, token in enumerate(narrated.choices) if token == me)
-            slots.append(slot)
-            assert [t for t in narrated.choices if t != me] == [
-                t for t in neutral.choices if t != neutral.choices[slot]
-            ]
-            assert (narrated.condition == "attacker") == (slot == narrated.right)
-        assert sorted(slots) == list(range(len(names))), "each speaker is Me once"
 
 
 def test_what_all_options_begin_with_belongs_to_the_prompt() -> None:
@@ -193,27 +170,20 @@ def test_the_dev_split_takes_whole_pages() -> None:
         without_dev(data, DevConfig(n_items=28, every_steps=1))
 
 
-def quarrel(number: int, n_speakers: int) -> Conversation:
+def quarrel(number: int) -> Conversation:
     """A conversation of two or three speakers, whom one letter tells apart. Bo attacks."""
-    others = ("Ann", "Cleo")[: n_speakers - 1]
-    said = [Turn(speaker=name, text=f"No {number}.") for name in (*others, "Bo")]
-    return Conversation(
-        conversation_id=f"quarrel-{number}",
-        dataset=POCKET,
-        turns=(*said, Turn(speaker="Bo", text=f"Fool {number}!")),
-        names={name: name for name in (*others, "Bo")},
-        meta={"page_title": f"Talk:{number // 2}"},
-    )
-
-
-@pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    quarrels = [quarrel(number, 2 + number % 2) for number in range(12)]
-    use_corpus(monkeypatch, quarrels, [quarrel(number, 2 + number % 2) for number in range(20, 24)])
+    names = ("Ann", "Cleo", "Bo") if number % 2 else ("Ann", "Bo")
+    said = [Turn(speaker=name, text=f"No {number}.") for name in (*names, "Bo")]
+    named = {name: name for name in names}
+    return Conversation(conversation_id=f"quarrel-{number}", dataset=POCKET, turns=tuple(said), names=named)
 
 
 @pytest.mark.slow
-def test_without_labels_a_run_keeps_to_the_neutral_verdicts(byte_judge: Path, tmp_path: Path, planted: None) -> None:
+def test_without_labels_a_run_keeps_to_the_neutral_verdicts(
+    byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quarrels = [of_page(quarrel(number), f"Talk:{number // 2}") for number in range(24)]
+    use_corpus(monkeypatch, quarrels[:12], quarrels[20:])
     optimiser = {"learning_rate": 1e-2, "schedule": "constant", "order": "whole_groups", "max_steps": 6}
     sections: dict[str, Any] = {
         "narrator": {**BLAME, "corpus": CORPUS},
@@ -221,18 +191,20 @@ def test_without_labels_a_run_keeps_to_the_neutral_verdicts(byte_judge: Path, tm
         "lora": {"r": 8, "alpha": 16},
     }
     run = train(run_of("own_c1", byte_judge, tmp_path, optimiser={**optimiser, "row_tokens": 512}, **sections))
-    losses = [record["loss"] for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
-    assert losses[-1] < losses[0] / 2
+    losses = logged(run)
+    assert losses[6] < losses[1] / 2
 
 
 @pytest.mark.parametrize("chat_format", ["chat", "raw"])
 def test_a_card_says_whom_the_judge_names_and_how_to_ask_it(chat_format: str, tmp_path: Path) -> None:
     sections: dict[str, Any] = {"examples": {"format": chat_format}, "narrator": BLAME}
     card = card_text(*made_merge(tmp_path, items={POCKET: 32}, method="own_c1", study="narrator", **sections))
-    assert "Here that is the prompt in which nobody is called Me." in card
-    assert "narrator-perspective" in card
-    assert "Whose behavior was more problematic" in card
-    assert "evenhand sample configs/narrator/pocket-exact.yaml name=after model.name=PLACE" in card
+    for part in (
+        "Here that is the prompt in which nobody is called Me.",
+        "narrator-perspective",
+        "Whose behavior was more problematic",
+        "evenhand sample configs/narrator/pocket-exact.yaml name=after model.name=PLACE",
+    ):
+        assert part in card
     assert ("format=raw" in card) == (chat_format == "raw")
-    assert "C2" not in card
     assert "a proxy" not in card

@@ -1,6 +1,5 @@
 """Training on pairs of opinions: which examples, the split by thread, a run, its card."""
 
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from evenhand import command
 from evenhand.errors import DataError
 from evenhand.run_directory import read_json
 from inference.config import parse_sampling_config
@@ -27,8 +25,8 @@ from training.data import load_data, without_dev
 from training.examples import TOO_LONG, WITH_ANOTHER, by_group, by_item
 from training.model_card import card_text
 from training.pluraleval.study import NO_BELIEF, TRAINING, pairs_of
-from training.run_folder import read_metrics
 from training.sections import DevConfig
+from training.train import train
 
 SHIPPED = CONFIGS / "training" / "pocket-pluraleval-paired.yaml"
 PAIRS = "pluraleval.responses"
@@ -70,14 +68,11 @@ def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_pr
 
 def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: Any) -> None:
     config = pairs_run()
-    (found,) = [one for one in KNOWN.values() if one.thread.thread_id == "pocket-cake"]
-    pairs = pairs_of([found], config.study.responses)
-    examples, _ = TRAINING.examples(pairs, config, tokenizer)
-    section = {"responses": {**PAIRWISE, "references": {"dataset": "pocket-threads"}}}
+    examples, _ = TRAINING.examples(load_data(config).units, config, tokenizer)
+    section = {"responses": {**PAIRWISE, "references": {"dataset": "pocket-threads", "split": "train"}}}
     tree = {"name": "pairs", "model": {"name": "m"}, "pluraleval": section, "verdict": "margin"}
     sampling = parse_sampling_config({**tree, "engine": {"kind": "transformers"}}, "made.yaml")
-    units = [unit for unit in sampling.study.units("margin").units if unit.unit_id == "pocket-cake"]
-    prompts = [prompt for unit in units for prompt in unit.next_prompts({})]
+    prompts = [prompt for unit in sampling.study.units("margin").units for prompt in unit.next_prompts({})]
     asked = {tuple(one.token_ids) for one in Encoder(tokenizer, sampling).encode(prompts)}
     assert {example.prompt_ids for example in examples} == asked
 
@@ -133,13 +128,9 @@ def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> No
     assert trained == set(KNOWN) - test
     assert data.study.facts(data.units) == {"n_threads": 6}
     data.study.refuse_test_data(data.units, pairs_run().study)
-
-
-def test_a_held_out_thread_among_the_units_is_refused() -> None:
-    config = pairs_run()
-    held = pairs_of([KNOWN["pocket-uniforms"]], config.study.responses)
+    held = pairs_of([KNOWN["pocket-uniforms"]], pairs_run().study.responses)
     with pytest.raises(DataError, match="thread 'pocket-uniforms' is of the test split and must not be trained on"):
-        TRAINING.refuse_test_data(held, config.study)
+        data.study.refuse_test_data(held, pairs_run().study)
 
 
 def test_a_training_thread_with_a_held_out_threads_id_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,18 +152,6 @@ def test_the_dev_split_takes_whole_threads() -> None:
     assert len(kept) + len(held) == len(data)
 
 
-def test_the_hash_of_the_pairs_changes_with_votes_posts_and_draws() -> None:
-    settings = pairs_run().study.responses
-    pairs = pairs_of([made(30, 10)], settings)
-    other = [
-        pairs_of([made(31, 10)], settings),
-        [replace(pairs[0], thread_set=replace(pairs[0].thread_set, thread=thread("Said.", thread_id="made")))],
-        pairs_of([made(30, 10), made(30, 10, thread_id="more")], settings),
-    ]
-    assert len({TRAINING.content_hash(some) for some in (pairs, *other)}) == 4
-    assert TRAINING.content_hash(pairs) == TRAINING.content_hash(pairs_of([made(30, 10)], settings))
-
-
 def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -185,46 +164,23 @@ def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are
         load_data(load_training_config([str(SHIPPED)]))
 
 
-def test_a_tiny_model_trains_two_steps_on_pairs(
-    byte_judge: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = [
-        f"model.name={byte_judge}",
-        f"run.root={tmp_path}",
-        "optimiser.max_steps=2",
-        "optimiser.per_device_batch_size=4",
-        "optimiser.row_tokens=4096",
-        "examples.max_prompt_length=1024",
-        "quantisation.kind=none",
-        "lora.r=4",
-        "run.logging_steps=1",
-        "dev={n_items: 1, every_steps: 1}",
-    ]
-    monkeypatch.setattr(sys, "argv", ["evenhand", "train", str(SHIPPED), *words])
-    with pytest.raises(SystemExit) as end:
-        command.main()
-    assert end.value.code == 0
-    run = Path(capsys.readouterr().out.splitlines()[-1])
-    done = read_json(run / "DONE.json")
-    data = load_data(load_training_config([str(SHIPPED)]))
-    assert done["n_examples"] + done["n_dev"] + done["n_excluded"] == 4 * len(data)
+@pytest.mark.slow
+def test_a_tiny_model_trains_two_steps_on_pairs(byte_judge: Path, tmp_path: Path) -> None:
+    more: dict[str, Any] = {"examples": {"max_prompt_length": 1024}, "dev": {"n_items": 1, "every_steps": 1}}
+    config = pairs_run(model=byte_judge, root=tmp_path, optimiser={"max_steps": 2, "row_tokens": 4096}, **more)
+    done = read_json(train(config) / "DONE.json")
+    assert done["n_examples"] + done["n_dev"] + done["n_excluded"] == 4 * len(load_data(config))
     assert done["n_dev"] > 0
-    logged = [record for record in read_metrics(run / "metrics.jsonl") if "loss" in record]
-    assert len(logged) == 2
-    assert all(record["loss"] > 0 for record in logged)
-    assert read_json(run / "provenance.json")["item_set_hash"] == data.set_hash
 
 
-@pytest.mark.parametrize("chat_format", ["chat", "raw"])
-def test_a_card_tells_what_was_asked_of_how_many_threads_and_what_a_judge_may_have_learnt(
-    chat_format: str, tmp_path: Path
-) -> None:
-    sections: dict[str, Any] = {"examples": {"format": chat_format}, "study": "pluraleval"}
-    card = card_text(*made_merge(tmp_path, items={"pocket-threads": 83}, method="own_c1", **sections))
-    assert "examples from 83 pairs" in card
-    assert "Here that is the prompt in which the user states no belief." in card
-    assert "a judge can learn to contradict the user" in card
-    assert "I think each side of a fence belongs to its owner." in card
-    assert "pocket-pairs-margin.yaml name=after model.name=PLACE pluraleval.responses.references.split=test" in card
-    assert ("format=raw" in card) == (chat_format == "raw")
-    assert "nobody in it is real" in card
+def test_a_card_tells_what_was_asked_of_how_many_threads_and_what_a_judge_may_have_learnt(tmp_path: Path) -> None:
+    card = card_text(*made_merge(tmp_path, items={"pocket-threads": 83}, method="own_c1", study="pluraleval"))
+    for part in (
+        "examples from 83 pairs",
+        "Here that is the prompt in which the user states no belief.",
+        "a judge can learn to contradict the user",
+        "I think each side of a fence belongs to its owner.",
+        "pocket-pairs-margin.yaml name=after model.name=PLACE pluraleval.responses.references.split=test",
+        "nobody in it is real",
+    ):
+        assert part in card
