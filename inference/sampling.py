@@ -164,8 +164,11 @@ def settle(run: Run, plan: Plan, asked: Schedule) -> None:
             f"{path}: {len(unanswered)} prompts got no reply, the last reason: {reasons[-1]}. The others are kept; the "
             "same command asks for these again"
         )
-    left = f"{path}: {len(owed)} prompts still to be asked by other shards"
-    say(f"{left}; once none of them runs, the command without --shard asks for what is left", sys.stderr)
+    say(
+        f"{path}: {len(owed)} prompts still to be asked by other shards; once none of them runs, the command without "
+        "--shard asks for what is left",
+        sys.stderr,
+    )
 
 
 def model_facts(config: InferenceConfig) -> dict[str, object]:
