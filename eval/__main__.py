@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.options import verb_options
-from eval.runs import is_verdict_file, runs_by_study
+from eval.runs import is_verdict_file, refuse_repeated, runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main, say
 
@@ -98,6 +98,7 @@ def of_files(options: argparse.Namespace) -> "Results":
     """The results of files of verdicts."""
     from eval.results import evaluation_of, results_of, study_of_files
 
+    refuse_repeated(options.sources)
     study = study_of_files(options.sources)
     evaluation = evaluation_of(study)
     return results_of(study, evaluation, evaluation.load_files(options), options)

@@ -1,6 +1,6 @@
 """Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from evenhand.checkpoints import ModelConfig
 from evenhand.completions import read_answers, read_excluded
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
+from evenhand.files import sha256_of
 from evenhand.records import Completion
 from evenhand.run_directory import (
     CONFIG_FILE,
@@ -105,11 +106,14 @@ def load_finished(path: Path) -> FinishedRun:
     )
 
 
-def refuse_repeated(paths: Sequence[Path]) -> None:
-    """Raises DataError when a run is named twice."""
-    resolved = [path.resolve() for path in paths]
-    if twice := [path for i, path in enumerate(resolved) if path in resolved[:i]]:
-        raise DataError(f"{twice[0]}: is named twice; name each run once")
+def refuse_repeated(paths: Iterable[Path]) -> None:
+    """Raises DataError when a run or file of verdicts is named twice, or a file is a copy of another."""
+    seen: dict[Path | str, Path] = {}
+    for path in paths:
+        first = seen.setdefault(sha256_of(path) if path.is_file() else path.resolve(), path)
+        if first is not path:
+            same = first.resolve() == path.resolve()
+            raise DataError(f"{path}: is {'named twice' if same else f'a copy of {first}'}; name each once")
 
 
 def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:

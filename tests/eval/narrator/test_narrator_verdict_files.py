@@ -55,6 +55,15 @@ def test_a_file_gives_the_scores_of_the_run_that_it_was_written_from(tmp_path, n
     assert len(theirs) > 200
 
 
+def test_a_file_that_is_named_twice_or_copied_is_refused(tmp_path):
+    file = write(tmp_path / "theirs.jsonl", [{"task": "blame"}])
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(file.read_bytes())
+    for other, why in ((file, "is named twice"), (copy, "is a copy of .*theirs")):
+        with pytest.raises(DataError, match=why):
+            score_main([str(file), str(other), "--out", str(tmp_path / "out")])
+
+
 def test_a_corpus_says_who_the_attacker_is_and_ids_may_lack_its_name(tmp_path):
     conflicts = pocket_conflicts("test")[:8]
     run = make_narrator_run(tmp_path, fair, conflicts, n=2, tasks=("blame", "detection"))
