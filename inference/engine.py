@@ -6,12 +6,7 @@ from typing import Protocol, Self
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 
-Further = Callable[[], Sequence[Prompt]]
-
-
-def nothing_further() -> Sequence[Prompt]:
-    """For prompts that are all known from the start."""
-    return ()
+Further = Callable[[], Sequence[Prompt]]  # `tuple` where all prompts are known from the start
 
 
 class PromptsTooLong(ModelError):
@@ -35,7 +30,7 @@ class Engine(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
         """Yield a completion for each sample of each prompt, sample_index 0..n-1, as they finish, in any order.
 
         further: asked for more prompts whenever there is room, so that replies that were yielded may lead to new

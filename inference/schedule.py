@@ -4,7 +4,7 @@ Resuming is replaying: the same pure functions over the completions on disk give
 their turn comes and forgotten when they are over, so that no run is too long for the memory.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -120,16 +120,21 @@ class Schedule:
         units: Sequence[Unit],
         answers: Answers,
         sampling: SamplingConfig,
-        left_out: Container[str] = (),
+        left_out: Iterable[str] = (),
     ) -> None:
         """left_out: ids of units that are not asked."""
         self.units, self.answers, self.sampling = units, answers, sampling
         self.unanswered = set[str]()  # hashes of prompts whose replies could not be had
+        self.left_out = set[str]()
         self.begin(left_out)
 
-    def begin(self, left_out: Container[str] = ()) -> None:
-        """Go over all units anew, by the answers as they are now, without those that could not be had."""
-        self.coming = (unit for unit in self.units if unit.unit_id not in left_out)
+    def begin(self, left_out: Iterable[str] = ()) -> None:
+        """Go over all units anew, by the answers as they are now, without those that could not be had.
+
+        left_out: ids of further units that are not asked.
+        """
+        self.left_out.update(left_out)
+        self.coming = (unit for unit in self.units if unit.unit_id not in self.left_out)
         self.waiting: dict[str, list[Progress]] = {}  # hash of a prompt that was handed out → the units that wait
         self.fresh: list[Prompt] = []  # to be handed out
 
@@ -170,14 +175,6 @@ class Schedule:
                 if hash_ not in self.waiting:
                     self.fresh.append(prompt)
                 self.waiting.setdefault(hash_, []).append(progress)
-
-    def leave_out(self, unit_ids: Container[str]) -> None:
-        """Ask nothing more of these units, and once more what others lack: nothing is under way."""
-        begun = {id(progress): progress for waiting in self.waiting.values() for progress in waiting}
-        self.waiting, self.fresh = {}, []
-        for progress in begun.values():
-            if progress.unit.unit_id not in unit_ids:
-                self.hand_out(progress)
 
 
 def in_prefix_order(prompts: Sequence[Prompt]) -> list[Prompt]:

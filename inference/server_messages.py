@@ -82,11 +82,6 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
     return {key: value for key, value in body.items() if value is not None}
 
 
-def largest_reply(config: InferenceConfig) -> int:
-    """Bytes that a reply may have."""
-    return REPLY_BYTES + TOKEN_BYTES * config.sampling.n * config.sampling.max_tokens
-
-
 def vllm_fields(config: InferenceConfig) -> dict[str, Any]:
     """What only vLLM understands, and needs to answer as the offline engines do."""
     # Left out, these would come from the model's generation_config.json (Qwen2.5: repetition_penalty 1.05, top_k 20),

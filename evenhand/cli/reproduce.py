@@ -1,12 +1,12 @@
 """`evenhand reproduce RUN`: a sampling run asked again from its directory alone, and what differs."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.options import positive
 from evenhand.files import write_json
-from evenhand.terminal import run_main, say
+from evenhand.terminal import say
 
 FILE = "reproduction.json"
 
@@ -45,15 +45,3 @@ def main(argv: Sequence[str]) -> None:
     say(reproduction_text(found))
     write_json(again[-1] / FILE, found)
     say(f"\nwritten: {again[-1] / FILE}")
-
-
-def positive(text: str) -> int:
-    """A whole number above zero."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not above zero")
-    return number
-
-
-if __name__ == "__main__":  # vLLM spawns workers that import this file again
-    sys.exit(run_main(main))

@@ -8,12 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import yaml
 
 import evenhand
 from inference import vllm_engine
 from inference.config import VllmConfig
-from tests.made.places import CONFIGS, ROOT
 
 SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
@@ -49,14 +47,6 @@ def test_vllm_compiles_no_sampler_at_start_unless_the_user_says_so(
 def test_a_model_with_an_image_encoder_is_loaded_without_it(called: dict[str, Any]) -> None:
     vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
     assert called["language_model_only"] is True
-
-
-@pytest.mark.parametrize("file", sorted((CONFIGS / "serving").glob("*.yaml")), ids=lambda file: file.stem)
-def test_a_server_is_started_by_its_config_as_our_own_engine_is(file: Path) -> None:
-    text = file.read_text()
-    assert text.splitlines()[0] == f"# {SAMPLER}=0 vllm serve --config {file.relative_to(ROOT)}"
-    config = yaml.safe_load(text)
-    assert config.get("language-model-only", False) is ("gemma-3" in config["model"])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from eval.dialdefer.panels import BOTH_ORDERS, Panel, both_orders
 from eval.dialdefer.scores import records, untreated_c1
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
-from tests.made.experiment_runs import N_ITEMS, run_with, says_one, use_few_items, with_variants
+from tests.made.experiment_runs import run_with, says_one, use_few_items, with_variants
 from tests.made.made_runs import say
 from tests.made.paper_figures import frame_of
 from tests.made.scripted_engine import AnsweringEngine
@@ -58,19 +58,6 @@ def test_a_judge_that_always_says_1_accepts_all_in_one_order_and_nothing_in_the_
     assert (rows[BOTH_ORDERS].acc_c1_true, rows[BOTH_ORDERS].acc_c2_incorrect) == (50, 50)
     assert rows[BOTH_ORDERS].dds_pp == 0
     assert rows[BOTH_ORDERS].n_deference_flips == rows[BOTH_ORDERS].n_skepticism_flips == 0
-
-
-def test_a_judge_that_reads_the_answers_gives_the_same_scores_in_every_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def defers(prompt: Prompt) -> dict[str, Any]:
-        accepts = prompt.condition.claim_is_true or prompt.condition is C2_INCORRECT
-        return say(accepting(prompt) if accepts else 3 - accepting(prompt))
-
-    rows = rows_of(tmp_path, monkeypatch, defers, "reason")
-    for row in rows.values():
-        assert (row.acc_c1_true, row.acc_c1_false, row.acc_c2_correct, row.acc_c2_incorrect) == (100, 100, 100, 0)
-        assert (row.dds_pp, row.n_deference_flips) == (100, N_ITEMS)
 
 
 def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(

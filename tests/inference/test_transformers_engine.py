@@ -127,8 +127,18 @@ def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint: Path) 
 
     assert first(temperature=1.0, top_k=1, seed=1) == first(temperature=1.0, top_k=1, seed=2) == first()
     assert first(repetition_penalty=9.0) != first()
-    with pytest.raises(ConfigError, match=r"would count the padding .*; set engine\.batch_size=1"):
-        open_engine(config(checkpoint, "reason", sampling={"repetition_penalty": 9.0}))
+
+
+@pytest.mark.parametrize(
+    ("sampling", "words"),
+    [
+        ({"repetition_penalty": 9.0}, r"would count the padding .*; set engine\.batch_size=1"),
+        ({"structured": "json"}, r"sampling\.structured is 'json', which the transformers engine cannot do"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_rather_than_left_out(sampling: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        open_engine(config(Path("absent"), "reason", sampling=sampling))
 
 
 def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoint: Path) -> None:
@@ -150,11 +160,6 @@ def test_a_prompt_over_the_context_window_is_named_when_the_others_are_answered(
         answered.extend(engine.generate([toy_prompt("Hm"), toy_prompt("x" * 60)]))
     assert "1 prompts do not fit the context window, the first of them of toy-60" in str(caught.value)
     assert len(answered) == 1
-
-
-def test_structured_output_is_refused_rather_than_left_out(checkpoint: Path) -> None:
-    with pytest.raises(ConfigError, match=r"sampling\.structured"):
-        open_engine(config(checkpoint, "reason", sampling={"structured": "json"}))
 
 
 def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_ones(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from inference import sampling
 from inference.config import InferenceConfig
-from inference.engine import Further, PromptsTooLong, nothing_further
+from inference.engine import Further, PromptsTooLong
 from tests.made.read_back import completions_of
 from tests.made.sampling_configs import sampling_config
 
@@ -45,7 +45,7 @@ class AnsweringEngine(OpenEngine):
         self.die_after: int | None = None
         self.before: Callable[[int], object] = lambda number: None  # called ahead of every answer, with its number
 
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
         waiting, under_way, refused = list(prompts), list[Prompt](), dict[Prompt, str]()
         while True:
             waiting.extend(further())

@@ -16,7 +16,7 @@ from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_plan_lines
 from inference import sampling
 from inference.config import InferenceConfig, parse_sampling_config
-from inference.engine import Further, nothing_further
+from inference.engine import Further
 from inference.sampling import sample
 from studies.registry import STUDIES
 from studies.show import main as show_main
@@ -43,7 +43,7 @@ class OneAtATime(OpenEngine):
         self.asked: list[tuple[str, int]] = []
         self.says = "yes"
 
-    def generate(self, prompts: Sequence[Prompt], further: Further = nothing_further) -> Iterator[Completion]:
+    def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
         waiting = list(prompts)
         while waiting:
             prompt = waiting.pop(0)
@@ -88,23 +88,6 @@ def test_each_unit_goes_on_by_itself_and_a_killed_run_is_continued_between_its_r
     assert len(again.asked) == 2 * len(FRUITS) - 3, "nothing is asked twice"
     assert again.asked.index(("fig", 1)) < again.asked.index(("lemon", 0)), "no unit waits for another"
     assert [line["item_id"] for line in read_plan_lines(path)] == [fruit for fruit in FRUITS for _ in range(2)]
-
-
-def test_a_plan_that_rested_on_a_lost_reply_is_planned_anew_and_does_not_lock_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = sampled(tmp_path, monkeypatch, "toy", [])
-    for shard in (path / "completions").iterdir():
-        shard.unlink()
-    other = OneAtATime([])
-    monkeypatch.setattr(other, "says", "perhaps")
-    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: other)
-    monkeypatch.setattr(sampling, "settle", lambda *_: None)  # killed before it
-    sample(config(tmp_path))
-    monkeypatch.undo()
-    monkeypatch.setitem(STUDIES, KEY, TOY)
-    assert is_done(sampled(tmp_path, monkeypatch, "toy", []))
-    assert len(list(read_plan_lines(path))) == 2 * len(FRUITS)
 
 
 def test_score_compare_report_and_scorecard_take_it(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.cli.command import every_verb, main
+from evenhand.cli.command import entry_of, every_verb, main, usage
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 from tests.made.places import ROOT
@@ -29,26 +29,32 @@ def evenhand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return call
 
 
-def test_every_verb_is_listed_and_explains_itself_before_a_library_that_takes_seconds_is_loaded() -> None:
+def test_every_verb_is_listed_and_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in every_verb():
+        assert f"\n  {verb} " in usage()
+        with pytest.raises(SystemExit) as ended:
+            entry_of(verb)(["--help"])
+        assert ended.value.code == 0
+        assert f"evenhand {verb}" in capsys.readouterr().out
+
+
+def test_words_are_read_before_a_library_that_takes_seconds_is_loaded() -> None:
     code = (
-        "import sys\n"
-        "from evenhand.cli.command import entry_of, every_verb, usage\n"
+        "import contextlib, sys\n"
+        "from evenhand.cli.command import entry_of, every_verb\n"
         "for verb in every_verb():\n"
-        "    try: entry_of(verb)(['--help'])\n"
-        "    except SystemExit as ended: print('ended', verb, ended.code, f'\\n  {verb} ' in usage())\n"
+        "    with contextlib.suppress(SystemExit): entry_of(verb)(['--help'])\n"
         "heavy = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'datasets'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
-    assert [line for line in lines if line.startswith("ended")] == [f"ended {verb} 0 True" for verb in every_verb()]
-    assert lines[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_an_unknown_verb_is_met_with_the_nearest_one(evenhand: Evenhand) -> None:
     done = evenhand("sampel")
     assert done.returncode == 2
-    assert done.stderr == f"error: unknown verb 'sampel'. Did you mean 'sample'? Known: {', '.join(every_verb())}.\n"
+    assert done.stderr.startswith("error: unknown verb 'sampel'. Did you mean 'sample'?")
 
 
 def test_bad_input_is_one_message_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,14 +63,6 @@ def test_bad_input_is_one_message_without_a_traceback(capsys: pytest.CaptureFixt
 
     assert run_main(entry, []) == 2
     assert capsys.readouterr().err == "error: file.jsonl:3: is damaged; restore it\n"
-
-
-def test_a_fault_of_ours_keeps_its_traceback() -> None:
-    def entry(argv: object) -> None:
-        raise AssertionError
-
-    with pytest.raises(AssertionError):
-        run_main(entry, [])
 
 
 def test_ctrl_c_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,12 +80,6 @@ def test_show_prints_the_rendered_prompt_and_its_token_count(evenhand: Evenhand)
     assert "<|im_start|>user\nYou are given a chatlog." in done.stdout
     assert "<|im_start|>assistant\n" in done.stdout
     assert "template: matched" in done.stdout
-
-
-def test_show_of_an_unknown_item_names_some_that_exist(evenhand: Evenhand) -> None:
-    done = evenhand("show", "pocket", "--unit", "pocket-9")
-    assert done.returncode == 2
-    assert "no unit 'pocket-9' in pocket; its ids look like pocket-test-0" in done.stderr
 
 
 def test_fetch_names_where_the_model_lies_and_counts_the_items(evenhand: Evenhand) -> None:

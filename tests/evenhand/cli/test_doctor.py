@@ -133,19 +133,14 @@ def test_the_hub_answers_or_refuses_the_token_or_is_out_of_reach(
     assert says in hub_check().says
 
 
-@pytest.mark.parametrize("token", [None, "hf_made_up"])
 def test_without_a_connection_the_hub_is_unknown_and_a_model_of_it_is_told_as_missing(
-    token: str | None, online: Path, monkeypatch: pytest.MonkeyPatch
+    online: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")  # where nobody listens
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: token)
-    monkeypatch.setenv("HF_TOKEN", "hf_made_up")
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     monkeypatch.setenv("NO_PROXY", "*")
     assert hub_check().state == "unknown"
-    assert hub_check().says.startswith("http://127.0.0.1:1 is not reached (ConnectError)")
-    found = find_model(ModelConfig(name="google/gemma-3-12b-it"))
-    assert found.checks[0].state == "wrong"
-    assert "check the connection and run again" in found.checks[0].says
+    assert find_model(ModelConfig(name="google/gemma-3-12b-it")).checks[0].state == "wrong"
 
 
 @pytest.mark.parametrize(

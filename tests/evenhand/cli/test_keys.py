@@ -67,13 +67,5 @@ def test_it_says_what_the_schema_says_and_what_a_key_may_be(capsys):
     assert "  # or: Any OpenAI-compatible server." in lines
     assert "  # kind: openai" in lines
     assert max(map(len, lines)) <= 120
-
-
-def test_a_method_is_of_training(capsys):
-    main(["train", "simpo"])
-    printed = capsys.readouterr().out
-    assert "gamma: 1.0  # at least 0; the margin, in units of beta x log-probability" in printed
-    assert "target: soft" not in printed
     with pytest.raises(SystemExit):
         main(["sample", "simpo"])
-    assert "'simpo' is nothing to sample; take one of dialdefer, narrator" in capsys.readouterr().err

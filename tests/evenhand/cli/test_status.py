@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +16,6 @@ from evenhand.cli.status.runs import Progress
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 from tests.made.made_runs import made_items, make_run, rewrite, say
-from tests.made.places import ROOT
 
 ITEMS = made_items("pocket", 3)
 
@@ -162,12 +159,3 @@ def test_a_damaged_run_was_scored_or_called_complete_or_hid_the_others(
         "whole-0000": "complete",
     }
     assert names in f"{run} {states['damaged-0000']['note']}"
-
-
-def test_it_loads_no_library_that_takes_seconds(root: Path) -> None:
-    code = (
-        "import sys; from evenhand.cli.status.command import main; main(sys.argv[1:]); "
-        "print({'torch', 'transformers', 'numpy'} & sys.modules.keys())"
-    )
-    done = subprocess.run([sys.executable, "-c", code, root], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "set()"

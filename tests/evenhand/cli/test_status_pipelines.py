@@ -57,6 +57,10 @@ def test_the_jobs_of_a_finished_pipeline_are_complete(
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split()[:4] == ["job", str(folder / NAMES[0]), "–", "–"]
     assert lines[-1] == "8 of 8 complete"
+    older = folder.with_name("20200101-000000-1")
+    shutil.copytree(folder, older)
+    assert list(looked(capsys, folder.parent)) == NAMES, "of several pipelines the last one is shown"
+    assert list(looked(capsys, older)) == NAMES
 
 
 def test_what_is_not_there_yet_waits_for_what_comes_before_it(
@@ -128,14 +132,3 @@ def test_a_job_that_failed_says_what_its_log_ends_with_until_it_is_begun_again(
     program.write_text(works)
     assert job(cluster, "train", folder / TRAINED, tmp_path / "log") == 0
     assert looked(capsys, folder)[TRAINED]["state"] == "complete"
-
-
-def test_of_several_pipelines_the_last_is_shown_and_an_older_one_when_it_is_named(
-    cluster: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = submitted(cluster)
-    older = folder.with_name("20200101-000000-1")
-    shutil.copytree(folder, older)
-    paths = {Path(stage["path"]).parent for stage in looked(capsys, Path(cluster["RUN_ROOT"])).values()}
-    assert paths == {folder}
-    assert {Path(stage["path"]).parent for stage in looked(capsys, older).values()} == {older}
