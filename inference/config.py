@@ -63,9 +63,8 @@ class SamplingConfig(Closed):
 
     def for_prompt(self, prompt: Prompt) -> "SamplingConfig":
         """These settings with the prompt's own in their place, checked as a config's are."""
-        override = prompt.drawing
-        asked = {"temperature": override.temperature, "max_tokens": override.max_tokens, "n": override.n}
-        own = {key: value for key, value in asked.items() if value is not None}
+        drawing = prompt.drawing
+        own = {key: n for key in ("temperature", "max_tokens", "n") if (n := getattr(drawing, key)) is not None}
         return SamplingConfig.model_validate({**self.model_dump(), **own}) if own else self
 
     def n_for(self, prompt: Prompt) -> int:

@@ -57,6 +57,7 @@ class TransformersEngine:
         if self.row_tokens and self.device.type == "cpu":
             attend_to_seen_columns(self.model, in_float32=True)
         self.stop_ids = stop_ids(self.model, self.tokenizer)
+        self.padding_id = min(self.stop_ids, default=0)  # any token will do, since padding is masked
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)
         return self
@@ -112,7 +113,7 @@ class TransformersEngine:
         if len(batch) == 1:
             prompt = batch[0].prompt
             reason = f"out of memory on {self.device} at this prompt alone, of {longest} tokens"
-            return failed(prompt, self.config.sampling.for_prompt(prompt).n, reason)
+            return failed(prompt, self.config.sampling.n_for(prompt), reason)
         key = "row_tokens" if self.row_tokens else "batch_size"
         if not self.is_short_of_memory:
             self.is_short_of_memory = True
@@ -169,12 +170,6 @@ class TransformersEngine:
             reason, n_tokens = ("length", len(kept)) if end is None else ("stop", len(kept) + 1)
             completions.append(batch[index].completion(sample_index, text, reason, n_tokens))
         return completions
-
-    @property
-    def padding_id(self) -> int:
-        """Any token will do, since padding is masked."""
-        padding = self.tokenizer.pad_token_id
-        return min(self.stop_ids, default=0) if padding is None else padding
 
 
 def n_new(asked: Asked, batch: Sequence[Asked]) -> int:

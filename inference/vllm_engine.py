@@ -94,7 +94,8 @@ class VllmEngine:
                 try:
                     self.llm.llm_engine.add_request(name, tokens, self.sampling_params(asked))
                 except ValueError as error:  # of this request alone: its grammar, its tokens
-                    refused += self.failed(asked.prompt, f"vLLM refuses the request ({one_line(error)})")
+                    n, reason = self.config.sampling.n_for(asked.prompt), one_line(error)
+                    refused += failed(asked.prompt, n, f"vLLM refuses the request ({reason})")
                 else:
                     running[name] = asked
         return bool(running or refused)
@@ -103,18 +104,14 @@ class VllmEngine:
         """What a finished request says. One that vLLM could not finish is an error with its reason."""
         reasons = {sample.finish_reason for sample in output.outputs}
         if not_finished := reasons & NOT_FINISHED or ({"no reason"} if not output.outputs else set()):
-            words = ", ".join(map(str, not_finished))
-            yield from self.failed(asked.prompt, f"vLLM ended the request itself ({words})")
+            n, words = self.config.sampling.n_for(asked.prompt), ", ".join(map(str, not_finished))
+            yield from failed(asked.prompt, n, f"vLLM ended the request itself ({words})")
         elif isinstance(asked, Node):
             position = output.outputs[0].logprobs[0]
             yield from readings.add(asked, {t: float(position[t].logprob) for t in asked.question.children})
         else:
             for sample in output.outputs:
                 yield asked.completion(sample.index, sample.text, sample.finish_reason, len(sample.token_ids))
-
-    def failed(self, prompt: Prompt, reason: str) -> list[Completion]:
-        """A prompt's errors, which the next command asks again."""
-        return failed(prompt, self.config.sampling.for_prompt(prompt).n, reason)
 
     def sampling_params(self, asked: Asked) -> Any:
         """vLLM's SamplingParams. No per-request seed: it kills the CPU engine; the engine itself is seeded."""

@@ -26,7 +26,7 @@ class Study(NamedTuple):
     evaluation: str  # its part of eval: an eval.results.Evaluation
     options: str = ""  # adds its options of `score` and the like to their parsers; "" where it has none
     training: str = ""  # its part of training: a training.config.StudyTraining; "" where nothing can be trained on it
-    annotation: str = ""  # what people can label of its runs: an eval.annotation.tasks; "" where nothing is
+    annotation: str = ""  # what people can label of its runs: run folders → eval.annotation.tasks.Task; "" for nothing
     builds: Mapping[str, Builder] = {}
     verbs: Mapping[str, Builder] = {}  # of `evenhand`: its own
 
@@ -68,7 +68,7 @@ STUDIES: dict[str, Study] = {
         section="studies.pluraleval.section:PluralEvalSection",
         evaluation="eval.pluraleval.evaluation:EVALUATION",
         options="eval.pluraleval.options:add_options",
-        annotation="eval.pluraleval.annotation:ANNOTATION",
+        annotation="eval.pluraleval.annotation:tasks",
         training="training.pluraleval.study:TRAINING",
         builds={
             "wildscope": Builder(
@@ -84,7 +84,7 @@ STUDIES: dict[str, Study] = {
     "taxonomy": Study(
         section="studies.taxonomy.section:TaxonomySection",
         evaluation="eval.taxonomy.evaluation:EVALUATION",
-        annotation="eval.taxonomy.annotation:ANNOTATION",
+        annotation="eval.taxonomy.annotation:tasks",
     ),
 }
 

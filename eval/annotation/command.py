@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from eval.annotation.tasks import Draw, Labels, StudyAnnotation, Task, annotated_study, drawn
+from eval.annotation.tasks import Draw, Labels, Task, annotated_study, drawn
 from eval.options import positive
 from evenhand.config import Closed, did_you_mean, parse_config
 from evenhand.errors import DataError
@@ -35,8 +35,7 @@ def main(argv: Sequence[str]) -> None:
     """`evenhand annotate RUN --out page.html`, then `evenhand annotate RUN --labels FILE...`."""
     options = annotate_options(argv)
     study = annotated_study(options.runs[0])
-    annotation: StudyAnnotation = load_part(study, STUDIES[study].annotation)
-    tasks = [task for task in annotation.tasks(options.runs) if task.items]
+    tasks = [task for task in load_part(study, STUDIES[study].annotation)(options.runs) if task.items]
     if not tasks:
         raise DataError(f"{', '.join(map(str, options.runs))}: holds nothing that people could label")
     if options.labels:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from eval.runs import study_of_run
 from evenhand.errors import DataError
@@ -98,16 +98,6 @@ def drawn(task: Task, n: int, seed: int) -> Draw:
 def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:
     """The first of each list, then the second of each, until all are there."""
     return [item for turn in zip_longest(*lists) for item in turn if item is not None]
-
-
-class StudyAnnotation(Protocol):
-    """What people can be asked about a study's runs, so that its judge can be held against them."""
-
-    def tasks(self, paths: Sequence[Path]) -> Sequence[Task]:
-        """Of one run, or of two side by side.
-
-        Raises DataError for a run that is not complete, or whose stage has no judge.
-        """
 
 
 def annotated_study(path: Path) -> str:

@@ -222,10 +222,7 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     return answer
 
 
-@lru_cache(maxsize=256)
-def names_of(options: tuple[str, ...]) -> Names:
-    """The options prepared for matching; a run has many replies to the same ones."""
-    return Names(options, {YES, NO} if options == (YES, NO) else {ME})
+names_of = lru_cache(maxsize=256)(Names)  # a run has many replies to the same options
 
 
 def reading(text: str, names: Names) -> tuple[Answer, bool]:

@@ -12,7 +12,7 @@ from eval.estimates.estimate import Estimate
 from eval.narrator import judged_runs, measures, tables
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
-from eval.narrator.measures import BY_CONVERSATION, DETECTION, PERSPECTIVES, Definitions, Levels, main_order
+from eval.narrator.measures import BY_CONVERSATION, DETECTION, Definitions, Levels, main_order
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results
@@ -111,6 +111,9 @@ class NarratorEval(Evaluation):
         lacking = {name: len(run.conversations - shared) for name, run in results.judges.items()}
         afters = [name for name in results.judges if name != results.base and results.is_before_after]
         is_beside = len(runs) > 1 and not results.is_before_after
+        asked = levels.tasks[0], levels.sides[0], levels.orders[-1]
+        deltas = {judge: levels.of(judge, *asked).get("delta_att") for judge in levels.judges if judge != POOLED}
+        models = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
         is_exact, way = any(run.verdict == "options" for run in runs), results.options.detection
         return {
             "judges": [said_of(levels, judge, results.judges) for judge in levels.judges],
@@ -119,7 +122,8 @@ class NarratorEval(Evaluation):
             "n_lacking": {name: n for name, n in lacking.items() if n} if POOLED in levels.judges else {},
             "moves": [move(results, name) for name in afters],
             "questions": [questions(levels, judge) for judge in levels.shown[:MOST_ASKED]],
-            "models": delta_of_models(levels) if is_beside else [],
+            # Each model's Δ_att in that setting, from the lowest on.
+            "models": sorted(models, key=lambda pair: pair[1].value or 0.0) if is_beside else [],
             "fewest": measures.FEWEST_CONVERSATIONS,
             "orders": [ORDER_WORDS[order] for order in levels.orders],
             # How prompts come into the rows of Table 4: of an exact run by share.
@@ -250,22 +254,13 @@ def questions(levels: Levels, judge: str) -> dict[str, Any]:
     }
 
 
-def delta_of_models(levels: Levels) -> list[tuple[str, Estimate]]:
-    """Model → Δ_att in the same setting, from the lowest on."""
-    asked = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    deltas = {judge: levels.of(judge, *asked).get("delta_att") for judge in levels.judges if judge != POOLED}
-    known = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
-    return sorted(known, key=lambda pair: pair[1].value or 0.0)
-
-
 def unread(levels: Levels, judge: str) -> list[tuple[str, float, float]]:
     """Tasks to which many of a judge's answers name no option: how many percent, and how many were cut off."""
     tasks = []
     for task in levels.tasks:
-        asked = [(side, order, who) for side in levels.sides for order in levels.orders for who in PERSPECTIVES]
-        rates = [levels.of(judge, task, side, order, perspective=who) for side, order, who in asked]
-        mean = {state: fmean([of[state].value or 0.0 for of in rates if of] or [0.0]) for state in STATES}
-        if any(rates) and (percent := 100 - mean["chosen"] - mean["error"]) >= MANY_UNREAD:
+        rates = [of for key, of in levels.estimates.items() if key[:2] == (judge, task) and "chosen" in of]
+        mean = {state: fmean([of[state].value or 0.0 for of in rates] or [0.0]) for state in STATES}
+        if rates and (percent := 100 - mean["chosen"] - mean["error"]) >= MANY_UNREAD:
             tasks.append((TASK_WORDS[task].lower(), percent, mean["cut_off"]))
     return tasks
 

@@ -173,8 +173,7 @@ def sides_of(judgment: Judgment, detection: Detection) -> Sides:
     if yes + no <= 0:
         return NEITHER
     if detection == "majority":
-        answer = outcome(judgment)
-        return float(answer == "correct"), float(answer == "incorrect")
+        return float(judgment.leaders == (YES,)), float(judgment.leaders == (NO,))
     is_weighted = detection == "share" or judgment.is_exact
     return (yes / (yes + no), no / (yes + no)) if is_weighted else (float(yes > 0), float(no > 0))
 

@@ -7,9 +7,9 @@ behavior" and "the narrator" are Me; where Me is no option they are somebody who
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
-from studies.narrator.prompts import ME
+from studies.narrator.prompts import ME, NO, YES
 
 OPENING = "*_`\"'«‹“‘([{<#>~ \t"
 CLOSING = "*_`\"'»›”’)]}>~ \t"
@@ -53,10 +53,10 @@ def alone(form: str) -> str:
 
 
 class Names:
-    """The options of one prompt. designed: options that are words on purpose (Me; Yes and No in detection)."""
+    """The options of one prompt. Some are words on purpose: Me; Yes and No in detection."""
 
-    def __init__(self, options: tuple[str, ...], designed: Collection[str]) -> None:
-        self.options = options
+    def __init__(self, options: tuple[str, ...]) -> None:
+        self.options, designed = options, options if options == (YES, NO) else (ME,)
         self.forms = {option: plain(option) for option in options if plain(option)}
         # "?" is a name, and the end of half of all sentences: it has no letter, digit or emoji.
         shaped = {o for o, form in self.forms.items() for c in form if c.isalnum() or unicodedata.category(c) == "So"}

@@ -122,7 +122,8 @@ def pivoted(
 
     A judge or a group that is the only one goes into the title, or is left out.
     """
-    cells = cells.assign(**{column: in_words(cells[column], column) for column in {*index, *columns} & {*WORDS}})
+    worded = {column: [*map(WORDS[column].get, cells[column])] for column in {*index, *columns} & {*WORDS}}
+    cells = cells.assign(**{name: pd.Categorical(words, [*WORDS[name].values()]) for name, words in worded.items()})
     if cells["judge"].nunique() == 1 and "judge" in index:
         title = f"{title}: {cells['judge'].iloc[0]}"
     index = [column for column in index if column not in ("judge", "group") or cells[column].nunique() > 1]
@@ -133,11 +134,6 @@ def pivoted(
     return TableSpec(
         name=name, title=title, frame=frame, columns=shown | {head: (head, ".1f") for head in heads}, **keys
     )
-
-
-def in_words(column: pd.Series, name: str) -> pd.Categorical:
-    """A column's values in words, in the order in which tables have them."""
-    return pd.Categorical([WORDS[name].get(value) for value in column], list(WORDS[name].values()))
 
 
 def models_table(judges: Mapping[str, NarratorRun]) -> TableSpec:

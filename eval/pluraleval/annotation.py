@@ -23,17 +23,14 @@ from studies.pluraleval.sources import REFERENCES, built_references
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
 
 
-class PluralEvalAnnotation:
-    """See eval.annotation.tasks.StudyAnnotation."""
-
-    def tasks(self, paths: Sequence[Path]) -> list[Task]:
-        """Matches and stances of a judgements run; clusters of reference sets; of two, which clustering is better."""
-        if len(paths) > 1:
-            return [clusterings(paths)]
-        (path,) = paths
-        if (path / CONFIG_FILE).is_file() and section_of(path).stage != "references":
-            return judgements(path)
-        return [clusters(path)]
+def tasks(paths: Sequence[Path]) -> list[Task]:
+    """Matches and stances of a judgements run; clusters of reference sets; of two, which clustering is better."""
+    if len(paths) > 1:
+        return [clusterings(paths)]
+    (path,) = paths
+    if (path / CONFIG_FILE).is_file() and section_of(path).stage != "references":
+        return judgements(path)
+    return [clusters(path)]
 
 
 def judgements(path: Path) -> list[Task]:
@@ -143,6 +140,3 @@ def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:
         return judge, built_references(path)
     run = load_stage(path, "references")
     return run.model, reference_sets(run)
-
-
-ANNOTATION = PluralEvalAnnotation()

@@ -26,12 +26,8 @@ def retrieved(matched: BoolArray, is_in_group: BoolArray) -> dict[str, float]:
     hits = matched[:, is_in_group]
     recall = float(hits.any(axis=0).mean())
     precision = float(hits.any(axis=1).mean()) if len(matched) else 0.0
-    return {"precision": precision, "recall": recall, "f1": f1_of(precision, recall)}
-
-
-def f1_of(precision: float, recall: float) -> float:
-    """Their harmonic mean; 0 where both are."""
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return {"precision": precision, "recall": recall, "f1": f1}
 
 
 def coverage(matched: BoolArray, votes: Sequence[int]) -> float:

@@ -55,12 +55,7 @@ class CodedRun:
 
     @cached_property
     def searched(self) -> Searched:
-        """Of the folder of its flips: also those that did not fit the judge's context, without a code.
-
-        Raises DataError where only some of the flips were judged.
-        """
-        if self.config[KEY].get("n_flips") is not None:
-            raise DataError(f"{self.run.path}: judged some of the flips alone (taxonomy.n_flips); judge all to compare")
+        """Of the folder of its flips: also those that did not fit the judge's context, without a code."""
         folder = flips_folder(self.run)
         manifest, labels = read_manifest(folder, KIND), self.flips.set_index("flip_id")[["primary", "category"]]
         own = [flip for flip in read_flips(folder) if flip.model == self.judge]
@@ -97,7 +92,7 @@ def coded_runs(path: Path) -> list[CodedRun]:
 def flip_row(prompt: PlannedPrompt, replies: Sequence[Completion]) -> dict[str, Any]:
     """A flip with what a judge said of it, perhaps several times; see CodedRun."""
     factors, samples = dict(prompt.factors), [codes_in(reply) for reply in replies]
-    read = [sample for sample in samples if sample.is_read]
+    read = [sample for sample in samples if sample.primary]
     ranked = Counter(sample.primary for sample in read).most_common(2)
     is_tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
     primary = "" if not ranked or is_tie else ranked[0][0]

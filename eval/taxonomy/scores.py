@@ -12,7 +12,7 @@ import pandas as pd
 from eval.annotation.agreement import kappa_of, plain, share_of
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
-from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, clustered, estimate_of
+from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, estimate_of
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
 from eval.taxonomy.coded_flips import BETWEEN, NOT_CODED, TIE, CodedRun, Searched, flips_folder
 from evenhand.errors import DataError
@@ -30,7 +30,13 @@ ALL_JUDGES = "all judges"
 ANY = "any flip"
 CODE, CATEGORY = "code", "category"
 ALL_ITEMS = "all items"
-FLIPS_KEYS = (f"{KEY}.flips", f"{KEY}.n_flips")  # meant to differ; and refused in CodedRun.searched
+PER_100 = Measure(
+    name="flips_per_100_items",
+    unit="%",
+    statistic=lambda means: np.asarray(100 * means[..., 0]),
+    interval="cluster_t",
+    is_share=False,
+)
 
 
 def all_labels(column: str) -> list[str]:
@@ -94,24 +100,10 @@ def added_by_unit(units: Sequence[str], rows: FloatArray) -> tuple[tuple[str, ..
 
 def shares(coded: pd.DataFrame, column: str) -> dict[str, Estimate]:
     """Label → its share of some flips in percent, with an interval of Student's t over items."""
-    labels = all_labels(column)
-    marks = coded[column].str.get_dummies(BETWEEN).reindex(columns=labels, fill_value=0).to_numpy(float)
-    units, earned = added_by_unit(coded["unit"], marks)
-    _, counted = added_by_unit(coded["unit"], np.ones_like(marks))
-    observed = Observed(dataset="flips", units=units, earned=earned, counted=counted)
-    return {label: clustered(percent(part, is_share=True), observed) for part, label in enumerate(labels)}
-
-
-def percent(part: int, *, is_share: bool) -> Measure:
-    """The mean of one part, times 100."""
-    name = "share" if is_share else "flips_per_100_items"
-    return Measure(
-        name=name,
-        unit="%",
-        statistic=lambda means: np.asarray(100 * means[..., part]),
-        interval="cluster_t",
-        is_share=is_share,
-    )
+    labelled = [(unit, set(labels.split(BETWEEN))) for unit, labels in zip(coded["unit"], coded[column], strict=True)]
+    return {
+        label: share_of([(unit, label in labels, 1.0) for unit, labels in labelled]) for label in all_labels(column)
+    }
 
 
 def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> Estimate:
@@ -279,7 +271,7 @@ def flip_changes(base: CodedRun, after: CodedRun, names: tuple[str, str], drawin
     for moved in moves(base, after):
         pair = paired(counted(moved.before, moved.units), counted(moved.after, moved.units), drawing)
         compared = Compared(*names, {"judged_by": base.judged_by, "level": moved.level, "label": moved.label})
-        changes.append(change_in(percent(0, is_share=False), [pair], compared, ALL_ITEMS))
+        changes.append(change_in(PER_100, [pair], compared, ALL_ITEMS))
     return changes
 
 
@@ -297,5 +289,5 @@ def run_differences(base: CodedRun, after: CodedRun) -> list[Difference]:
         for key in ("framings", "kinds")
         if ours[key] != theirs[key]
     ]
-    known += judge_differences(base.run, after.run, FLIPS_KEYS)
+    known += judge_differences(base.run, after.run, [f"{KEY}.flips"])
     return sorted(known, key=lambda difference: not difference.serious)

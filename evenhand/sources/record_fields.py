@@ -86,13 +86,6 @@ class Record:
             raise self.error(name, f"is {shown(value)}; known: {', '.join(known)}")
         return value
 
-    def checked_number(self, name: str, value: Any) -> int | float:
-        """The value, if it is a finite number."""
-        if not is_number(value):
-            raise self.error(name, f"must be a number, found {shown(value)}")
-        number: int | float = value
-        return number
-
     def identifier(self, name: str) -> str:
         """A text that can stand in an item id: printable, not empty."""
         value = self.text(name)

@@ -190,17 +190,13 @@ def section_of(path: Path) -> PluralEvalSection:
 
 def load_stage(path: Path, stage: Stage) -> FinishedStage:
     """A run of a stage. Raises DataError for a run that is of another stage or study, changed, or not complete."""
-    section, file = section_of(path), path / CONFIG_FILE
+    section = section_of(path)
     if section.stage != stage:
         raise DataError(f"{path}: is a run of the stage `{section.stage}`; wanted is one of `{stage}`")
     refuse_incomplete(path)
     excluded, replies = read_excluded(path), read_answers(path).without_errors
     plan = [line for line in read_plan_lines(path) if line["item_id"] not in excluded]
-    if lacking := [line for line in plan if line["prompt_hash"] not in replies]:
-        raise DataError(
-            f"{path}: {len(lacking)} of its prompts have no reply; continue it with `evenhand sample {file}`"
-        )
-    model = str(read_yaml(file)["model"]["name"])
+    model = str(read_yaml(path / CONFIG_FILE)["model"]["name"])
     return FinishedStage(path=path, section=section, model=model, plan=plan, replies=replies, excluded=excluded)
 
 

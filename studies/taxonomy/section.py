@@ -1,16 +1,14 @@
 """What is asked of the flip taxonomy: the section `taxonomy` of a config."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
-from pydantic import Field
-
 from evenhand.errors import DataError
-from evenhand.records import Prompt, SamplingOverride, digest
+from evenhand.records import Prompt, SamplingOverride
 from studies.flips import KIND, Flip, flips_hash, read_flips
-from studies.study import LazyUnits, OneRound, Shown, StudySection, Units, refuse_repeats, set_hash
+from studies.study import LazyUnits, OneRound, Shown, StudySection, Units, set_hash
 from studies.taxonomy.codebook import DATASET, own_flips
 from studies.taxonomy.prompts import TEMPLATE_VERSION, messages, schema
 
@@ -37,7 +35,6 @@ class TaxonomySection(StudySection):
     verdicts: ClassVar[tuple[str, ...]] = ("answer",)
 
     flips: Path | None = None  # a folder of `evenhand build flips`; null judges made-up flips of ours
-    n_flips: int | None = Field(default=None, ge=1)  # at most so many of each model, in an arbitrary fixed order
 
     @property
     def has_schemas(self) -> bool:
@@ -49,8 +46,7 @@ class TaxonomySection(StudySection):
         found = own_flips() if self.flips is None else read_flips(self.flips)
         if not found:
             raise DataError(f"{self.flips}: holds no flip, so there is nothing to judge")
-        refuse_repeats((flip.flip_id for flip in found), str(self.flips))
-        return found if self.n_flips is None else few_of_each(found, self.n_flips)
+        return found
 
     def units(self, verdict: str) -> Units:
         """A flip each; see StudySection."""
@@ -75,15 +71,6 @@ class TaxonomySection(StudySection):
         """How many flips, of whom; see StudySection."""
         found = self.chosen()
         return f"{len(found)} flips of {', '.join(dict.fromkeys(flip.model for flip in found))}"
-
-
-def few_of_each(flips: Sequence[Flip], n: int) -> list[Flip]:
-    """At most n flips of each model, in their own order: those whose ids' hashes come first."""
-    kept: set[str] = set()
-    for model in dict.fromkeys(flip.model for flip in flips):
-        ids = [flip.flip_id for flip in flips if flip.model == model]
-        kept |= set(sorted(ids, key=digest)[:n])
-    return [flip for flip in flips if flip.flip_id in kept]
 
 
 def prompt_of(flip: Flip) -> Prompt:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenhand.chat_templates import FIXED_DATE, answer_tokens, encode, render_chat
+from evenhand.chat_templates import FIXED_DATE, answer_tokens, encode, option_tokens, render_chat
 from evenhand.checkpoints import ModelConfig, resolve
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Message
@@ -52,6 +52,12 @@ def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark() -> 
     assert plain.lead == ()
     assert len(marked.lead) > 0
     assert len({*plain.ids.values()}) == len({*marked.ids.values()}) == 2
+
+
+def test_options_that_are_written_alike_or_with_no_token_are_refused() -> None:
+    for options in (["Ann", ""], ["Ann", "Ann"]):
+        with pytest.raises(ModelError, match="cannot be told apart"):
+            option_tokens(byte_tokenizer(), options, "<user>Answer:</s>")
 
 
 def test_an_answer_of_several_tokens_has_no_margin() -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -79,23 +80,20 @@ def test_every_experiment_is_part_of_all_and_of_the_embedded_one() -> None:
     assert asked("all") == asked("embedded") == set().union(*parts)
 
 
-def test_r_aio_has_one_template_so_a_paraphrase_adds_nothing_there() -> None:
-    planned = first_prompts(with_variants({"template": "v1"}, datasets=("truthfulqa", "aio-context")))
-    assert [p.factors.template for p in planned if p.dataset == "aio-context"] == ["aio"] * 4 * N_ITEMS
-    assert {p.factors.template for p in planned if p.dataset == "truthfulqa"} == {"published", "v1"}
-
-
-def test_a_variant_without_an_arm_is_asked_under_every_arm_of_the_run() -> None:
-    planned = first_prompts(with_variants({"template": "v1"}, prompts={"arms": ["none", "honest"]}))
-    assert {(p.factors.arm, p.factors.template) for p in planned} == {
-        (arm, template) for arm in ("none", "honest") for template in ("published", "v1")
-    }
+def test_a_variant_without_an_arm_is_asked_under_every_arm_and_a_paraphrase_not_of_r_aio_with_its_one_template() -> (
+    None
+):
+    datasets, prompts = ("truthfulqa", "aio-context"), {"arms": ["none", "honest"]}
+    planned = first_prompts(with_variants({"template": "v1"}, datasets=datasets, prompts=prompts))
+    asked = Counter((p.dataset, p.factors.arm, p.factors.template) for p in planned)
+    own = {"truthfulqa": ("published", "v1"), "aio-context": ("aio",)}
+    expected = {(name, arm, template) for name in datasets for arm in prompts["arms"] for template in own[name]}
+    assert asked == dict.fromkeys(expected, 4 * N_ITEMS)
 
 
 @pytest.mark.parametrize(
     ("variant", "says"),
     [
-        ({}, "prompts.variants[0]: names nothing to change"),
         ({"tempalte": "v1"}, "prompts.variants[0]: unknown key 'tempalte'. Did you mean 'template'?"),
         ({"template": "v9"}, "template 'v9' has no json form"),
         ({"arm": "honest", "datasets": ["truthful"]}, "unknown dataset 'truthful'. Did you mean 'truthfulqa'?"),

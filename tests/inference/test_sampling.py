@@ -135,22 +135,6 @@ def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path: Path, monke
     assert max(alive) - others <= 32
 
 
-def test_shards_divide_the_work_and_the_last_one_finishes_the_run(tmp_path: Path, engine: AnsweringEngine) -> None:
-    path = sample(config(tmp_path), (0, 3))
-    assert not is_done(path)
-    sample(config(tmp_path), (2, 3))
-    assert not is_done(path)
-    sample(config(tmp_path), (1, 3))
-    assert is_done(path)
-    assert engine.asked_once() == 40
-
-
-def test_a_prompt_that_two_wordings_share_is_asked_once(tmp_path: Path, engine: AnsweringEngine) -> None:
-    path = sample(config(tmp_path, prompts={"variants": [{"speakers": ["A", "B"]}]}))
-    assert engine.asked_once() == 60, "C1 names no speaker"
-    assert len(read_plan(path)) == 80
-
-
 def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:
     def name(**changes: object) -> str:
         made = config(tmp_path, **changes)
@@ -209,7 +193,7 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_all_shards_finis
     assert len(planned) == 3 * 2 * 2 * (3 + 4 + 6), "tasks, visibilities, orders, and the neutral reader or a speaker"
     for shard in range(3):
         path = sample(settings, (shard, 3))
-    assert is_done(path)
+        assert is_done(path) == (shard == 2)
     assert list(read_excluded(path)) == ["long"]
     assert read_excluded(path)["long"].endswith("characters")
     done, n_distinct = read_json(path / "DONE.json"), len({p.prompt_hash for p in planned})

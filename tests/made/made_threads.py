@@ -1,13 +1,13 @@
 """Threads made for a test, their opinions written in the comments, and a judge that sorts them by first letter."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from evenhand.records import Completion, Prompt
 from studies.pluraleval.records import Comment, ReferenceSet, Thread
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from studies.pluraleval.sources import ThreadSpec
+from tests.made.pocket_judge import sorted_by
 
 POCKET = ThreadSpec(dataset="pocket-threads")
 Answers = Callable[[Prompt], str]
@@ -28,26 +28,13 @@ def thread(*comments: str | tuple[str, int], thread_id: str = "t1") -> Thread:
 
 def by_letter(prompt: Prompt) -> str:
     """Opinions are what stands between semicolons; those with the same first letter are paraphrases."""
-    user, step = prompt.messages[-1].content, prompt.factors.step
+    step = prompt.factors.step
     if step == "extraction":
-        text = user.split("\n\nComment:\n", 1)[1]
+        text = prompt.messages[-1].content.split("\n\nComment:\n", 1)[1]
         return json.dumps({"opinions": [part.strip() for part in text.split(";") if part.strip()]})
-    if step == "bootstrap":
-        groups: dict[str, list[str]] = {}
-        for text in json.loads(user):
-            groups.setdefault(text[0], []).append(text)
-        return json.dumps(list(groups.values()))
-    if step == "proposal":
-        return json.dumps({"clusters": list(dict.fromkeys(text[0] for text in json.loads(user)))})
-    if step == "summary":
-        return "+".join(sorted(json.loads(user)))
-    if step == "assignment":
-        listed, opinion = user.split("\n\nOpinion:\n")
-        summaries = [json.loads(line) for line in re.findall(r"^\d+\. (.*)$", listed, re.MULTILINE)]
-        firsts = [summary[0] for summary in summaries]
-        letter = json.loads(opinion)[0]
-        return json.dumps({"cluster": firsts.index(letter) + 1 if letter in firsts else 0})
-    return "NEUTRAL" if step == "stance" else "I think so."
+    if step in ("stance", "belief"):
+        return "NEUTRAL" if step == "stance" else "I think so."
+    return sorted_by(lambda text: text[0], lambda texts: "+".join(sorted(texts)), prompt)
 
 
 def overridden(answers: Answers, replies: Mapping[str, str]) -> Answers:

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,37 +18,42 @@ from tests.made.scripted_engine import AnsweringEngine, Answers, scripted
 __all__ = ["AnsweringEngine", "Answers", "perfect", "stage_run"]
 
 
+def sorted_by(key: Callable[[str], str], summary: Callable[[list[str]], str], prompt: Prompt) -> str:
+    """The reply to a prompt about clusters of a judge that sorts texts, summaries among them, by a key."""
+    user, step = prompt.messages[-1].content, prompt.factors.step
+    if step == "assignment":
+        listed, opinion = user.split("\n\nOpinion:\n")
+        keys = [key(json.loads(line)) for line in re.findall(r"^\d+\. (.*)$", listed, re.MULTILINE)]
+        wanted = key(json.loads(opinion))
+        return json.dumps({"cluster": keys.index(wanted) + 1 if wanted in keys else 0})
+    texts = json.loads(user)
+    if step == "summary":
+        return summary(texts)
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        groups.setdefault(key(text), []).append(text)
+    if step == "bootstrap":
+        return json.dumps(list(groups.values()))
+    return json.dumps({"clusters": [summary(group[:1]) for group in groups.values()]})
+
+
 def perfect(prompt: Prompt) -> str:
     """The right answer to any of the judge's prompts about our own threads."""
     (known,) = (one for one in known_threads() if one.thread_id == prompt.item_id)
-    user = prompt.messages[-1].content
-    factors = prompt.factors
+    user, factors, key = prompt.messages[-1].content, prompt.factors, partial(key_of, known)
     kind = getattr(factors, "step", None) or factors.judgement
     if kind == "extraction":
         return json.dumps({"opinions": list(known.comments[factors.number].says.values())})
-    if kind == "bootstrap":
-        groups: dict[str, list[str]] = {}
-        for text in json.loads(user):
-            groups.setdefault(key_of(known, text), []).append(text)
-        return json.dumps(list(groups.values()))
-    if kind == "proposal":
-        keys = dict.fromkeys(key_of(known, text) for text in json.loads(user))
-        return json.dumps({"clusters": [known.opinions[key].summary for key in keys]})
-    if kind == "summary":
-        return known.opinions[key_of(known, json.loads(user)[0])].summary
-    if kind == "assignment":
-        listed, opinion = user.split("\n\nOpinion:\n")
-        summaries = [json.loads(line) for line in re.findall(r"^\d+\. (.*)$", listed, re.MULTILINE)]
-        summary = known.opinions[key_of(known, json.loads(opinion))].summary
-        return json.dumps({"cluster": summaries.index(summary) + 1 if summary in summaries else 0})
     if kind == "belief":
         is_opposing = prompt.messages[0].content.startswith("You are given")
-        return known.opposing if is_opposing else known.opinions[key_of(known, json.loads(user))].belief
+        return known.opposing if is_opposing else known.opinions[key(json.loads(user))].belief
     if kind == "stance":
         _, reference, text = re.split(r"\n\n(?:Reference opinion|Text):\n", user)
-        return known.stance(key_of(known, json.loads(text)), key_of(known, json.loads(reference)))
-    response, opinion = user.removeprefix("Response:\n").split("\n\nOpinion:\n")
-    return "yes" if key_of(known, json.loads(response)) == key_of(known, json.loads(opinion)) else "no"
+        return known.stance(key(json.loads(text)), key(json.loads(reference)))
+    if kind == "entailment":
+        response, opinion = user.removeprefix("Response:\n").split("\n\nOpinion:\n")
+        return "yes" if key(json.loads(response)) == key(json.loads(opinion)) else "no"
+    return sorted_by(key, lambda texts: known.opinions[key(texts[0])].summary, prompt)
 
 
 def key_of(known: KnownThread, text: str) -> str:
@@ -65,7 +72,6 @@ def stage_run(
     *,
     name: str = "run",
     shards: int = 1,
-    shard_size: int = 256,
     **keys: Any,
 ) -> Path:
     """A run of a stage through an engine, by one process or by several shards one after the other."""
@@ -75,7 +81,7 @@ def stage_run(
         "model": {"name": "scripted"},
         "pluraleval": section,
         "verdict": "answer",
-        "run": {"root": str(root), "shard_size": shard_size},
+        "run": {"root": str(root), "shard_size": 256},
         **keys,
     }
     config = parse_sampling_config(tree, "made.yaml")

@@ -54,7 +54,7 @@ def judged_run(
     root: Path, flips: Path | None, says: Says, *, name: str = "judged", judge: str = "judge", **keys: Any
 ) -> Path:
     """A finished run directory under root."""
-    section = {"flips": None if flips is None else str(flips), **keys.pop("section", {})}
+    section = {"flips": flips and str(flips)}
     tree = {"name": name, "model": {"name": judge}, "taxonomy": section, "verdict": "answer", **keys}
     config = sampling_config(tree)
     units, content_hash = config.study.units("answer")

@@ -1,11 +1,11 @@
 """Prompts of a few words, and a config that asks them."""
 
+from dataclasses import replace
 from typing import Any
 
 from evenhand.records import Message, Prompt
 from inference.config import InferenceConfig
 from studies.dialdefer.records import Condition, Factors
-from studies.narrator.records import NarratorFactors
 from tests.made.sampling_configs import sampling_config
 
 OPTIONS = ("Bo", "Ann", "Anna", "Zo\u00eb", "Anna B.")
@@ -25,24 +25,7 @@ def toy_prompt(text: str, *before: Message) -> Prompt:
 
 def option_prompt(text: str, options: tuple[str, ...] = OPTIONS) -> Prompt:
     """A message that is answered with one of the options."""
-    return Prompt(
-        item_id=f"toy-{len(text)}",
-        benchmark="narrator",
-        dataset="toy",
-        condition="neutral",
-        factors=NarratorFactors(
-            task="blame",
-            visibility="visible",
-            perspective="neutral",
-            narrator="",
-            option_order="published",
-            target=options[0],
-            n_speakers=len(options),
-            attacker_is_unseen=False,
-        ),
-        messages=(Message(role="user", content=text),),
-        answer_space=options,
-    )
+    return replace(toy_prompt(text), answer_space=options)
 
 
 def toy_config(folder: str, verdict: str = "margin", **keys: Any) -> InferenceConfig:

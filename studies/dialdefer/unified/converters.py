@@ -115,7 +115,7 @@ def file_of_1000(folder: Path) -> Path:
     """The one JSON file here, or of several the one that has 1,000 records: neither paper nor data give its name."""
     places = sorted(folder.glob("[!.]*.json*"))
     # sources.json is what `evenhand build unified` keeps beside the files that it fetched.
-    files = [p for p in places if p.is_file() and p.name != "sources.json" and ".partial" not in p.name]
+    files = [p for p in places if p.is_file() and p.name != "sources.json" and p.suffix != ".download"]
     fitting = files if len(files) == 1 else [path for path in files if n_records(path) == ADVISORQA_LINES]
     if len(fitting) != 1:
         here = ", ".join(path.name for path in files) or "none"
@@ -244,7 +244,9 @@ def most_plausible(record: Record, answer: str) -> list[str]:
         field = f"candidate_answers[{shown(candidate)}]"
         if not isinstance(scores, dict):
             raise record.error(field, f"must be an object of scores, found {shown(scores)}")
-        score = record.checked_number(f"{field}.{PLAUSIBILITY}", scores.get(PLAUSIBILITY, 0))
+        score = scores.get(PLAUSIBILITY, 0)
+        if not is_number(score):
+            raise record.error(f"{field}.{PLAUSIBILITY}", f"must be a number, found {shown(score)}")
         if candidate.strip() != answer:
             scored.append((-score, candidate.strip()))
     return [candidate for _, candidate in sorted(scored, key=lambda pair: pair[0])[:N_PLAUSIBLE]]

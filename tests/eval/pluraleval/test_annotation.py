@@ -6,7 +6,7 @@ import pytest
 
 from eval.annotation.command import main
 from eval.annotation.tasks import Task
-from eval.pluraleval.annotation import ANNOTATION
+from eval.pluraleval import annotation
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
@@ -28,7 +28,7 @@ def references(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, judge: An
 
 def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     responses, judged = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
-    tasks: dict[str, Task] = {task.name: task for task in ANNOTATION.tasks([judged])}
+    tasks: dict[str, Task] = {task.name: task for task in annotation.tasks([judged])}
     for item in tasks["matches"].items:
         assert [heading for heading, _ in item.texts] == ["Response", "Opinion"]
         response, opinion = (text for _, text in item.texts)
@@ -43,14 +43,14 @@ def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Pat
     with pytest.raises(DataError, match=r"made-responses-.*: is of the stage `responses`; name the judgements run"):
         main([str(responses), "--out", str(tmp_path / "page.html")])
     mute = both_runs(tmp_path, monkeypatch, model(sycophant), "mute", judge=lambda prompt: "perhaps")[1]
-    assert ANNOTATION.tasks([mute]) == []
+    assert annotation.tasks([mute]) == []
 
 
 def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     run = references(tmp_path, monkeypatch, "made")
-    (task,) = ANNOTATION.tasks([run])
+    (task,) = annotation.tasks([run])
     key = {
         (known.thread_id, text): key
         for known in known_threads()
@@ -64,18 +64,18 @@ def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
     joined = sum(size * (size - 1) // 2 for of_thread in sizes for size in of_thread)
     assert task.in_run == {"yes": joined, "no": sum(sum(s) * (sum(s) - 1) // 2 for s in sizes) - joined}
     build(run, tmp_path / "built")
-    (of_folder,) = ANNOTATION.tasks([tmp_path / "built"])
+    (of_folder,) = annotation.tasks([tmp_path / "built"])
     assert (of_folder.items, of_folder.in_run) == (task.items, task.in_run), "a built folder does as well as its run"
 
 
 def test_two_clusterings_of_a_thread_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fine, coarse = references(tmp_path, monkeypatch, "fine"), references(tmp_path, monkeypatch, "coarse", all_in_one)
-    (task,) = ANNOTATION.tasks([fine, coarse])
+    (task,) = annotation.tasks([fine, coarse])
     assert {item.unit for item in task.items} == {known.thread_id for known in known_threads()}
     for item in task.items:
         texts = dict(item.texts)
         assert texts["Right"].startswith("All.\n  • ")
         left, right = (sorted(line for line in texts[side].splitlines() if "•" in line) for side in ("Left", "Right"))
         assert left == right
-    (same,) = ANNOTATION.tasks([fine, fine])
+    (same,) = annotation.tasks([fine, fine])
     assert not same.items, "there is nothing to prefer where both are alike"

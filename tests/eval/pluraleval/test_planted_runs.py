@@ -100,29 +100,17 @@ def test_compare_and_report_show_a_sycophant_after_a_pluralist(tmp_path: Path, r
     assert changes["opposing_recall_lost"]["change"] == 100
     assert (changes["rho_lost"]["change"] > 0.3, changes["rho_lost"]["n_units"]) == (True, 9)
     report_main([*words, "--side-by-side"])
-    assert "Which opinions survive a stated belief" in (tmp_path / "report.html").read_text()
     metrics = (tmp_path / "tables" / "pluraleval_metrics.md").read_text()
     (line,) = [line for line in metrics.splitlines() if all(part in line for part in ("all threads", "syco", "b.t"))]
     assert [cell.strip(" *\\") for cell in line.split("|")[8:11]] == ["0.000"] * 3  # of opinions against it
 
 
-def test_a_scorecard_has_all_three_experiments_and_the_level_beside_each_loss(tmp_path: Path, runs: Runs) -> None:
-    def card(stage: int) -> Any:
-        base, *arms = (runs[name][stage] for name in ("pluralist", "sycophant", "echo"))
-        scorecard_main([str(base), *map(str, arms), *FEW, "--out", str(tmp_path)])
-        return json.loads((tmp_path / "scorecard.json").read_text())
-
-    rows = card(1)
-    assert [row["arm"] for row in rows] == ["base", "sycophant", "echo"]
-    assert [row["opposing_recall_lost"] for row in rows[:2]] == [0, 100]
-    assert [rows[1][f"change_{name}_lost"] for name in ("opposing_recall", "pairwise_accuracy")] == [100, 100]
-    assert rows[1]["change_ranking_rho_lost"] > 0.3
-    assert rows[0]["opposing_recall_neutral"] == 100
-    assert 0 < rows[2]["opposing_recall_lost"] < 50
-    assert rows[2]["opposing_recall_neutral"] == rows[2]["opposing_recall_lost"], "all that it had"
-    rows = card(0)
-    assert "opposing_recall_lost" not in rows[0], "responses runs have no recall"
-    assert rows[1]["change_pairwise_accuracy_lost"] == 100
+def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs) -> None:
+    scorecard_main([*(str(runs[name][1]) for name in ("pluralist", "echo")), *FEW, "--out", str(tmp_path)])
+    base, echo = json.loads((tmp_path / "scorecard.json").read_text())
+    assert (base["opposing_recall_lost"], base["opposing_recall_neutral"]) == (0, 100)
+    assert 0 < echo["opposing_recall_lost"] < 50
+    assert echo["opposing_recall_neutral"] == echo["opposing_recall_lost"], "all that it had"
 
 
 def test_what_has_no_figures_is_refused(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

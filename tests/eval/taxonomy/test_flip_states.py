@@ -91,11 +91,9 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     far = run(tmp_path, "far", AFTER, {"items": {"far": {"truthfulqa": ["truthfulqa-900"]}}})
     flips = [flip(n, model=model) for n in range(3) for model in ("a", "b")]
     several = judged_run(tmp_path, flips_folder(tmp_path / "flips", flips), lambda _: coded("IC2"))
-    some = run(tmp_path, "some", AFTER, section={"n_flips": 2})
     refused = {
         "the judge's model: judge before, another after": (base, other),
         "framings of flips: a bare statement and a speaker's turn before": (base, turns),
-        r"judged some of the flips alone \(taxonomy.n_flips\)": (base, some),
         "its flips are of other items": (base, far),
         "before and after is of one model a run": (several, base),
         r"two runs here are both called 'base \(base-0000\)'": (base, base),

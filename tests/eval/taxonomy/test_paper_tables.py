@@ -102,9 +102,3 @@ def test_the_text_follows_from_table_18_or_is_listed(ours: Results) -> None:
     n = {way: value(ours, "n_flips", None, way) for way in (LENIENT, STRICT)}
     figures |= {way: f"{100 * n[way] / sum(n.values()):.1f}" for way in n}
     assert {figure: ours_is for figure, ours_is in figures.items() if ours_is != TEXT[figure]} == EXCEPTIONS
-
-
-def test_figure_6_says_both_directions_of_each_category(ours: Results) -> None:
-    (plot,) = ours.evaluation.plots(ours)
-    assert "Internal Incoherence deference (1910 flips) +29.7 [" in plot.alt
-    assert "Framing Shift skepticism (500 flips) +7.8 [" in plot.alt

@@ -8,7 +8,7 @@ import pytest
 
 from eval.__main__ import report_main, scorecard_main
 from eval.annotation.command import main as annotate_main
-from eval.taxonomy.annotation import ANNOTATION, ANSWERS
+from eval.taxonomy import annotation
 from eval.taxonomy.evaluation import EVALUATION
 from evenhand.errors import DataError
 from studies.taxonomy.codebook import codes, planted
@@ -48,20 +48,20 @@ def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Pat
 
 
 def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path: Path) -> None:
-    (task,) = ANNOTATION.tasks([run])
+    (task,) = annotation.tasks([run])
     assert len(task.items) == 36 + 36 + 16
     sides = ["C1, a bare statement: the claim is incorrect", "C2, a speaker's turn: the claim is correct"]
     assert [heading for heading, _ in task.items[0].texts] == ["Question", "Claim", *sides]
     assert task.items[0].judge == "b IC2 Internal Contradiction"
-    assert list(ANSWERS) == list(codes())
+    assert list(annotation.ANSWERS) == list(codes())
     folder = flips_folder(tmp_path / "secret", [flip(0, is_withheld=True), flip(1, question=HOSTILE[0])])
     withheld = judged_run(tmp_path, folder, lambda _: coded("IC2"), name="secret")
-    (task,) = ANNOTATION.tasks([withheld])
+    (task,) = annotation.tasks([withheld])
     assert [item.unit for item in task.items] == ["truthfulqa: truthfulqa-1"]
     annotate_main([str(withheld), "--out", str(tmp_path / "page.html")])
     assert HOSTILE[0] not in (tmp_path / "page.html").read_text(encoding="utf-8")
     with pytest.raises(DataError, match="one run at a time"):
-        ANNOTATION.tasks([run, withheld])
+        annotation.tasks([run, withheld])
 
 
 def test_a_scorecard_is_refused(run: Path, tmp_path: Path) -> None:

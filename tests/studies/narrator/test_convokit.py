@@ -37,7 +37,7 @@ def test_every_layout_gives_the_same(layout: str, tmp_path: Path) -> None:
     assert texts == [["Why was this moved?", "See the guideline.", "You fool."], [row["text"] for row in CALM[1:]]]
     assert dump.discussions[0].meta == facts(pair_id="c")
     assert [c.is_attack for d in dump.discussions for c in d.comments] == [False, False, True, False, False]
-    assert dump.counts["section headers"] == 2
+    assert [*dump.counts.values()] == [7, 2, 3, 0, 0]
     assert dump.names == {"Ann": "Ann", "Ben": "Ben", "Cleo": "Cleo"}
 
 
@@ -53,6 +53,7 @@ def test_ids_may_be_numbers_and_times_in_quotes_and_names_stand_apart(tmp_path: 
     read_back = [(c.speaker, c.text, c.timestamp, c.reply_to) for c in discussion.comments]
     assert read_back == [("12", "one\ufffd", 1, None), ("13", "two", 2.5, "1"), (None, "", 3, "2")]
     assert dump.names == {"12": "12", "13": "Ann"}
+    assert (dump.counts["speakers"], dump.counts["comments without text"]) == (2, 1)
 
 
 def in_order(*rows: tuple[int, float | None, int | None]) -> list[int]:

@@ -41,39 +41,36 @@ def test_one_pass_proposes_from_all_opinions_then_assigns_all_at_once_then_summa
     assert steps(asked)[5:14] == ["proposal", *["assignment"] * 5, *["summary"] * 3]
     assert json.loads(asked[5].messages[1].content) == ["a1", "b1", "a2", "c1", "b2"]
     assert asked[5].factors.template_version == OWN_VERSION
-    assert asked[6].messages[1].content == 'Clusters:\n1. "a"\n2. "b"\n3. "c"\n\nOpinion:\n"a1"'
+    assert asked[6].messages[1].content == 'Clusters:\n1. "a1"\n2. "b1"\n3. "c1"\n\nOpinion:\n"a1"'
     assert found.states["proposal"] == {"ok": 1}
 
 
 def test_one_pass_proposes_from_a_seeded_sample_and_what_fits_nothing_proposed_is_a_cluster_of_its_own() -> None:
+    assert sorted(random_order("t1", 5, 13)[:2]) == [0, 1]
     texts = ["a1", "b1", "a2", "c1", "c2"]
     found, asked = judged(thread(*texts), settings=by({**ONE_PASS, "proposal_size": 2}, seed=13))
-    drawn = sorted(random_order("t1", 5, 13)[:2])
-    assert drawn == [0, 1]
     assert json.loads(asked[5].messages[1].content) == ["a1", "b1"]
     assert clusters(found) == [["a1", "a2"], ["b1"], ["c1"], ["c2"]]
 
 
+LONG = '{"clusters": ["' + "x" * 500 + '"]}'
+
+
 @pytest.mark.parametrize(
-    ("reply", "state"),
-    [("?", "malformed"), ('{"clusters": []}', "none"), ('{"clusters": ["' + "x" * 500 + '"]}', "partial")],
+    ("texts", "replies", "step", "states", "members"),
+    [
+        (["a1", "b1", "a2"], {"proposal": '{"clusters": []}'}, "proposal", {"none": 1}, [["a1"], ["b1"], ["a2"]]),
+        (["a1", "b1", "a2"], {"proposal": LONG}, "proposal", {"partial": 1}, [["a1"], ["b1"], ["a2"]]),
+        (["a1"], {}, "proposal", {"not_asked": 1}, [["a1"]]),
+        ([""], {}, "extraction", {"not_asked": 1}, []),
+        (["a1", "b1"], {"assignment 1": '{"cluster": 9}'}, "assignment", {"ok": 1, "out_of_range": 1}, [["a1"]]),
+    ],
 )
-def test_without_a_proposal_of_use_every_opinion_is_a_cluster(reply: str, state: str) -> None:
-    found, asked = judged(thread("a1", "b1", "a2"), overridden(by_letter, {"proposal": reply}), by(ONE_PASS))
-    assert clusters(found) == [["a1"], ["b1"], ["a2"]]
-    assert found.states["proposal"] == {state: 1}
-    assert "assignment" not in steps(asked)
-
-
-def test_one_pass_has_names_for_what_it_did_not_ask_or_could_not_read() -> None:
-    alone, _ = judged(thread("a1"), settings=by(ONE_PASS))
-    assert (clusters(alone), alone.states["proposal"]) == ([["a1"]], {"not_asked": 1})
-    none, _ = judged(thread(""), settings=by(ONE_PASS))
-    assert (clusters(none), none.states) == ([], {"extraction": {"not_asked": 1}})
-    replies = {"assignment 1": '{"cluster": 9}'}
-    lost, _ = judged(thread("a1", "b1", "a2"), overridden(by_letter, replies), by(ONE_PASS))
-    assert clusters(lost) == [["a1", "a2"]]
-    assert lost.states["assignment"] == {"ok": 2, "out_of_range": 1}
+def test_one_pass_has_names_for_what_it_did_not_ask_or_could_not_read(
+    texts: list[str], replies: dict[str, str], step: str, states: dict[str, int], members: list[list[str]]
+) -> None:
+    found, _ = judged(thread(*texts), overridden(by_letter, replies), by(ONE_PASS))
+    assert (clusters(found), found.states[step]) == (members, states)
 
 
 LOUD = ("the piano is too loud at night", "the piano is very loud at night", "the piano is loud late at night")

@@ -10,10 +10,9 @@ from evenhand.errors import DataError
 from studies.flips import Flip, FlipSide
 from studies.taxonomy.codebook import categories, codes, own_flips
 from studies.taxonomy.prompts import schema
-from studies.taxonomy.section import prompt_of
+from studies.taxonomy.section import TaxonomySection, prompt_of
 from tests.made.hostile_texts import HOSTILE
 from tests.made.places import CONFIGS
-from tests.made.sampling_configs import sampling_config
 from tests.made.taxonomy_runs import flip, flips_folder
 
 SHIPPED = sorted((CONFIGS / "taxonomy").glob("*.yaml"))
@@ -78,21 +77,7 @@ def test_replies_are_held_to_codes_of_the_codebook() -> None:
     assert prompt_of(flip(0)).drawing.json_schema == schema()
 
 
-def section(**keys: object) -> dict[str, object]:
-    return {"name": "t", "model": {"name": "m"}, "verdict": "answer", "taxonomy": keys}
-
-
-def test_some_flips_of_each_model_are_the_same_on_every_machine(tmp_path: Path) -> None:
-    flips = [flip(number, model=model) for model in ("a", "b") for number in range(9)]
-    folder = flips_folder(tmp_path / "flips", flips)
-    asked = [sampling_config(section(flips=str(folder), n_flips=4)).study.units("answer") for _ in range(2)]
-    assert [unit.unit_id for unit in asked[0].units] == [unit.unit_id for unit in asked[1].units]
-    assert [sum(unit.unit_id.startswith(model) for unit in asked[0].units) for model in "ab"] == [4, 4]
-    whole = sampling_config(section(flips=str(folder))).study.units("answer")
-    assert whole.content_hash != asked[0].content_hash
-
-
 def test_a_folder_without_flips_is_refused(tmp_path: Path) -> None:
     empty = flips_folder(tmp_path / "empty", [])
     with pytest.raises(DataError, match="holds no flip, so there is nothing to judge"):
-        sampling_config(section(flips=str(empty))).study.units("answer")
+        TaxonomySection(flips=empty).units("answer")

@@ -1,4 +1,4 @@
-"""Cluster-robust means and differences: their laws."""
+"""Laws of estimates: cluster-robust means and differences, means of squares over datasets, Holm; unlike engines."""
 
 import math
 from collections.abc import Iterable
@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered, influences
-from eval.estimates.resampling import FEWEST_CLUSTERS, standard_error, t_quantile
+from eval.estimates.comparability import config_differences
+from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered, influences, without_interval
+from eval.estimates.resampling import FEWEST_CLUSTERS, holm, pivotal_interval, standard_error, t_quantile
+from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
 
 SHARE = Measure(name="share", unit="%", statistic=lambda m: 100 * m[..., 0], interval="cluster_t", is_share=True)
 FALL = Measure(name="fall", unit="pp", statistic=lambda m: 100 * (m[..., 0] - m[..., 1]), interval="cluster_t")
@@ -81,3 +84,33 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
 def test_quantiles_of_students_t_are_those_of_the_tables():
     printed = {3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042, 100: 1.984, 10**6: 1.960}
     assert {n: pytest.approx(t_quantile(0.975, n), abs=0.004) for n in printed} == printed
+
+
+@pytest.mark.parametrize("truth", [0, 25])
+def test_the_mean_square_is_unbiased(truth: float) -> None:
+    square = Measure(name="", unit="", statistic=lambda means: means[..., 0], over_datasets="mean of squares")
+    items = np.random.default_rng(6).normal(truth, 80, (400, 8, 30))
+    values = [without_interval(square, [observed(each(values)) for values in of_run]).value for of_run in items]
+    error = np.std(values) / np.sqrt(len(values))
+    assert abs(np.mean(values) - truth**2) < 3 * error < 100  # noise adds 213
+
+
+def test_a_pivotal_interval_mirrors_the_draws_about_the_value() -> None:
+    assert pivotal_interval(10.0, np.linspace(11, 15, 1001), 0.5) == pytest.approx((6, 8))
+    assert pivotal_interval(float("nan"), np.ones(3)) is None
+    assert pivotal_interval(1.0, np.array([1.0, np.nan])) is None
+
+
+def test_holm_multiplies_the_smallest_p_by_all_and_never_lets_the_order_turn() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert (holm([0.9, 0.8]), holm([])) == ([1.0, 1.0], [])
+
+
+def test_of_an_engines_keys_only_those_that_can_change_an_answer_are_serious() -> None:
+    """What an engine is and computes with, and what it is asked; every other key is about speed and patience."""
+    schemas: list[type[BaseModel]] = [VllmConfig, OpenAIConfig, TransformersConfig]
+    keys = [key for schema in schemas for key in schema.model_fields]
+    before, after = ({"engine": dict.fromkeys(keys, value)} for value in ("one", "another"))
+    differing = {difference.what: difference.serious for difference in config_differences(before, after)}
+    serious = {"kind", "dtype", "json_mode", "send_seed", "extra_body"}
+    assert differing == {f"engine.{key}": key in serious for key in keys}
