@@ -161,7 +161,10 @@ def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
         rows.groupby(GROUP, observed=True), key=lambda group: (group[0][3] != MAIN_ROLES, group[0][2] != ARM_NONE)
     ):
         panels[key[0]].append(panel_of_rows(group, *key))
-    labels = rows[rows["label"] != ""].groupby(["dataset", "item"], observed=True)["label"].first()
+    labels_of = rows[rows["label"] != ""].groupby(["dataset", "item"], observed=True)["label"]
+    if two := [item for (_, item), n in labels_of.nunique().items() if n > 1]:
+        raise DataError(f"{named(two)} have two labels; the community's verdict is one")
+    labels = labels_of.first()
     for model, of_model in panels.items():
         references: dict[tuple[str, str], Panel] = {}
         for panel in sorted(of_model, key=lambda panel: panel.factors.arm != ARM_NONE):

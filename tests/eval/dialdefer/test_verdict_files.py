@@ -247,6 +247,8 @@ def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(
     )
     rows = [*verdict_rows("aio", 4), *verdict_rows("aio", 5, model="n"), *verdict_rows("aio", 6, roles="1->2")]
     assert len(load_external([write(tmp_path / "v.jsonl", rows)])[0]) == 2
+    rows = [*verdict_rows("aio", 2, label="OR"), *verdict_rows("aio", 2, label="NOR", roles="1->2")]
+    assert refused(tmp_path, rows).startswith("2 items (0, 1) have two labels")
 
 
 def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path: Path) -> None:
