@@ -83,11 +83,6 @@ def as_text(tokenizer: Any, text: str, *, add_special_tokens: bool = False) -> l
     return list(tokenizer(text, add_special_tokens=add_special_tokens, split_special_tokens=True)["input_ids"])
 
 
-def look_special(messages: Iterable[Message]) -> list[str]:
-    """What looks like a special token of some family in some messages, each once."""
-    return list(dict.fromkeys(name for message in messages for name in LOOKS_SPECIAL.findall(message.content)))
-
-
 def text_note(text: str) -> str:
     """For `show`: which special tokens of a rendered prompt are encoded as text; empty where there are none."""
     return f" · encoded as text: {' '.join(text.names.values())}" if isinstance(text, Rendered) else ""

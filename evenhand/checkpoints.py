@@ -99,10 +99,10 @@ def refused(name: str, revision: str | None, error: Exception) -> ModelError:
 
 
 def missing_files(folder: Path, *, weights: bool = True) -> str:
-    """What a checkpoint folder lacks, in words; empty when it is whole. Raises ModelError for a damaged file of it."""
+    """What a checkpoint folder lacks, in words; empty when it is whole. Raises DataError for a damaged file of it."""
     if not (folder / "config.json").is_file():
         return "config.json"
-    json_object(folder / "config.json")
+    read_json(folder / "config.json")
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         return "a tokenizer"
     if not weights:
@@ -110,17 +110,9 @@ def missing_files(folder: Path, *, weights: bool = True) -> str:
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return "" if any(folder.glob("*.safetensors")) else "weights (*.safetensors)"
-    shards = set(dict(json_object(index).get("weight_map", {})).values())
+    shards = set(dict(read_json(index).get("weight_map", {})).values())
     absent = sorted(shard for shard in shards if not (folder / shard).is_file())
     return f"{len(absent)} of {len(shards)} weight files ({', '.join(absent[:2])})" if absent else ""
-
-
-def json_object(file: Path) -> dict[str, Any]:
-    """What one of a checkpoint's JSON files holds. Raises ModelError when it is damaged."""
-    try:
-        return read_json(file)
-    except DataError as error:
-        raise ModelError(f"{error}; fetch or copy it anew") from None
 
 
 # Weights, configs, tokenizers and chat templates (transformers keeps several of them in a folder of their own).

@@ -78,16 +78,17 @@ def in_float32(linear: Any, inputs: "tuple[Tensor]", output: "Tensor") -> "Tenso
         hidden = inputs[0].float()
         # Checkpointed, since the backward pass would keep all float32 rows.
         blocks = [
-            checkpoint(product, hidden, rows, use_reentrant=False, preserve_rng_state=False)
+            checkpoint(
+                lambda hidden, rows: hidden @ rows.float().T,
+                hidden,
+                rows,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
             for rows in linear.weight.split(ROWS)
         ]
         logits = torch.cat(blocks, dim=-1)
         return logits if linear.bias is None else logits + linear.bias.float()
-
-
-def product(hidden: "Tensor", rows: "Tensor") -> "Tensor":
-    """Float32 hidden states (..., H) times rows of a weight (V, H) → (..., V) in float32."""
-    return hidden @ rows.float().T
 
 
 def use_onednn() -> None:
@@ -100,13 +101,6 @@ def use_onednn() -> None:
     products = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     default = products.fp32_precision
     products.fp32_precision = "bf16"
-    if not computes_float32():
+    exact = torch.full((256, 256), 257.0)  # nine bits, one more than bf16 has
+    if not bool(((exact @ torch.eye(256)) == exact).all()):
         products.fp32_precision = default
-
-
-def computes_float32() -> bool:
-    """Whether products of float32 matrices keep nine bits, one more than bf16 has."""
-    import torch
-
-    exact = torch.full((256, 256), 257.0)
-    return bool(((exact @ torch.eye(256)) == exact).all())

@@ -188,11 +188,6 @@ def finish(path: Path, facts: Mapping[str, Any]) -> None:
     write_json(path / DONE_FILE, {**facts, **checked})
 
 
-def reopen(path: Path) -> None:
-    """Take DONE.json away: something of the run is owed again."""
-    (path / DONE_FILE).unlink(missing_ok=True)
-
-
 def is_done(path: Path) -> bool:
     """Whether the run is complete."""
     return (path / DONE_FILE).exists()

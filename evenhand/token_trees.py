@@ -83,12 +83,11 @@ def in_order(arrays: Sequence[Tokens], multiplier: int = 1) -> list[int]:
     return sorted(range(len(arrays)), key=keys.__getitem__)
 
 
-def common(one: Tokens, other: Tokens) -> int:
+def common(first: Tokens, second: Tokens) -> int:
     """How many tokens two sequences begin with alike."""
-    n_tokens = min(len(one), len(other))
-    differ = one[:n_tokens] != other[:n_tokens]
-    first = int(differ.argmax()) if n_tokens else 0
-    return first if n_tokens and differ[first] else n_tokens
+    n_tokens = min(len(first), len(second))
+    differ = first[:n_tokens] != second[:n_tokens]
+    return int(differ.argmax()) if differ.any() else n_tokens
 
 
 def padded_rows(trees: Sequence[Tree], pad: int) -> "dict[str, Tensor]":

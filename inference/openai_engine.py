@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import openai
 
-from evenhand.chat_templates import AnswerTokens, look_special, single_tokens
+from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, single_tokens
 from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.records import Completion, Prompt, failed
 from evenhand.terminal import say
@@ -267,7 +267,8 @@ async def cancel(running: set[Request]) -> None:
 
 def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> None:
     """Say which items hold what looks like special tokens: a server may read them as such, and end the user's turn."""
-    held = {prompt.item_id: names for prompt in prompts if (names := look_special(prompt.messages))}
+    texts = ((prompt, "\n".join(message.content for message in prompt.messages)) for prompt in prompts)
+    held = {prompt.item_id: dict.fromkeys(names) for prompt, text in texts if (names := LOOKS_SPECIAL.findall(text))}
     if held:
         named = "; ".join(f"{item_id}: {' '.join(names)}" for item_id, names in list(held.items())[:5])
         say(

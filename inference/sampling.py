@@ -12,10 +12,10 @@ from evenhand.completions import EXCLUDED_FOLDER, Answers, CompletionLog, Doubts
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import (
+    DONE_FILE,
     finish,
     is_done,
     open_run,
-    reopen,
     rewrite_plan,
     run_path,
     write_plan,
@@ -57,7 +57,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
         say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
         return path
     if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
-        reopen(path)
+        (path / DONE_FILE).unlink()
         if run.plan_grows:
             rewrite_plan(path, Plan(run, answers).prompts())
     say(f"{path}: {plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here", sys.stderr)

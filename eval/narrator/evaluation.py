@@ -111,6 +111,9 @@ class NarratorEval(Evaluation):
         lacking = {name: len(run.conversations - shared) for name, run in results.judges.items()}
         afters = [name for name in results.judges if name != results.base and results.is_before_after]
         is_beside = len(runs) > 1 and not results.is_before_after
+        asked = levels.tasks[0], levels.sides[0], levels.orders[-1]
+        deltas = {judge: levels.of(judge, *asked).get("delta_att") for judge in levels.judges if judge != POOLED}
+        models = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
         is_exact, way = any(run.verdict == "options" for run in runs), results.options.detection
         return {
             "judges": [said_of(levels, judge, results.judges) for judge in levels.judges],
@@ -119,7 +122,8 @@ class NarratorEval(Evaluation):
             "n_lacking": {name: n for name, n in lacking.items() if n} if POOLED in levels.judges else {},
             "moves": [move(results, name) for name in afters],
             "questions": [questions(levels, judge) for judge in levels.shown[:MOST_ASKED]],
-            "models": delta_of_models(levels) if is_beside else [],
+            # Each model's Δ_att in that setting, from the lowest on.
+            "models": sorted(models, key=lambda pair: pair[1].value or 0.0) if is_beside else [],
             "fewest": measures.FEWEST_CONVERSATIONS,
             "orders": [ORDER_WORDS[order] for order in levels.orders],
             # How prompts come into the rows of Table 4: of an exact run by share.
@@ -248,14 +252,6 @@ def questions(levels: Levels, judge: str) -> dict[str, Any]:
         "missed": rows[1].get("delta"),
         "sizes": list(levels.sizes(judge, task, side, order).items()) if task != DETECTION else [],
     }
-
-
-def delta_of_models(levels: Levels) -> list[tuple[str, Estimate]]:
-    """Model → Δ_att in the same setting, from the lowest on."""
-    asked = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    deltas = {judge: levels.of(judge, *asked).get("delta_att") for judge in levels.judges if judge != POOLED}
-    known = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
-    return sorted(known, key=lambda pair: pair[1].value or 0.0)
 
 
 def unread(levels: Levels, judge: str) -> list[tuple[str, float, float]]:

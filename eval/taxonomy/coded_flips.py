@@ -92,7 +92,7 @@ def coded_runs(path: Path) -> list[CodedRun]:
 def flip_row(prompt: PlannedPrompt, replies: Sequence[Completion]) -> dict[str, Any]:
     """A flip with what a judge said of it, perhaps several times; see CodedRun."""
     factors, samples = dict(prompt.factors), [codes_in(reply) for reply in replies]
-    read = [sample for sample in samples if sample.is_read]
+    read = [sample for sample in samples if sample.primary]
     ranked = Counter(sample.primary for sample in read).most_common(2)
     is_tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
     primary = "" if not ranked or is_tie else ranked[0][0]

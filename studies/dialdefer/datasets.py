@@ -16,7 +16,7 @@ from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
 from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket, release
-from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed, whole_split
+from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.study import drawn, refuse_repeats, set_hash
@@ -77,7 +77,7 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
             "data/unified`"
         )
     if is_built(root) and name != "aio":
-        return whole_split(root, split) if name == "unified" else built_items(root, name, split)
+        return built_items(root, name, split)
     if name in ("aio", "aio-context"):
         return release.conflicts(root, name)
     if split != "test" or name not in release.FILES:
@@ -124,7 +124,7 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
     for name, ids in release.published_ids().items():
         if as_published or name in EVALUATION_ONLY:
             published.ids.update(ids)
-    tests: list[Iterable[Item]] = [whole_split(root, "test") for root in roots]
+    tests: list[Iterable[Item]] = [built_items(root, "unified", "test") for root in roots]
     if any(spec.dataset == "pocket" for spec in specs):
         tests.append(pocket.pocket_items("test"))
     for held_out in (*map(HeldOut, tests), published):

@@ -49,17 +49,11 @@ def table_schema() -> Any:
 
 
 def read_items(path: Path) -> list[Item]:
-    """The items of a table in its order. Raises DataError when it is damaged or of another form."""
-    import pyarrow
+    """The items of a table in its order."""
     import pyarrow.parquet
 
-    try:
-        rows = pyarrow.parquet.read_table(path, columns=table_schema().names).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0][:150]
-        raise DataError(f"{path}: is no parquet file that can be read ({reason}); build it again") from None
     items = []
-    for row in rows:
+    for row in pyarrow.parquet.read_table(path, columns=table_schema().names).to_pylist():
         meta, wrong = json.loads(row["meta"]), row[INCORRECT_ANSWERS]
         if wrong is not None:
             meta[INCORRECT_ANSWERS] = wrong
@@ -68,31 +62,19 @@ def read_items(path: Path) -> list[Item]:
 
 
 def built_items(root: Path, dataset: str, split: str) -> list[Item]:
-    """A split of one dataset of a built folder, in its order.
+    """A split of one dataset of a built folder in its order; of `unified` that of all, train shuffled once and for all.
 
-    Raises ConfigError for a split that is not there, DataError for a dataset that was not built or whose table is gone
-    or not as built.
+    So the first n training items are a sample of all datasets, the same on every machine. Raises ConfigError for a
+    split that is not there, DataError for a table that is gone or not as built.
     """
-    manifest, name = read_manifest(root), f"data/{dataset}/{split}.parquet"
-    if dataset not in manifest["contents"]:
-        raise DataError(f"{root}: was built without {dataset}; it holds {', '.join(manifest['contents'])}")
-    if name not in manifest["files"]:
-        raise ConfigError(f"{dataset}: there is no {split} split under {root}: it was built with --test-only")
-    refuse_changed(root, {name: manifest["files"][name]})
-    return read_items(root / name)
-
-
-def whole_split(root: Path, split: str) -> list[Item]:
-    """A split of all datasets of a built folder: test in the datasets' order, train shuffled once and for all.
-
-    So the first n training items are a sample of all datasets, the same on every machine.
-    """
-    manifest = read_manifest(root)
-    names = [name for name in manifest["contents"] if f"data/{name}/{split}.parquet" in manifest["files"]]
-    if not names:
-        raise ConfigError(f"{root}: has no {split} split (built with --test-only?)")
-    items = [item for name in names for item in built_items(root, name, split)]
-    if split == "train":
+    manifest, is_whole = read_manifest(root), dataset == "unified"
+    wanted = {f"data/{name}/{split}.parquet" for name in (manifest["contents"] if is_whole else [dataset])}
+    files = {name: sha256 for name, sha256 in manifest["files"].items() if name in wanted}
+    if not files:
+        raise ConfigError(f"{root}: holds no {split} split of {dataset}; its tables are {', '.join(manifest['files'])}")
+    refuse_changed(root, files)
+    items = [item for name in files for item in read_items(root / name)]
+    if is_whole and split == "train":
         random.Random(ORDER_SEED).shuffle(items)
     return items
 

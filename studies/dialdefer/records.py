@@ -6,8 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import DataError
-from evenhand.run_directory import PLAN_FILE, read_plan_lines
+from evenhand.run_directory import read_plan_lines
 
 BENCHMARK = "dialdefer"
 INCORRECT_ANSWERS = "incorrect_answers"  # the key of Item.meta for every wrong answer of the publisher's
@@ -73,15 +72,13 @@ class Planned:
 
 
 def read_plan(path: Path) -> list[Planned]:
-    """Every planned prompt of a run. Raises DataError naming a damaged line, or a folder that is no DialDefer run."""
-    plan, own = [], ("prompt_hash", "item_id", "benchmark", "dataset")
-    for number, line in enumerate(read_plan_lines(path), start=1):
-        try:
-            condition, factors = Condition(line["condition"]), Factors(**line["factors"])
-            plan.append(Planned(**{key: line[key] for key in own}, condition=condition, factors=factors))
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"{path / PLAN_FILE}:{number}: is not a prompt of DialDefer ({error}): the run is of another study "
-                "(`evenhand score` tells), or damaged"
-            ) from None
-    return plan
+    """Every planned prompt of a run of DialDefer."""
+    own = ("prompt_hash", "item_id", "benchmark", "dataset")
+    return [
+        Planned(
+            **{key: line[key] for key in own},
+            condition=Condition(line["condition"]),
+            factors=Factors(**line["factors"]),
+        )
+        for line in read_plan_lines(path)
+    ]

@@ -161,10 +161,11 @@ def meta_in(value: Any, folder: Folder, key: str) -> dict[str, Any]:
     """A conversation's meta, from {"meta": {...}, "vectors": []} or bare; META_FIELDS of it."""
     record = Record({"meta": value}, f"{folder / CONVERSATIONS}: conversation {shown(key)}", 0).inside("meta")
     meta = (record.inside("meta") if "meta" in record.values else record).kept(*META_FIELDS)
-    for name in (ESCALATES, REMOVED):
-        if meta.get(name) not in (None, True, False):
-            raise record.error(name, f"must be true or false, found {shown(meta[name])}")
-    return meta
+    flags = {name: meta[name] for name in (ESCALATES, REMOVED) if meta.get(name) is not None}
+    for name, value in flags.items():
+        if value not in (True, False):
+            raise record.error(name, f"must be true or false, found {shown(value)}")
+    return meta | {name: bool(value) for name, value in flags.items()}
 
 
 def name_in(value: Any, speaker: str) -> str:

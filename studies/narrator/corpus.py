@@ -52,11 +52,6 @@ def attacks(discussion: Discussion) -> list[Comment]:
     return [comment for comment in discussion.comments if comment.is_attack]
 
 
-def n_speakers(discussion: Discussion) -> int:
-    """How many say something."""
-    return len({comment.speaker for comment in spoken(discussion)})
-
-
 # In the order in which they are looked at.
 REASONS: dict[str, Callable[[Discussion], bool]] = {
     "no comment (section header alone, or nothing)": lambda d: not d.comments,
@@ -68,7 +63,7 @@ REASONS: dict[str, Callable[[Discussion], bool]] = {
     "a comment without author": lambda d: any(comment.speaker is None for comment in spoken(d)),
     "a comment without time, so that the order is unknown": lambda d: any(c.timestamp is None for c in spoken(d)),
     "the attack is not the last turn": lambda d: not spoken(d)[-1].is_attack,
-    "one speaker only": lambda d: n_speakers(d) < 2,
+    "one speaker only": lambda d: len({comment.speaker for comment in spoken(d)}) < 2,
 }
 
 

@@ -59,17 +59,12 @@ def base_name(raw: str) -> str:
     # Whether anything can be seen: a character that is no blank and no bare accent.
     if all(sign in BLANKS or unicodedata.category(sign) in UNSEEN_CATEGORIES for sign in name):
         return UNNAMED
-    return RENAMED if is_narrator_label(name) else name
+    return RENAMED if bare(name) == bare(ME) else name  # in any case and width, inside quotes or markup
 
 
 def one_line(raw: str) -> str:
     """The name in NFC on one line, without invisible marks and outer blanks."""
     return unicodedata.normalize("NFC", " ".join(CONTROL.sub(" ", INVISIBLE.sub("", raw)).split()))
-
-
-def is_narrator_label(name: str) -> bool:
-    """Whether a name reads as the narrator's label: in any case and width, inside quotes, asterisks or brackets."""
-    return bare(name) == bare(ME)
 
 
 def bare(name: str) -> str:

@@ -22,11 +22,6 @@ class Coded(NamedTuple):
     codes: frozenset[str]
     state: str
 
-    @property
-    def is_read(self) -> bool:
-        """Whether the flip was judged."""
-        return bool(self.primary)
-
 
 def codes_in(reply: Completion) -> Coded:
     """All codes that apply, and the primary one."""

@@ -1,6 +1,6 @@
 """The shipped job scripts on a real controller with several nodes; what the jobs compute is scripted.
 
-Submission, arrays, dependencies, requeued tasks, a time limit.
+Submission, arrays, dependencies, a time limit.
 """
 
 from collections.abc import Iterator
@@ -34,21 +34,6 @@ def test_every_task_of_an_array_does_its_part_and_what_waits_for_it_starts_then(
     calls = (tmp_path / "runs" / "calls").read_text()
     assert all(f"--shard {task}/4" in calls for task in range(4))
     assert f"evenhand score {tmp_path}/runs/made" in calls
-
-
-def test_a_requeued_task_continues_and_what_waits_for_the_array_keeps_waiting(slurm: SlurmHost, tmp_path: Path) -> None:
-    place = work_place(tmp_path, SAMPLE_SHARDS="4", UNITS="8", NOTE=f"{tmp_path}/note")
-    job = slurm.submit(place, "sample", "x.yaml")
-    score = slurm.submit({**place, "AFTER": job}, "score", f"@{tmp_path}/note")
-    slurm.until("task 2 has begun", lambda: len(units(place, "sample", 2)) > 2)
-    slurm.run("scontrol", "requeue", f"{job}_2")
-    slurm.until("the others are done", lambda: all(len(units(place, "sample", task)) == 8 for task in (0, 1, 3)))
-    assert slurm.until_over(score) == {"COMPLETED"}
-    done = [[unit.n_requeued for unit in units(place, "sample", task)] for task in range(4)]
-    assert done[0] == done[1] == done[3] == [0] * 8
-    assert (len(done[2]), set(done[2])) == (8, {0, 1})
-    assert verbs(place)[-1] == "score"
-    assert verbs(place).count("score") == 1
 
 
 def test_sampling_passes_its_time_limit_by_requeueing_itself(slurm: SlurmHost, tmp_path: Path) -> None:

@@ -26,35 +26,13 @@ def test_a_script_is_sound_shell(script):
     assert os.access(script, os.X_OK) == (script.name not in SOURCED)
 
 
-def test_a_dry_run_prints_the_chain_in_order_and_submits_nothing(cluster):
+def test_a_dry_run_prints_the_chain_and_submits_nothing(cluster):
     done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
     assert done.returncode == 0, done.stderr
-    fetch, doctor, *jobs = done.stdout.splitlines()
-    assert fetch == f"{cluster['VENV']}/bin/evenhand fetch " + " ".join(map(str, configs(cluster)))
-    sampling, *trainings = configs(cluster)
-    root = f"run.root={cluster['RUN_ROOT']}"
-    examined = [f"{config} {root}" for config in (sampling, *trainings)]
-    asked = f"HF_HUB_OFFLINE=1 {cluster['VENV']}/bin/evenhand doctor --gpu a100 --seeds 1 "
-    assert doctor == asked + " ".join(examined)
-    chain = [
-        (
-            re.search(r"^\[(\d)\]", job).group(1),
-            re.search(r"--job-name=evenhand-(\S+)", job).group(1),
-            "".join(re.findall(r"--dependency=(\S+)", job)),
-        )
-        for job in jobs
-    ]
-    assert chain == [
-        ("1", "sample-before", ""),
-        ("2", "train-sft", ""),
-        ("3", "merge-sft", "afterok:2"),
-        ("4", "sample-sft", "afterok:3"),
-        ("5", "train-dpo", ""),
-        ("6", "merge-dpo", "afterok:5"),
-        ("7", "sample-dpo", "afterok:6"),
-        ("8", "score", "afterok:1:4:7"),
-    ]
-    assert all(("--array=0-2" in job) == ("slurm/sample.sh" in job) for job in jobs)
+    jobs = re.findall(r"^\[\d\].*--job-name=evenhand-(\S+)", done.stdout, re.MULTILINE)
+    arms = [f"{kind}-{arm}" for arm in ("sft", "dpo") for kind in ("train", "merge", "sample")]
+    assert jobs == ["sample-before", *arms, "score"]
+    assert done.stdout.count("--array=0-2") == 3
     assert not Path(cluster["CALLS"]).exists()
     assert not Path(cluster["RUN_ROOT"]).exists()
 

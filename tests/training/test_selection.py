@@ -1,6 +1,5 @@
 """Choosing the checkpoint by a dev split of its own: never trained on, without effect on what is trained."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from evenhand.run_directory import DONE_FILE
+from evenhand.run_directory import DONE_FILE, read_json
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import HeldOut
 from tests.made.easy_task import easy_items, easy_run, plant
@@ -28,11 +27,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     """Up to rounding: with several threads, sums come out as memory happens to lie (test_training_kill has one)."""
     return one.keys() == other.keys() and all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
-
-
-def done_of(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run / DONE_FILE).read_text())
-    return found
 
 
 def test_dev_items_are_never_trained_on_under_any_name():
@@ -63,11 +57,10 @@ def shape(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(VerdictTrainer, "dev_measures", shaped)
 
 
-@pytest.fixture(scope="module")
-def undisturbed(
-    model: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, dict[int, dict[str, torch.Tensor]]]:
-    """A run that is stopped early, and its weights at each evaluation."""
+@pytest.mark.slow
+def test_the_run_ends_with_the_weights_of_the_best_evaluation(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: dict[int, dict[str, torch.Tensor]] = {}
     original = Selection.on_evaluate
 
@@ -76,17 +69,11 @@ def undisturbed(
         seen[state.global_step] = {name.replace(".default.", "."): tensor for name, tensor in weights.items()}
         original(self, args, state, control, **more)
 
-    with pytest.MonkeyPatch.context() as patch:
-        plant(easy_items(30), patch)
-        shape(patch)
-        patch.setattr(Selection, "on_evaluate", note)
-        return train(run_of(model, tmp_path_factory.mktemp("undisturbed"), patience=1)), seen
-
-
-@pytest.mark.slow
-def test_the_run_ends_with_the_weights_of_the_best_evaluation(undisturbed: Any) -> None:
-    run, seen = undisturbed
-    done = done_of(run)
+    plant(easy_items(30), monkeypatch)
+    shape(monkeypatch)
+    monkeypatch.setattr(Selection, "on_evaluate", note)
+    run = train(run_of(model, tmp_path, patience=1))
+    done = read_json(run / DONE_FILE)
     assert (done["best"]["step"], done["best"]["eval_loss"], done["selected"]) == (4, 1.0, "best")
     assert (done["stopped_early_at_step"], done["n_steps"]) == (6, 6)
     assert same(adapter_of(run), seen[4])

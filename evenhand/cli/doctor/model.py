@@ -18,7 +18,7 @@ from evenhand.checkpoints import (
 )
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir
-from evenhand.errors import ModelError
+from evenhand.errors import DataError, ModelError
 from evenhand.model_size import PUBLISHED, ModelSize, model_size
 
 
@@ -48,7 +48,7 @@ def find_model(model: ModelConfig) -> FoundModel:
         else:
             folder = resolve(model)
             checks.append(ok("model", f"{model.name} is at {folder}"))
-    except ModelError as error:
+    except (DataError, ModelError) as error:
         checks.append(wrong("model", str(error)))
     if folder is None or missing_files(folder, weights=False):
         checks.append(unknown("tokenizer", "not here yet, so no prompt was rendered or counted in tokens"))

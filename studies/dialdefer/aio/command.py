@@ -42,7 +42,11 @@ def main(argv: Sequence[str]) -> None:
             n_new, n_all = folder.write_checks(with_readings=words.release is None)
             say(f"{folder.path / 'check'}: {n_all:,} files, {n_new:,} new. Fill `keep` in each, then run `items`")
         elif words.stage == "items":
-            make_items(folder, words)
+            outcome = outcome_of(folder, words.release, unchecked=words.unchecked)
+            facts = {"unchecked": words.unchecked, "rehydrated": words.release is not None}
+            out = write_items(folder, outcome, facts)
+            say(f"{progress_text(outcome)}\n\n{statistics_table(outcome.records)}\n")
+            say(f"{out}: {len(outcome.records):,} items: a root of dataset aio; the others are in missing.jsonl")
         elif words.stage == "release":
             n_copies = write_release(folder, words.out)
             say(f"{words.out}: written. {n_copies} posts left out: the context repeats a message")
@@ -93,12 +97,3 @@ def ask(folder: RawFolder, words: argparse.Namespace) -> None:
     model = Model(words.server, words.model, words.api_key_env, words.concurrency)
     if n_unanswered := (transcribe if words.stage == "transcribe" else label)(folder, model):
         say(f"{n_unanswered:,} posts got no answer; run the same command again")
-
-
-def make_items(folder: RawFolder, words: argparse.Namespace) -> None:
-    """The finished set."""
-    outcome = outcome_of(folder, words.release, unchecked=words.unchecked)
-    facts = {"unchecked": words.unchecked, "rehydrated": words.release is not None}
-    out = write_items(folder, outcome, facts)
-    say(f"{progress_text(outcome)}\n\n{statistics_table(outcome.records)}\n")
-    say(f"{out}: {len(outcome.records):,} items, to be read as dataset aio with this root; others: missing.jsonl")

@@ -68,22 +68,6 @@ def flips_of(found: dict[str, Any]) -> dict[str, float]:
     return {row["condition"]: row["rate"] for row in found["verdicts"]}
 
 
-def test_a_deterministic_engine_flips_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    engine = answered_by(monkeypatch, accepts)
-    path = sampled(tmp_path)
-    out, found, again = reproduced(capsys, str(path))
-    assert again.parent == path.parent
-    assert again.name.startswith("toy-again1-")
-    assert len(engine.asked) == 2 * len(list(read_plan_lines(path))), "everything was asked again"
-    assert set(flips_of(found).values()) == {0.0}
-    assert [row["n_differing"] for row in found["replies"]] == [0.0] * 5
-    assert "nothing differs of code, packages, device, engine and model" in out
-    (dds,) = [row for row in found["headline"] if row["figure"] == "own-C1 DDS"]
-    assert (dds["before"], dds["after"], dds["change"]) == (0.0, 0.0, 0.0)
-
-
 def test_planted_differences_are_found_exactly_by_condition_and_in_the_headline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,6 +127,9 @@ def test_a_drawn_part_is_held_against_the_same_units_of_the_run(
     assert [row["n_prompts"] for row in found["verdicts"]] == [16, 4, 4, 4, 4]
     assert {row["n_units"] for row in found["headline"]} == {4}
     assert len(found["reruns"]) == 2
+    assert again.parent == path.parent
+    assert set(flips_of(found).values()) == {0.0}
+    assert "nothing differs of code, packages, device, engine and model" in out
 
 
 def test_what_is_not_the_run_any_more_is_refused_before_a_model_is_loaded(

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from evenhand.errors import ConfigError
 from evenhand.records import Prompt, digest
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
+from studies.dialdefer.section import DialDeferSection
 from studies.dialdefer.templates import PROMPTS, TEMPLATES
 from tests.made.places import GOLDEN
 
@@ -132,3 +134,9 @@ def test_template_version_is_part_of_a_prompts_hash(monkeypatch: pytest.MonkeyPa
     before = render(ITEM, C1_TRUE).prompt_hash
     monkeypatch.setitem(TEMPLATES, ("published", "json"), replace(TEMPLATES["published", "json"], version=99))
     assert render(ITEM, C1_TRUE).prompt_hash != before
+
+
+def test_a_variant_that_asks_nothing_of_its_own_is_refused() -> None:
+    asked = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "prompts": {"variants": [{"roles": "1->2"}]}}
+    with pytest.raises(ConfigError, match=r"variants\[0\]: asks nothing that is not asked already"):
+        DialDeferSection.model_validate(asked).units("margin")

@@ -35,11 +35,11 @@ def two_turns(attack: int | None = -1, **last: Any) -> list[Row]:
 
 
 # Reason → the utterances of conversation "k" and what its meta says of an attack.
-DROPPED: dict[str, tuple[list[Row], bool | None]] = {
+DROPPED: dict[str, tuple[list[Row], int | None]] = {
     "no comment (section header alone, or nothing)": (two_turns()[:1], True),
     CALM: (two_turns(None), False),
     "said to escalate, but no comment is marked as the attack": (two_turns(None), True),
-    "called calm, but a comment is marked as an attack": (two_turns(), False),
+    "called calm, but a comment is marked as an attack": (two_turns(), 0),  # in place of false
     "several attacks": (two_turns(0, meta={"comment_has_personal_attack": True}), True),
     "the attack has no text": (two_turns(text=" "), True),
     "a comment without author": (two_turns(speaker=None), True),

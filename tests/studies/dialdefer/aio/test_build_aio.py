@@ -113,14 +113,15 @@ def test_posts_that_a_server_does_not_answer_are_asked_again_by_the_next_call(ma
     made.vision.script = lambda body, n: (
         Reply(400, "too long") if len(body["messages"][0]["content"]) > 2 else script(body, n)
     )
+    made.reddit.faults = {"/image/trip1": [Reply(503)]}
     made.run("transcribe")
-    assert "two001" not in made.kept("transcripts")
-    assert "1 posts got no answer" in capsys.readouterr().out
+    assert not {"two001", "trip1"} & set(made.kept("transcripts"))
+    assert "2 posts got no answer" in capsys.readouterr().out
     n_asked = len(made.vision.asked)
     made.vision.script = script
     made.run("transcribe")
     assert "turns" in made.kept("transcripts")["two001"]
-    assert len(made.vision.asked) == n_asked + 1
+    assert len(made.vision.asked) == n_asked + 2
 
 
 def test_a_server_that_answers_no_post_refuses_the_key_or_has_no_such_model_ends_the_stage(made, tmp_path, monkeypatch):
