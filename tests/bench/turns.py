@@ -40,7 +40,6 @@ class Worker:
 
     def heard(self, wanted: str) -> list[str]:
         """The words behind the one that the next line begins with, once that is the wanted one."""
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             word, *others = line.split() or [""]
             if word == wanted:
@@ -49,7 +48,6 @@ class Worker:
 
     def take(self, order: str = "go") -> float:
         """Do the work once; its seconds."""
-        assert self.process.stdin is not None
         self.process.stdin.write(f"{order}\n")
         self.process.stdin.flush()
         seconds, *optimiser = map(float, self.heard("TOOK"))
@@ -59,7 +57,6 @@ class Worker:
 
     def end(self) -> None:
         """Hear of the most memory that it took, and stop it."""
-        assert self.process.stdin is not None
         self.process.stdin.close()
         self.peak = float(self.heard("PEAK")[0])
         self.process.wait()
