@@ -163,7 +163,7 @@ def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
         panels[key[0]].append(panel_of_rows(group, *key))
     labels_of = rows[rows["label"] != ""].groupby(["dataset", "item"], observed=True)["label"]
     if two := [item for (_, item), n in labels_of.nunique().items() if n > 1]:
-        raise DataError(f"{named(two)} have two labels; the community's verdict is one")
+        raise DataError(f"{named(two)} two labels; the community's verdict is one")
     labels = labels_of.first()
     for model, of_model in panels.items():
         references: dict[tuple[str, str], Panel] = {}
