@@ -34,9 +34,8 @@ def write_release(folder: Path, dataset: str, items: Sequence[Item]) -> None:
         json.dumps(
             {
                 "id": item.item_id,
-                "question": item.question,
+                **{key: getattr(item, key) for key in ("question", "context")},
                 "incorrect_answers": item.meta[INCORRECT_ANSWERS],
-                "context": item.context,
                 "meta": {key: value for key, value in item.meta.items() if key != INCORRECT_ANSWERS},
                 "chosen_correct_answer": item.correct_answer,
                 "chosen_incorrect_answer": item.incorrect_answer,

@@ -1,4 +1,4 @@
-"""Thirteen invented posts of r/AmIOverreacting with their screenshots, two models that read them, and the stages run.
+"""Twelve invented posts of r/AmIOverreacting with their screenshots, two models that read them, and the stages run.
 
 A chat has the poster's bubbles on the right, the other's on the left. The stand-in for the vision model cannot read: it
 knows each picture by its colour, as the product sends it.
@@ -34,12 +34,6 @@ TRIP: Chat = (
     ("left", "so I have to pay for a taxi because of her"),
     ("right", "I can give you half of it"),
     ("left", "keep it, call me at 512-555-0147 when you are sorry"),
-)
-SPANISH: Chat = (
-    ("left", "me dijiste que ibas a venir a la fiesta"),
-    ("right", "te dije que tenía que trabajar hasta tarde"),
-    ("left", "siempre tienes una excusa para todo"),
-    ("right", "no es una excusa, es mi trabajo"),
 )
 SHORT: Chat = (("left", "where are you"), ("right", "at home, why do you ask"))
 MONEY: Chat = (
@@ -78,7 +72,7 @@ def transcript(chat: Chat) -> str:
 
 def read_images(body: dict[str, Any], n_before: int) -> Reply:
     """The vision model's script: the transcript of the pictures in a request, one after the other."""
-    known = {colour(chat): chat for chat in (TRIP, SPANISH, SHORT, MONEY, DOG, ())}
+    known = {colour(chat): chat for chat in (TRIP, SHORT, MONEY, DOG, ())}
     chat: Chat = ()
     for part in body["messages"][0]["content"][1:]:
         url = part["image_url"]["url"].removeprefix("data:image/png;base64,")
@@ -102,16 +96,9 @@ def read_text(body: dict[str, Any], n_before: int) -> Reply:
 
 def post(post_id: str, *images: bytes, **changes: Any) -> MadePost:
     """A post about a boyfriend, by default with two comments for the poster."""
-    body = changes.pop("body", "I told my boyfriend that I'm tired of this. My friend u/other_person says he is right.")
-    comments = changes.pop("comments", NOR_COMMENTS)
-    return MadePost(
-        post_id=post_id,
-        title=changes.pop("title", "AIO because of these messages?"),
-        body=body,
-        images=images,
-        comments=[("AutoModerator", "Read the rules."), *comments],
-        **changes,
-    )
+    made = MadePost(post_id=post_id, images=images, **{"comments": NOR_COMMENTS, **changes})
+    made.comments = [("AutoModerator", "Read the rules."), *made.comments]
+    return made
 
 
 def posts() -> list[MadePost]:
@@ -124,7 +111,6 @@ def posts() -> list[MadePost]:
         post("money1", money, comments=cheap, title="AIO over this text?"),
         post("dog001", screenshot(DOG), comments=both),
         post("two001", trip, screenshot(DOG), comments=[("c1", "He should say sorry. made_up_poster, run!")]),
-        post("span01", screenshot(SPANISH)),
         post("short1", screenshot(SHORT)),
         post("land01", screenshot(())),
         post("ten001", *([money] * 10)),
@@ -160,11 +146,11 @@ class Workshop:
         for name in names:
             self.run(name)
 
-    def start(self, stage: str, *more: str) -> "subprocess.Popen[str]":
+    def start(self, stage: str) -> "subprocess.Popen[bytes]":
         """A stage in a process of its own."""
         environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "evenhand.cli.command", "build", "aio", *self.words(stage, *more)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "evenhand.cli.command", "build", "aio", *self.words(stage)]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def kept(self, stage: str) -> dict[str, dict[str, Any]]:
         """Post → what a stage has kept of it, or why it was dropped."""
@@ -192,23 +178,18 @@ class Workshop:
 
 
 @contextmanager
-def workshop(folder: Path, made: list[MadePost] | None = None) -> Iterator[Workshop]:
-    """The stand-ins at work."""
-    with (
-        MadeReddit(posts() if made is None else made) as reddit,
-        FakeServer(read_images) as vision,
-        FakeServer(read_text) as text,
-    ):
-        yield Workshop(folder, reddit, vision, text)
-
-
-@contextmanager
-def workshop_here(folder: Path, made: list[MadePost] | None = None) -> Iterator[Workshop]:
+def workshop_here(folder: Path) -> Iterator[Workshop]:
     """The stand-ins, which PRAW finds from this process, where nobody sleeps for long."""
     from praw.config import Config
 
     sleep = time.sleep
-    with workshop(folder, made) as at_work, pytest.MonkeyPatch.context() as patch:
+    with (
+        MadeReddit(posts()) as reddit,
+        FakeServer(read_images) as vision,
+        FakeServer(read_text) as text,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        at_work = Workshop(folder, reddit, vision, text)
         for name, value in at_work.environment.items():
             patch.setenv(name, value)
         patch.setattr(Config, "CONFIG", None)

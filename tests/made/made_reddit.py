@@ -3,7 +3,6 @@
 PRAW finds it by a praw.ini, which `environment` writes.
 """
 
-import json
 import os
 import signal
 import threading
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.made.fake_server import Reply
+from tests.made.fake_server import Reply, as_json
 from tests.made.loopback import Loopback, QuietHandler
 
 GONE = {"removed_by_category": "deleted", "selftext": "[deleted]", "title": "[deleted by user]", "author": "[deleted]"}
@@ -24,11 +23,10 @@ class MadePost:
     """A post with its images and its comments as (author, text), the best first."""
 
     post_id: str
-    title: str
-    body: str
     images: tuple[bytes, ...]
     comments: list[tuple[str, str]]
-    author: str = "made_up_poster"
+    title: str = "AIO because of these messages?"
+    body: str = "I told my boyfriend that I'm tired of this. My friend u/other_person says he is right."
     gone: bool = False
     gone_comments: set[str] = field(default_factory=set)  # texts
 
@@ -74,7 +72,7 @@ class MadeReddit(Loopback):
             "name": f"t3_{post.post_id}",
             "title": post.title,
             "selftext": post.body,
-            "author": post.author,
+            "author": "made_up_poster",
             "url": f"{self.base}/gallery/{post.post_id}",
             "media_metadata": media,
             "gallery_data": {"items": [{"media_id": name} for name in media]},
@@ -125,7 +123,7 @@ class MadeReddit(Loopback):
         kind, _, key = name.partition("_")
         if kind == "t3":
             return (kind, self.facts(self.posts[key])) if key in self.posts else None
-        post = self.posts[key.partition("c")[0] if key.partition("c")[0] in self.posts else key.rpartition("c")[0]]
+        post = self.posts[key.partition("c")[0]]
         found = {post.comment_id(text): (who, text) for who, text in post.comments}
         return (kind, self.comment(post, *found[key])) if key in found else None
 
@@ -177,9 +175,3 @@ def listing(found: list[tuple[str, dict[str, Any]] | None]) -> dict[str, Any]:
     """Reddit's envelope."""
     children = [{"kind": one[0], "data": one[1]} for one in found if one]
     return {"kind": "Listing", "data": {"children": children, "after": None, "before": None}}
-
-
-def as_json(content: object) -> Reply:
-    """A reply with the rate limit's headers."""
-    limits = {"x-ratelimit-remaining": "900", "x-ratelimit-used": "1", "x-ratelimit-reset": "1"}
-    return Reply(200, json.dumps(content), limits)

@@ -49,10 +49,7 @@ def overridden(answers: Answers, replies: Mapping[str, str]) -> Answers:
 
 
 def judged(
-    one: Thread,
-    answers: Answers = by_letter,
-    settings: ReferenceSettings | None = None,
-    finish_reason: str = "stop",
+    one: Thread, answers: Answers = by_letter, settings: ReferenceSettings | None = None
 ) -> tuple[ReferenceSet, list[Prompt]]:
     """A thread's reference set, and what was asked for it in order."""
     unit = reference_unit(one, settings or ReferenceSettings(threads=POCKET))
@@ -60,9 +57,9 @@ def judged(
     while prompts := unit.next_prompts(replies):
         for prompt in prompts:
             asked.append(prompt)
-            text = answers(prompt)
-            reply = Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=text, finish_reason=finish_reason)
-            replies[prompt.prompt_hash] = [reply]
+            text, key = answers(prompt), prompt.prompt_hash
+            reply = Completion(prompt_hash=key, sample_index=0, text=text, finish_reason="stop")
+            replies[key] = [reply]
     return unit.result(replies), asked
 
 

@@ -49,15 +49,6 @@ def test_it_goes_on_when_a_steps_prompts_are_all_answered_and_asks_nothing_twice
     whole = more | reply(prompt("after 1"), "3")
     assert unit.next_prompts(whole) == ()
     assert unit.result(whole) == ["1", "2", "3"]
-
-
-def test_it_is_a_pure_function_of_the_replies() -> None:
-    unit = Stepwise("u", story)
-    answers = {"one": "1", "two": "2", "after 1": "3"}
-    whole: dict[str, list[Completion]] = {}
-    for text, said in answers.items():
-        whole |= reply(prompt(text), said)
-    assert unit.result(whole) == ["1", "2", "3"]
     assert texts(unit.next_prompts({})) == ["one", "two"], "with fewer replies it stands where it stood"
     other = whole | reply(prompt("one"), "x")
     assert texts(unit.next_prompts(other)) == ["after x"], "with other replies it goes another way"

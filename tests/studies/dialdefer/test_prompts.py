@@ -14,7 +14,7 @@ from studies.dialdefer.section import DialDeferSection
 from studies.dialdefer.templates import PROMPTS, TEMPLATES
 from tests.made.places import GOLDEN
 
-C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
+C1_TRUE, _, C2_CORRECT, _ = Condition
 ITEM = Item(
     item_id="x-1",
     benchmark="dialdefer",
@@ -91,27 +91,6 @@ def test_a_template_asks_what_it_always_asked(name: str, form: str) -> None:
         )
     ]
     assert digest(hashes, 16) == HASHES[name, form]
-
-
-@pytest.mark.parametrize(
-    ("roles", "condition", "claim"),
-    [
-        ("2->1", C2_CORRECT, "[Speaker B]: Speaker A is overreacting."),
-        ("2->1", C2_INCORRECT, "[Speaker B]: Speaker A is not overreacting."),
-        ("1->2", C2_CORRECT, "[Speaker A]: Speaker B is not overreacting."),
-        ("1->2", C1_FALSE, "[Statement]: Speaker B is overreacting."),
-    ],
-)
-def test_aio_claim_about_the_other_party_is_the_opposite_of_the_verdict_on_the_poster(
-    roles: str, condition: Condition, claim: str
-) -> None:
-    assert claim in text(render(CONFLICT, condition, roles=roles))
-
-
-def test_dehumanizing_renames_the_speakers_everywhere_also_inside_context_and_dialogue() -> None:
-    prompt = render(CONFLICT, C2_CORRECT, arm="dehumanizing")
-    assert "Speaker" not in text(prompt)
-    assert text(prompt).count("AI Agent A") == text(render(CONFLICT, C2_CORRECT)).count("Speaker A")
 
 
 @pytest.mark.parametrize("condition", list(Condition))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
+from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.release import SPLIT_FOLDER
 
@@ -26,13 +26,6 @@ def truthfulqa(root: Path, **keys: object) -> list[Item]:
     return load_items([DatasetSpec.model_validate({"dataset": "truthfulqa", "root": root, **keys})])
 
 
-def test_the_first_n_items_are_taken_and_more_than_there_are_is_an_error(tmp_path: Path) -> None:
-    root = root_with(tmp_path, json.dumps(RECORD), json.dumps({**RECORD, "id": "t-1"}))
-    assert [item.item_id for item in truthfulqa(root, n_items=1)] == ["t-0"]
-    with pytest.raises(DataError, match="n_items is 3, but there are 2"):
-        truthfulqa(root, n_items=3)
-
-
 def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
     def ids(**keys: Any) -> list[str]:
         return [item.item_id for item in load_items([DatasetSpec(dataset="pocket", split="test", **keys)])]
@@ -42,7 +35,6 @@ def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
     assert len(set(first)) == 20
     assert first == sorted(first, key=every.index)
     assert max(map(every.index, first)) > len(every) // 2, "drawn over all of it"
-    assert sorted(ids(n_items=len(every), draw_seed=1)) == sorted(every)
     with pytest.raises(DataError, match="n_items is 1000000, but there are"):
         ids(n_items=1_000_000, draw_seed=1)
     with pytest.raises(ValueError, match="set n_items, or leave it out"):
@@ -54,7 +46,6 @@ def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
     ("lines", "says"),
     [
         ((json.dumps(RECORD), "{broken"), r"formatted\.jsonl:2: is no JSON object"),
-        ((json.dumps({**RECORD, "question": None}),), r":1: field 'question' must be a text, found None"),
         ((json.dumps({"id": "x", **ANSWERS}),), r":1: field 'question' is absent"),
         ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is none of"),
         ((json.dumps(RECORD), json.dumps(RECORD)), "the id 't-0' occurs twice"),
@@ -70,15 +61,6 @@ def test_an_empty_an_absent_and_an_unset_root_are_told_apart(tmp_path: Path) -> 
         truthfulqa(tmp_path)
     with pytest.raises(ConfigError, match="set `root`"):
         load_items([DatasetSpec(dataset="truthfulqa")])
-    with pytest.raises(ConfigError, match="is for evaluation only; it has no split 'train'"):
-        truthfulqa(tmp_path, split="train")
-
-
-def test_the_item_set_hash_sees_a_changed_answer(tmp_path: Path) -> None:
-    before = truthfulqa(root_with(tmp_path / "a", json.dumps(RECORD)))
-    after = truthfulqa(root_with(tmp_path / "b", json.dumps({**RECORD, "chosen_correct_answer": "maybe"})))
-    assert item_set_hash(before) != item_set_hash(after)
-    assert item_set_hash(before) == item_set_hash(truthfulqa(tmp_path / "a"))
 
 
 def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path: Path) -> None:

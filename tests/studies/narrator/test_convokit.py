@@ -24,7 +24,6 @@ def small(folder: Path, old: bool = False) -> Path:
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
     "old names, bare meta": lambda folder: small(folder, old=True),
     "under a top folder": lambda folder: small(folder / "awry").parent,
-    "zip": lambda folder: zipped(small(folder), folder.parent / "awry.zip"),
     "zip with a top folder": lambda folder: zipped(small(folder), folder.parent / "awry.zip", "awry-corpus/"),
 }
 
@@ -88,8 +87,6 @@ def test_an_order_loses_nothing_goes_by_time_and_puts_replies_behind(lines):
     [
         ('{"id": "x", "text"', "is no JSON object"),
         (json.dumps({"id": "x", "conversation_id": "q", "speaker": "A"}), "text: this key is required"),
-        (json.dumps(utterance("x", "q", "A", "t", "noon", None)), "timestamp: .*noon"),
-        (json.dumps(utterance("x", "q", "A", "t", 1, None, comment_has_personal_attack="?")), "attack: .*boolean"),
         (json.dumps(utterance("q", "q", "A", "t", 1, None)), r"has the id 'q', as .*jsonl:1;"),
     ],
 )
@@ -101,38 +98,16 @@ def test_a_damaged_line_is_named_by_file_and_line(line: str, problem: str, tmp_p
         read(path)
 
 
-def broken_zip(folder: Path) -> Path:
-    path = zipped(small(folder), folder.parent / "awry.zip", "awry/")
-    content = bytearray(path.read_bytes())
-    content[content.index(b"awry/utterances.jsonl") + 60] ^= 255
-    path.write_bytes(content)
-    return path
-
-
-def cut_zip(folder: Path) -> Path:
-    path = broken_zip(folder)
-    path.write_bytes(path.read_bytes()[:200])
-    return path
-
-
 def without_flags(folder: Path) -> Path:
     rows: list[Row] = [{**row, "meta": {}} for row in talk("q", ("Ann", "No."), ("Ben", "Yes."))]
     return write_dump(folder, rows, {"q": facts()})
 
 
-def two(folder: Path) -> Path:
-    return small(small(folder / "a").parent / "b").parent
-
-
 @pytest.mark.parametrize(
     ("made", "problem"),
     [
-        (broken_zip, "awry/utterances.jsonl: cannot be read"),
-        (cut_zip, "awry.zip: cannot be read .*give a folder with"),
         (lambda folder: folder / "nowhere", "nowhere: cannot be read .*give a folder with utterances.jsonl"),
-        (two, "holds 2 ConvoKit dumps, expected 1"),
         (without_flags, "no utterance has the field 'comment_has_personal_attack'"),
-        (lambda folder: write_dump(folder, QUARREL, {"q": facts(attack=3)}), "attack' must be true or false, found 3"),
     ],
 )
 def test_what_is_no_dump_is_named(made: Callable[[Path], Path], problem: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.__main__ import report_main, score_main
+from eval.__main__ import score_main
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
@@ -38,14 +38,11 @@ def test_a_judge_with_one_stance_for_all_is_named_as_the_reason_that_no_thread_i
     build(run, tmp_path / "whole")
     assert "Warning" not in (tmp_path / "whole" / "README.md").read_text()
     judge = AnsweringEngine(lambda prompt: "AGAINST" if prompt.factors.step == "stance" else perfect(prompt))
-    for each_side, n_feasible in ((2, 0), (1, 0), (0, 9)):  # opinions on either side that are asked for
-        section = {"references": {**POCKET["references"], "each_side": each_side}}
-        one_sided = stage_run(tmp_path, monkeypatch, section, judge, name=f"side-{each_side}")
-        manifest = build(one_sided, tmp_path / f"built-{each_side}")
-        (n,) = manifest["states"]["stance"].values()
-        said = f"Warning: the judge answered AGAINST to 100% of {n} stance prompts"
-        assert manifest["n_feasible"] == n_feasible
-        assert said in (tmp_path / f"built-{each_side}" / "README.md").read_text()
+    manifest = build(stage_run(tmp_path, monkeypatch, POCKET, judge, name="one-sided"), tmp_path / "built")
+    (n,) = manifest["states"]["stance"].values()
+    assert manifest["n_feasible"] == 0
+    said = f"Warning: the judge answered AGAINST to 100% of {n} stance prompts"
+    assert said in (tmp_path / "built" / "README.md").read_text()
 
 
 def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_reports(
@@ -82,28 +79,14 @@ def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     assert len(judge.asked) == 10 * (7 + n_clusters), "the framings' responses are the same texts"
 
 
-def test_score_and_report_show_the_states_of_references_which_are_no_responses(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    score_main([str(run)])
-    (none,) = [
-        row
-        for row in json.loads((run / "scores" / "scores.json").read_text())
-        if (row["step"], row["state"]) == ("extraction", "none")
-    ]
-    assert (round(none["value"] * none["n_units"]), none["measure"], none["unit"]) == (1, "state_rate", "rate")
-    report_main([str(run), "--out", str(tmp_path / "report")])
-    assert "States of the replies" in (tmp_path / "report" / "report.html").read_text()
+def test_references_are_no_responses(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged = {"judgements": {"responses": str(run)}}
     with pytest.raises(DataError, match="is a run of the stage `references`; wanted is one of `responses`"):
         stage_run(tmp_path, monkeypatch, judged, AnsweringEngine(perfect), name="judgements")
 
 
-def test_reference_sets_of_which_nothing_can_be_asked_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    says_nothing = AnsweringEngine(lambda prompt: '{"opinions": []}')
-    build(stage_run(tmp_path, monkeypatch, POCKET, says_nothing), tmp_path / "references")
-    section = {"responses": {"references": {"root": str(tmp_path / "references")}}}
-    with pytest.raises(DataError, match="responses: no thread has what is asked about"):
-        stage_run(tmp_path, monkeypatch, section, AnsweringEngine(ten_responses), name="responses")
+def test_score_counts_the_states_of_references(run: Path) -> None:
+    score_main([str(run)])
+    rows = json.loads((run / "scores" / "scores.json").read_text())
+    (none,) = [row for row in rows if (row["step"], row["state"]) == ("extraction", "none")]
+    assert (round(none["value"] * none["n_units"]), none["measure"], none["unit"]) == (1, "state_rate", "rate")

@@ -12,10 +12,7 @@ from studies.taxonomy.codebook import categories, codes, own_flips
 from studies.taxonomy.prompts import schema
 from studies.taxonomy.section import TaxonomySection, prompt_of
 from tests.made.hostile_texts import HOSTILE
-from tests.made.places import CONFIGS
 from tests.made.taxonomy_runs import flip, flips_folder
-
-SHIPPED = sorted((CONFIGS / "taxonomy").glob("*.yaml"))
 
 
 def user(of: Flip) -> list[str]:

@@ -17,8 +17,8 @@ N_KILLS = 8  # of a stage
     ("stage", "where", "n", "whole", "under_way"),
     [
         ("discover", "/r/AmIOverreacting", 12, 36, 1),
-        ("harvest", "/comments/", 6, 11, 1),
-        ("transcribe", "/image/", 6, 12, 9),  # 8 posts at a time, one of two images
+        ("harvest", "/comments/", 6, 10, 1),
+        ("transcribe", "/image/", 6, 11, 9),  # 8 posts at a time, one of two images
     ],
 )
 def test_a_stage_that_asks_reddit_goes_on(tmp_path: Path, stage, where, n, whole, under_way):

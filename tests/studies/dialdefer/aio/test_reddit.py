@@ -22,9 +22,7 @@ MEDIA = {
         ({"media_metadata": MEDIA}, ["a", "b"]),  # within the text of a post
         ({"media_metadata": MEDIA, "gallery_data": {"items": [{"media_id": "bad"}, {"media_id": "away"}]}}, []),
         ({"url_overridden_by_dest": "https://i.redd.it/a.jpeg"}, ["a"]),
-        ({"url_overridden_by_dest": "https://i.redd.it/a", "post_hint": "image"}, ["a"]),
         ({"url_overridden_by_dest": "https://v.redd.it/film"}, []),
-        ({"selftext": "no picture"}, []),
     ],
 )
 def test_images_are_found_in_galleries_in_texts_and_behind_links(facts, expected):
@@ -39,9 +37,7 @@ def test_images_are_found_in_galleries_in_texts_and_behind_links(facts, expected
         ({"title": "x", "selftext": "", "removed_by_category": None}, ""),
         ({"title": "x", "removed_by_category": "deleted"}, "deleted by its author"),
         ({"title": "x", "removed_by_category": "moderator"}, "removed (moderator)"),
-        ({"title": "x", "selftext": "[removed]"}, "text is [removed]"),
         ({"title": "[deleted by user]"}, "text is [deleted by user]"),
-        ({"body": "[deleted]"}, "text is [deleted]"),
         ({"body": "he was [deleted] to me"}, ""),
     ],
 )
@@ -51,12 +47,7 @@ def test_what_is_gone_is_known_by_its_mark(facts, reason):
 
 def test_notices_and_deleted_comments_do_not_count():
     assert counts({"body": "NOR", "author": "somebody"})
-    for facts in (
-        {"body": "[removed]"},
-        {"body": "x", "stickied": True},
-        {"body": "x", "author": "AutoModerator"},
-        {"body": " "},
-    ):
+    for facts in ({"body": "[removed]"}, {"body": "x", "stickied": True}, {"body": "x", "author": "AutoModerator"}):
         assert not counts(facts)
 
 
@@ -77,7 +68,6 @@ def test_ids_are_read_from_links_and_lines_and_checked(tmp_path):
     [
         ("link: x\nkeep: perhaps\ndialogue: 'Speaker A: x'\n", "keep"),
         ("link: x\nkeep: yes\ndialogue: nobody says this\n", "must begin with `Speaker A:`"),
-        ("link: x\n  keep: yes\n", "is not valid YAML"),
     ],
 )
 def test_what_a_person_cannot_have_meant_and_a_torn_file_are_refused_by_name(tmp_path, text, message):

@@ -83,13 +83,10 @@ TURNS = [("Speaker A", "hi there"), ("Speaker B", "oh, hello")]
     ("reply", "repaired"),
     [
         (GOOD, False),
-        (f"```json\n{GOOD}\n```", False),
         (f"```json\n{GOOD}", False),
         (GOOD.replace("}]}", "},]}"), True),  # a trailing comma
         (GOOD.removesuffix('"}]}'), True),  # cut off within a text: an unclosed quote
-        (GOOD.replace('"', "'"), True),
         (f"Here is the transcript:\n{GOOD}", True),
-        (f"{GOOD}\nI hope that this helps!", True),
     ],
 )
 def test_whole_json_is_taken_as_it_is_and_broken_json_is_repaired(reply, repaired):
@@ -109,11 +106,8 @@ def test_labels_are_normalised_neighbours_merged_and_line_breaks_go(label):
     [
         ('{"messages": []}', "no conversation of two"),
         ("There is no chat in the picture.", "reply without a list of messages"),
-        ("[]", "reply without a list of messages"),
-        ('{"messages": ["hi"]}', "message without a text"),
         ('{"messages": [{"speaker": "Speaker A"}]}', "message without a text"),
         ('{"messages": [{"speaker": "Speaker C", "text": "x"}]}', "more than two speakers, or one without a label"),
-        ('{"messages": [{"speaker": null, "text": "x"}]}', "more than two speakers, or one without a label"),
     ],
 )
 def test_what_is_no_transcript_is_dropped_with_its_reason(reply, why):
@@ -134,10 +128,7 @@ def test_length_is_filtered_by_the_range_of_table_13(n, why):
     [
         "me dijiste que ibas a venir a la fiesta y no viniste",
         "warum hast du mich nicht angerufen, ich war so in Sorge",
-        "ik was in de stad en we gingen over de brug, me moeder is er ook",
         "pourquoi tu me dis pas la vérité, on a parlé de ça",
-        "mi hai detto che non vieni, me ne vado a casa, no problem",
-        "почему ты не пришёл",
         "",
     ],
 )
@@ -165,7 +156,6 @@ NARRATION = (
     "family hiking 2 pm “ok” mission"
 )
 WHO = st.sampled_from(["I", "i", "me", "Me", "my", "mine", "myself", "MY", "I'm", "I’ve", "I'd", "I'll", "im", "Ive"])
-PLURAL = st.sampled_from(["we", "We", "us", "our", "ours", "ourselves", "we're", "let's"])
 PLAIN = st.sampled_from(NARRATION.split(" "))
 ASIDE = st.sampled_from(['"I hate my job"', "“we are done with me”", '"my bad"'])
 AIO = st.sampled_from(["AIO", "AIO?", "aio", "r/AIO", "Am I overreacting?", "AIO:", "r/AmIOverreacting"])
@@ -198,11 +188,8 @@ def test_a_neutral_text_stays_as_it_is_but_for_its_blanks(text):
         ("I'm tired and I've told my boyfriend.", "Speaker B is tired and Speaker B has told Speaker B's boyfriend."),
         ("I don't think he listens to me.", "Speaker B doesn't think he listens to Speaker B."),
         ("What am I to do? Do I leave?", "What is Speaker B to do? Does Speaker B leave?"),
-        ("im done and i'll go", "Speaker B is done and Speaker B will go"),
         ('He said "I hate my job" to me.', 'He said "I hate my job" to Speaker B.'),
-        ("Speaker B left. Is Speaker B overreacting here?? Tell me if I'm wrong.", "Speaker B left."),
         ("AIO for leaving Speaker A", "for leaving Speaker A"),
-        ("Third-person version: Speaker B left.", "Speaker B left."),
         ("Here is the rewritten text:\n\nSpeaker B left.", "Speaker B left."),
         ('"Speaker B left with my dog."', "Speaker B left with Speaker B's dog."),
         ("Speaker A said that Speaker B is overreacting.", "Speaker A said that Speaker B is overreacting."),
@@ -217,7 +204,6 @@ def test_what_the_rules_do(text, expected):
     ("text", "held"),
     [
         ("We had plans.", ("We",)),
-        ("Speaker A told us about our trip.", ("us", "our")),
         ("AIO?", ("empty",)),
         ('He wrote "' + "I am sorry and we should talk " * 20 + '"', ("we",)),
     ],
@@ -235,7 +221,6 @@ LONG = "I told you three times that the keys lie under the blue pot by the door,
         (f"{LONG} also buy bread", f"Speaker A wrote '{LONG}'.", True),  # another bubble beside it
         (LONG.replace("keys lie", "keys  lie"), LONG.upper(), True),
         (LONG, "Speaker A said that the keys were by the door, annoyed that Speaker B had not listened.", False),
-        ("ok", "ok", False),
     ],
 )
 def test_a_context_that_repeats_a_long_stretch_of_a_message_is_known(turn, context, is_copy):

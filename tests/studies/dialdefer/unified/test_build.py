@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import digest
@@ -17,12 +16,12 @@ from studies.dialdefer.records import Item
 from studies.dialdefer.release import DIGESTED, N_DIGITS, published_ids
 from studies.dialdefer.unified import build as building
 from studies.dialdefer.unified.build import build
-from studies.dialdefer.unified.card import WHOLE, card_text, notes_on
-from studies.dialdefer.unified.catalogue import DATASETS, NINE, list_text
+from studies.dialdefer.unified.card import WHOLE, notes_on
+from studies.dialdefer.unified.catalogue import DATASETS, NINE
 from studies.dialdefer.unified.command import main
 from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import build_small, request, write_release
-from tests.made.publishers_server import COMMIT, Fault, PublishersServer
+from tests.made.publishers_server import COMMIT, PublishersServer
 from tests.made.unified_files import write_raw
 
 NAMES = [dataset.name for dataset in NINE]
@@ -118,9 +117,6 @@ def test_the_authors_own_test_records_are_taken_where_they_are_and_differences_a
     assert items_of(tmp_path / "c", "gpqa", "test") == test
     with pytest.raises(ConfigError, match="holds no train split of unified; its tables are data"):
         whole(tmp_path / "c")
-    write_release(raw / "release", "gpqa", test[:-1])
-    with pytest.raises(DataError, match=r"released test split of gpqa .133 items. is not the published one"):
-        build(request(tmp_path / "d", raw, ["gpqa"]))
 
 
 def test_a_finished_build_is_found_done_and_never_mixed_with_another(built):
@@ -130,8 +126,6 @@ def test_a_finished_build_is_found_done_and_never_mixed_with_another(built):
     assert (built / "manifest.json").stat().st_mtime_ns == written
     with pytest.raises(DataError, match="finished build of other split"):
         build(request(built, raw, names, n_test=10))
-    with pytest.raises(DataError, match="finished build of other datasets"):
-        build(request(built, raw, names[:1], n_test=9))
     append_lines(raw / "halueval" / "qa_data.json", NEW_ROW)
     with pytest.raises(DataError, match="finished build of other sources"):
         build(request(built, raw, names, n_test=9))
@@ -152,8 +146,6 @@ def test_a_changed_table_is_refused_and_made_again_by_the_same_command(built):
     swapped = [replace(i, correct_answer=i.incorrect_answer, incorrect_answer=i.correct_answer) for i in rows]
     for spoil in (
         lambda: write_items(table, swapped, None, {}),
-        lambda: write_items(table, rows[1:], None, {}),
-        lambda: table.write_bytes(b"not a table"),
         table.unlink,
     ):
         spoil()
@@ -164,17 +156,13 @@ def test_a_changed_table_is_refused_and_made_again_by_the_same_command(built):
     assert items_of(built, "halueval", "test") == rows
 
 
-def test_by_default_the_files_are_downloaded_and_a_build_that_was_cut_off_continues(tmp_path, monkeypatch):
+def test_by_default_the_files_are_downloaded(tmp_path, monkeypatch):
     for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "GITHUB_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
     write_raw(tmp_path / "made", scale=0.02, datasets=["halueval"])
     content = (tmp_path / "made" / "halueval" / "qa_data.json").read_bytes()
     with PublishersServer({"data/qa_data.json": content}) as server:
         wanted = request(tmp_path / "out", None, ["halueval"], n_test=9, hosts=server.hosts)
-        server.faults["qa_data.json"] = [Fault(status=404)]
-        with pytest.raises(DataError, match="404"):
-            build(wanted)
         manifest = build(wanted)
     (file,) = manifest["contents"]["halueval"]["source"]
     assert (file["name"], file["revision"], file["n_bytes"]) == ("qa_data.json", COMMIT, len(content))
@@ -200,28 +188,13 @@ def test_a_built_folder_loads_by_its_card_dataset_by_dataset_and_whole(small, tm
         loaded(small, tmp_path, "truthfulqa", split="train")
 
 
-def test_the_card_names_every_column_source_licence_and_count_beside_the_papers(small, capsys):
-    card, manifest = (small / "README.md").read_text(), read_manifest(small)
-    front = yaml.safe_load(card.split("---\n")[1])
-    assert [config["config_name"] for config in front["configs"]] == [WHOLE, *NAMES]
-    assert front["configs"][1]["data_files"] == [{"split": "test", "path": ["data/truthfulqa/test.parquet"]}]
-    assert [line.split("`")[1] for line in card.splitlines() if line.startswith("| `")] == table_schema().names
-    assert all(file["sha256"] in card for files in manifest["sources"].values() for file in files)
+def test_the_card_and_the_facts_have_the_counts_beside_the_papers(small, capsys):
+    card = (small / "README.md").read_text()
     main(["--out", str(small), "--stats"])
     table = capsys.readouterr().out
-    for name, facts in manifest["contents"].items():
-        cell = f"| {name} | {facts['n_pool']:,} ({DATASETS[name].n_total:,}) |"
-        assert cell in card
-        assert cell in table
-        assert f"- **{name}**: {DATASETS[name].licence}; " in card
-        assert DATASETS[name].citation in card
-        assert f"{name}\n  items    {DATASETS[name].n_total:,}" in list_text()
-    assert f"| nine together | {sum(f['n_pool'] for f in manifest['contents'].values()):,} (87,865) | " in table
-    assert "the paper's rows of train add up to 84,901" in table
-    assert "There is no training split of truthfulqa." in card
-    assert "They are not the published test split." in card
-    published = {**manifest, "split": {"kind": "published", "seed": 42, "sizes": {}}}
-    assert "The test items are the published ones" in card_text(published)
+    for name, facts in read_manifest(small)["contents"].items():
+        assert f"| {name} | {facts['n_pool']:,} ({DATASETS[name].n_total:,}) |" in card
+        assert f"| {name} | {facts['n_pool']:,} ({DATASETS[name].n_total:,}) |" in table
 
 
 @pytest.mark.parametrize("n_test", [7, 100, 134, 135])
@@ -239,13 +212,8 @@ def test_a_balanced_draw_gives_every_stratum_its_share_and_another_seed_draws_ot
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--seed", "7"], "of --split resample"),
-        (["--size", "bbq=5"], "of --split resample"),
         (["--split", "resample", "--test-only"], "does not go with"),
         (["--split", "resample", "--size", "truthfulqa=5"], "unknown dataset 'truthfulqa'"),
-        (["--split", "resample", "--size", "bbq=many"], "write a number"),
-        (["--split", "resample", "--size", "bbq=0"], "write a number"),
-        (["--split", "resample", "--seed", "-1"], "take 0 or more"),
     ],
 )
 def test_words_that_do_not_go_together_are_refused(words, says):

@@ -3,7 +3,6 @@
 Differences are reported by id and field: no item's text ever reaches the output.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,7 @@ from studies.dialdefer.release import FILES, SPLIT_FOLDER, published_ids, record
 from studies.dialdefer.render import render
 from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
-from studies.dialdefer.unified.converters import (
-    bbq,
-)
+from studies.dialdefer.unified.converters import bbq
 from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import request
 from tests.made.places import SHARED
@@ -89,11 +86,6 @@ def test_bbq_is_exact_in_the_67_published_items_of_the_six_files_at_hand():
     assert differences(items, coverable) == []
 
 
-def number_of(record: Mapping[str, Any]) -> int:
-    """The line that an id ends with."""
-    return int(record["id"].rpartition("-")[2])
-
-
 def pool_of(dataset: str) -> dict[str, str | None]:
     """Id → stratum: from line numbers where ids are those, else from the authors' pools, or HARP's own file."""
     if dataset == "bbq":
@@ -114,11 +106,6 @@ def test_the_procedure_redraws_the_published_ids_in_order(dataset):
     pool = pool_of(dataset)
     assert len(pool) == DATASETS[dataset].n_total
     assert resample(dataset, pool, DATASETS[dataset].n_test) == list(published_ids()[dataset])
-
-
-def test_the_shipped_ids_are_the_published_ones_in_order():
-    there = json.loads((DATA / "published" / "test_ids.json").read_text())
-    assert [list(ids) for ids in published_ids().values()] == list(there.values())
 
 
 def test_the_published_split_loads_as_2964_and_280_items_whose_answers_and_chats_are_the_published_ones(tmp_path):
