@@ -84,10 +84,8 @@ def test_labels_are_read_with_their_draw_and_people_are_told_apart(tmp_path: Pat
 
 
 OTHERS = {
-    "another judge": task([item(n, "yes") for n in range(12)]),
     "other texts": task([item(n + 1, "yes" if n % 2 else "no") for n in range(12)]),
     "another run": task(MADE.items, in_run={"yes": 60, "no": 6}),
-    "other answers": task(MADE.items, ("yes", "no", "perhaps")),
 }
 
 
@@ -96,7 +94,6 @@ OTHERS = {
     [
         *((other, {}, "go with made-run: that is another run") for other in OTHERS.values()),
         (MADE, {"seed": 1}, "is another run"),
-        (MADE, {"what": "unknown"}, "is another run"),
         (MADE, {"labels": {"0" * 16: "yes"}}, "'yes' is not an answer to an item of the page"),
         (MADE, {"labels": {MADE.items[0].item_id: "perhaps"}}, "'perhaps' is not an answer .*answers are yes, no"),
         (MADE, {"labels": {}}, "a.json: labels: .*at least 1"),

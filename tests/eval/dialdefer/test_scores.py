@@ -12,7 +12,7 @@ from eval.__main__ import compare_main, report_main
 from eval.dialdefer.measures import ACCEPT, REJECT
 from eval.dialdefer.panels import load_run
 from eval.dialdefer.scores import arm_differences, changes_over
-from eval.estimates.changes import Change, Compared
+from eval.estimates.changes import Compared
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
@@ -56,17 +56,6 @@ def compared(base: Path, *after: Path | str) -> Rows:
     compare_main([str(base), *map(str, after), "--out", str(out), "--draws", "400"])
     rows = json.loads((out / "compare.json").read_text())
     return {(row["c1_source"], row["dataset"], row["measure"]): row for row in rows}
-
-
-def test_own_and_fixed_c1_are_both_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = compared(*both(tmp_path))
-    sides = {key[::2]: [row["before"], row["after"]] for key, row in rows.items() if key[1] == "bbq"}
-    assert sides["own", "dds"] == pytest.approx([50, 75])  # (75 - 0) - (100 - 100)
-    assert sides["fixed", "dds"] == pytest.approx([50, -75])  # (75 - 100) - (100 - 50)
-    assert sides["own", "acc_c2"] == sides["fixed", "acc_c2"] == pytest.approx([50, 87.5])
-    assert sides["own", "acc_c1"] == pytest.approx([75, 50])
-    assert sides["fixed", "acc_c1"] == pytest.approx([75, 75]), "only the statements are the base's"
-    assert "over-corrected" not in capsys.readouterr().out, "with own C1 it is not"
 
 
 def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(
@@ -122,35 +111,9 @@ def test_a_copy_of_a_run_a_run_itself_and_two_kinds_of_verdict_are_refused(tmp_p
         compared(served, margins, "--allow-differences")
 
 
-def test_an_average_leaves_out_on_both_sides_where_one_side_hardly_answers(tmp_path: Path) -> None:
-    items = [item for dataset in ("bbq", "harp") for item in made_items(dataset, 4)]
-
-    def judge(lost: float) -> Any:
-        """Accepts all of HARP's claims in dialogue and no statement; on BBQ it says no."""
-        return lambda p: lean(*(1.0, lost) if p.dataset == "harp" and p.condition.is_dialogue else (-1.0, 0.0))
-
-    base = make_run(tmp_path, judge(0.0), items=items, name="base", verdict="margin")
-    rows = compared(base, after_of(tmp_path, judge(6.0), items=items, verdict="margin"))
-    averages = [rows[source, "bench_avg", "dds"] for source in ("own", "fixed")]
-    assert [(row["datasets"], row["n_units"], row["before"]) for row in averages] == [(["bbq"], 4, 0)] * 2
-
-
 A, R = ACCEPT, REJECT
 RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
 DRAWING = Drawing(n_draws=1000, seed=0)
-
-
-def change_of(rows: list[Change], measure: str = "dds", dataset: str = "bbq", **setting: Any) -> Change:
-    """The one change with these values."""
-    alike = [row for row in rows if (row.measure, row.dataset) == (measure, dataset)]
-    (row,) = [row for row in alike if all(row.setting[key] == value for key, value in setting.items())]
-    return row
-
-
-def judged(first: Any, second: Any, drawing: Drawing = DRAWING) -> list[Change]:
-    """Changes between two panels, or two sets of replies."""
-    panels = [side if hasattr(side, "replies") else made_panel(side) for side in (first, second)]
-    return changes_over([(panels[0], panels[1])], Compared("a", "b", {}), "published", drawing)
 
 
 def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
@@ -163,13 +126,10 @@ def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_o
         chances = np.convolve(chances, flips) if rise else chances
     sums = np.arange(len(chances)) - len(chances) // 2
     exact = chances[np.abs(sums) >= abs(rises.sum())].sum()
-    row = change_of(judged(replies[:, [0, 1, 0, 1]], replies, Drawing(n_draws=40_000, seed=0)))
+    pair = made_panel(replies[:, [0, 1, 0, 1]]), made_panel(replies)
+    every = changes_over([pair], Compared("a", "b", {}), "published", Drawing(n_draws=40_000, seed=0))
+    (row,) = [row for row in every if (row.measure, row.dataset) == ("dds", "bbq")]
     assert row.p == pytest.approx(exact, abs=0.01)
-
-
-def test_unequal_items_are_refused_with_the_first_five_and_the_count() -> None:
-    with pytest.raises(DataError, match=r"7 items \(bbq-00002, .*, \.\.\.\)"):
-        judged([RIGHT] * 9, [RIGHT] * 2)
 
 
 def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:

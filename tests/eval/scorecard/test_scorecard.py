@@ -32,21 +32,6 @@ from tests.made.scorecard_runs import (
 MANY = made_items("bbq", 40)
 
 
-def test_arms_are_held_against_another_arm_over_the_same_items(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paths = three(tmp_path)
-    scored(*paths, "--against", "sft")
-    against = changes(tmp_path, "sft")
-    assert {arm for arm, _ in against} == {"dpo"}
-    own, fixed = against["dpo", "mean_abs_dds_own"], against["dpo", "mean_abs_dds_fixed"]
-    assert [own[key] for key in ("before", "after", "change")] == pytest.approx([10, 25, 15])
-    assert [fixed[key] for key in ("before", "after", "change")] == pytest.approx([30, 25, -5])
-    assert "dpo against sft, own-C1 |DDS|: +15.0 [" in printed(capsys)
-    with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft, dpo"):
-        scored(*paths, "--against", "kto")
-
-
 def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = {name: margins_with(1, shift) for name, shift in (("before", 0.9), ("good", 0.3), ("same", 0.9))}
     answers |= {"worse": margins_with(0.1, 0.0), "yes": lambda _: lean(9.0)}
@@ -136,6 +121,8 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
     assert (against["alone", "mean_abs_dds_fixed"]["change"], ("alone", MAIN) in against) == (0, False)
     assert [row["not_ranked"] for row in (fewer, no_c1)] == ["was not asked amqa", f"has no {MAIN}"]
     assert "Warning: part differs in item_set_hash" in printed(capsys)
+    with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft"):
+        scored(base, sft, "--against", "kto")
 
 
 def judge_of(lost: float, is_bent: bool, shift: float = 0.0) -> Answer:
@@ -240,9 +227,6 @@ def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
     refused("own study; name it as an arm", f"base={before}")
     with pytest.raises(DataError, match="are of two studies, dialdefer and narrator; use --beside for a second"):
         scored(before, other)
-
-
-SHIFTS = {"good": (0.3, 0.4, 0.2), "middle": (0.5, 0.3, 0.4), "yes": (0.3, 9.0)}  # of each seed
 
 
 def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
