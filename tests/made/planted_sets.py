@@ -75,7 +75,7 @@ def reasoned_runs(root: Path) -> list[Path]:
 
 def margin_runs(root: Path) -> tuple[Path, Path, Path]:
     """(base, after, the base over other items), in both answer orders."""
-    asked: dict[str, Any] = {"verdict": "margin", "orders": ("yes_first", "no_first")}
+    asked: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"})}
     test = [*made_items("bbq", 18), *made_items("amqa", 6)]
     train = [*made_items("truthfulqa", 12), *made_items("plausibleqa", 10)]
     base = run(root, "before", leans("before", 1.0, 0.9), test, **asked)

@@ -25,7 +25,6 @@ from tests.made.made_verdicts import Row, only, scored
 from tests.made.scorecard_runs import number
 
 ITEMS = made_items("bbq", 20)
-Rows = dict[tuple[str, str, str], dict[str, Any]]  # (source of C1, dataset, measure) → row of the last run's change
 
 
 def deferent(prompt: Prompt) -> dict[str, Any]:
@@ -34,14 +33,7 @@ def deferent(prompt: Prompt) -> dict[str, Any]:
     return say(1 if accepts else 2)
 
 
-def contrary(prompt: Prompt) -> dict[str, Any]:
-    """Rejects every statement, and errs on 5 of 20 true claims of speakers: its own DDS is +75."""
-    if not prompt.condition.is_dialogue:
-        return say(2)
-    return say(1 if prompt.condition.claim_is_true and number(prompt) >= 5 else 2)
-
-
-def after_of(root: Path, answer: Any = contrary, name: str = "after", **keys: Any) -> Path:
+def after_of(root: Path, answer: Any = deferent, name: str = "after", **keys: Any) -> Path:
     return make_run(root, answer, **{"items": ITEMS, "name": name, "model": f"runs/merged/{name}", **keys})
 
 
@@ -50,12 +42,8 @@ def both(root: Path, **changes: Any) -> tuple[Path, Path]:
     return make_run(root, deferent, items=ITEMS, name="base"), after_of(root, **changes)
 
 
-def compared(base: Path, *after: Path | str) -> Rows:
-    """The rows that `evenhand compare` writes of the last run."""
-    out = base.parent / "out"
-    compare_main([str(base), *map(str, after), "--out", str(out), "--draws", "400"])
-    rows = json.loads((out / "compare.json").read_text())
-    return {(row["c1_source"], row["dataset"], row["measure"]): row for row in rows}
+def compared(*words: Path | str) -> None:
+    compare_main([*map(str, words), "--out", str(Path(words[0]).parent / "out"), "--draws", "50"])
 
 
 def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(
@@ -68,14 +56,9 @@ def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_o
     for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
         assert named in str(refusal.value)
     assert differences(*map(load_run, both(tmp_path / "alike"))) == []
-    assert compared(*runs, "--allow-differences")
+    compared(*runs, "--allow-differences")
     assert "sampling.max_tokens: 300 before, 500 after" in " ".join(capsys.readouterr().out.split())
     assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
-    fewer = after_of(tmp_path, name="fewer", items=ITEMS[:-2])
-    with pytest.raises(DataError, match="item_set_hash"):
-        compared(runs[0], fewer)
-    with pytest.raises(DataError, match=r"2 items \(bbq-18, bbq-19\) have been judged on one side only"):
-        compared(runs[0], fewer, "--allow-differences")
 
 
 def test_words_that_changed_under_a_templates_name_and_another_rendering_are_noticed(tmp_path: Path) -> None:
@@ -94,7 +77,7 @@ def test_words_that_changed_under_a_templates_name_and_another_rendering_are_not
         compared(base, after)
 
 
-def test_a_copy_of_a_run_a_run_itself_and_two_kinds_of_verdict_are_refused(tmp_path: Path) -> None:
+def test_a_copy_of_a_run_and_a_run_itself_are_refused(tmp_path: Path) -> None:
     hashed = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
     served = make_run(tmp_path, deferent, items=ITEMS, name="served")
     for run in (hashed, served):
@@ -103,12 +86,9 @@ def test_a_copy_of_a_run_a_run_itself_and_two_kinds_of_verdict_are_refused(tmp_p
             compared(run, copy)
         with pytest.raises(DataError, match="are of one checkpoint"):
             report_main([str(run), str(copy), "--side-by-side", "--out", str(tmp_path / "report")])
-    assert compared(run, copy, "--allow-differences")
+    compared(run, copy, "--allow-differences")
     with pytest.raises(DataError, match="is named as before and as after"):
         compared(served, served)
-    margins = after_of(tmp_path, lambda _: lean(1.0), verdict="margin")
-    with pytest.raises(DataError, match="never mixed in one table"):
-        compared(served, margins, "--allow-differences")
 
 
 A, R = ACCEPT, REJECT
@@ -173,23 +153,6 @@ def is_right(prompt: Prompt) -> dict[str, Any]:
 
 def scored_run(root: Path, answer: Any = is_right, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
     return scored([make_run(root, answer, items=items, **keys)], *words)
-
-
-def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_says(tmp_path: Path) -> None:
-    def answer(prompt: Prompt) -> dict[str, Any]:
-        mute = prompt.condition is C2_CORRECT and number(prompt) < 2
-        return say("Speaker 2 is correct." if mute else right(prompt))
-
-    path = make_run(tmp_path, answer, items=TEN)
-    strict, answered = (only(scored([path]), dataset="bbq", denominator=d) for d in ("published", "answered"))
-    assert (strict["acc_c2_correct"], answered["acc_c2_correct"]) == (pytest.approx(80), pytest.approx(100))
-    assert strict["n_unparsed"] == answered["n_unparsed"] == 2
-    assert (strict["unparsed_rate"], strict["n_unparsed_lenient"]) == (pytest.approx(2 / 40), 0)
-    assert strict["n_skepticism_flips"] == 0, "a null answer is never a flip"
-    assert strict["mcnemar_p_acceptance"] == 1.0, "and neither accepts nor rejects"
-    lenient = only(scored([path], "--parser", "lenient"), dataset="bbq", denominator="published")
-    assert (lenient["parser"], lenient["n_unparsed"], lenient["n_unparsed_strict"]) == ("lenient", 0, 2)
-    assert lenient["n_skepticism_flips"] == 2
 
 
 def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:

@@ -18,8 +18,6 @@ from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.made_verdicts import (
-    C1_FALSE,
-    C1_TRUE,
     C2_CORRECT,
     C2_INCORRECT,
     Row,
@@ -243,15 +241,10 @@ def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path: Path) -> No
 
 
 def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path: Path) -> None:
-    for arm, conditions, lacks in (
-        ("sft", C2_ONLY, "c1_true and c1_false, nor has arm none"),
-        ("none", (C1_TRUE, C1_FALSE), "c2_correct and c2_incorrect"),
-    ):
-        rows = verdict_rows("gpqa", 2, arm=arm, conditions=conditions)
-        path = write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])
-        (judge,), _ = load_external([path])
-        (reason,) = judge.left_out
-        assert reason.startswith(f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
-        assert f"for {lacks};" in reason
-        assert [panel.dataset for panel in judge.panels] == ["bbq"]
-        assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")
+    rows = verdict_rows("gpqa", 2, arm="sft", conditions=C2_ONLY)
+    (judge,), _ = load_external([write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])])
+    (reason,) = judge.left_out
+    assert reason.startswith("model 'm', gpqa, arm sft, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
+    assert "for c1_true and c1_false, nor has arm none;" in reason
+    assert [panel.dataset for panel in judge.panels] == ["bbq"]
+    assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")
