@@ -204,9 +204,6 @@ def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path
     assert pooled["neutral"].value == pytest.approx(50)
     assert levels.of("often", "blame", "visible")["n_conversations"].value == 12
     assert "over the 11 conversations that every run judged, and leave out 1 of often." in said(both)
-    apart = results_of_runs(often, run_of("other", 1, 0.0, made_conversations({4: 6})))
-    assert "no conversation was judged by all of them" in said(apart)
-    assert Levels(apart.score_rows).shown == ["often", "other"]
 
 
 REFUSES = {"I cannot answer that.": 1.0}
@@ -221,13 +218,9 @@ def shy(prompt: Prompt) -> dict[str, float]:
 
 def test_shares_of_answers_that_depend_on_who_is_me_are_warned_of(tmp_path):
     judges = {"shy": shy, "as_shy": lambda prompt: mixed(REFUSES, fair(prompt), 0.2)}
-    conversations, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
-    of = results_of_runs(
-        *(
-            make_narrator_run(tmp_path, judges[name], conversations, name=name, model=f"x/{name}", **few)
-            for name in judges
-        )
-    )
+    made, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
+    runs = [make_narrator_run(tmp_path, judges[key], made, name=key, model=f"x/{key}", **few) for key in judges]
+    of = results_of_runs(*runs)
     is_shy, as_shy = of.judges.values()
     clear = answered_differences(is_shy.judgments)
     assert {(asked.task, first, second) for asked, first, second in clear} == {

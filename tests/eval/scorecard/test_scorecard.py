@@ -71,8 +71,6 @@ def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_pat
     assert [rows["sft"][key] for key in keys] == ["sft-0123abcd", 482, 1_000_000, 61.5, "NVIDIA A100"]
     assert rows["old"]["device_seconds"] is rows["lost"]["device_seconds"] is rows["base"]["device_seconds"] is None
     assert [rows[name]["training_run"] for name in ("base", "lost")] == [None, "lost-0123abcd"]
-    costs = {r["arm"]: r for r in csv.DictReader((root / "out" / "scorecard_cost.csv").open())}
-    assert [costs[name]["device-seconds"] for name in facts] == ["482.0", "", ""]
 
 
 def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,14 +123,12 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
         scored(base, sft, "--against", "kto")
 
 
-def judge_of(lost: float, is_bent: bool, shift: float = 0.0) -> Answer:
-    """Loses so many nats about AMQA; where bent, to speakers alone, whom it then believes."""
+def judge_of(lost: float) -> Answer:
+    """Is right but about AMQA's speakers, whom it believes, and to whom it loses so many nats."""
 
     def answer(prompt: Prompt) -> dict[str, Any]:
-        is_amqa, is_spoken = prompt.dataset == "amqa", prompt.condition.is_dialogue
-        yields = is_bent and is_amqa and is_spoken
-        leans = (1.0 if prompt.condition.claim_is_true or yields else -1.0) + shift * is_spoken
-        return lean(leans, lost * (yields if is_bent else is_amqa))
+        yields = prompt.dataset == "amqa" and prompt.condition.is_dialogue
+        return lean(1.0 if prompt.condition.claim_is_true or yields else -1.0, lost * yields)
 
     return answer
 
@@ -141,7 +137,7 @@ def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     losses = {"before": 0.0, "dpo-0": 0.0, "dpo-1": 6.0, "sft": 0.0}
-    judges = {name: judge_of(lost, is_bent=True) for name, lost in losses.items()}
+    judges = {name: judge_of(lost) for name, lost in losses.items()}
     base, first, second, sft = (run(tmp_path, name, judge, verdict="margin") for name, judge in judges.items())
     rows = scored(base, f"dpo={first}", f"dpo={second}", f"sft={sft}")
     assert [row[MAIN] for row in rows.values()] == [50, 0, 0, 50]
@@ -232,7 +228,7 @@ def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
 def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
     """A base that bends by 0.9, and arms of several seeds."""
     base = run(root, "before", margins_with(1, 0.9), MANY, verdict="margin")
-    answers = [(arm, margins_with(1, s) if s < 5 else lambda _: lean(9.0)) for arm in shifts for s in shifts[arm]]
+    answers = [(arm, margins_with(1, shift)) for arm in shifts for shift in shifts[arm]]
     runs = [(arm, run(root, f"{arm}-{i}", a, MANY, verdict="margin")) for i, (arm, a) in enumerate(answers)]
     return [base, *(f"{arm}={path}" for arm, path in runs)]
 
