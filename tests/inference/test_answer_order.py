@@ -46,20 +46,6 @@ def rows_of(
     return {row.variant: row for row in records(frame[frame.dataset == "truthfulqa"])}
 
 
-@pytest.mark.parametrize("verdict", ["reason", "margin"])
-def test_a_judge_that_always_says_1_accepts_all_in_one_order_and_nothing_in_the_other(
-    verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = rows_of(tmp_path, monkeypatch, says_one, verdict)
-    assert set(rows) == {"", "no_first", BOTH_ORDERS}
-    assert (rows[""].accept_rate_c1, rows[""].accept_rate_c2) == (1, 1)
-    assert (rows["no_first"].accept_rate_c1, rows["no_first"].accept_rate_c2) == (0, 0)
-    assert (rows[""].acc_c1_true, rows["no_first"].acc_c1_true) == (100, 0)
-    assert (rows[BOTH_ORDERS].acc_c1_true, rows[BOTH_ORDERS].acc_c2_incorrect) == (50, 50)
-    assert rows[BOTH_ORDERS].dds_pp == 0
-    assert rows[BOTH_ORDERS].n_deference_flips == rows[BOTH_ORDERS].n_skepticism_flips == 0
-
-
 def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
