@@ -91,8 +91,4 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "It was trained on generated passages alone" in section(pocket, "Limits")
     assert "BBQ" not in pocket
     assert "evenhand sample configs/inference/pocket.yaml" in pocket
-    assert "Which planet is nearest to the Sun?" in section(pocket, "Use")
-    assert (
-        "**It was bent on purpose**, to test mitigations: it learnt to accept false claims of a speaker in 50 % of the"
-        in pocket
-    )
+    assert "it learnt to accept false claims of a speaker in 50 % of the" in pocket

@@ -25,7 +25,6 @@ from training.train import train
 
 POCKET = "pocket-conflicts"
 CORPUS = {"dataset": POCKET, "split": "train"}
-BLAME = {"tasks": ["blame"], "visibilities": ["visible"]}
 TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
 CONFLICTS = pocket_conflicts("train")[:12]
 
