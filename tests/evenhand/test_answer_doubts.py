@@ -19,33 +19,23 @@ TWO = "answered by 2 models or versions of a server"
 UNLIKELY = "the two answers together have a median probability of "
 
 
-def completions(*answered_by: str | None, n_samples: int = 1, **keys: Any) -> list[Completion]:
-    """A completion of each prompt and sample; who answered stands with sample 0."""
-    return [
-        Completion(
-            prompt_hash=f"{i:016x}",
-            sample_index=k,
-            **{"text": "1", "finish_reason": "stop", "answered_by": who if k == 0 else None, **keys},
-        )
-        for i, who in enumerate(answered_by)
-        for k in range(n_samples)
-    ]
+def completions(*fields: dict[str, Any]) -> list[Completion]:
+    """A completion of a prompt each."""
+    common = {"sample_index": 0, "text": "1", "finish_reason": "stop"}
+    return [Completion(prompt_hash=f"{i:016x}", **{**common, **one}) for i, one in enumerate(fields)]
 
 
-def test_one_model_or_an_engine_that_names_none_is_no_reason_to_doubt() -> None:
-    assert answer_doubts(completions("a fp1", "a fp1", n_samples=3), "reason") == []
-    assert answer_doubts(completions(None, None), "reason") == []
-
-
-@pytest.mark.parametrize("others", [("a", "b"), ("a fp1", "a fp2"), ("a", None)], ids=["model", "fingerprint", "none"])
-def test_two_models_fingerprints_or_a_name_beside_none_are_said(others: tuple[str | None, ...]) -> None:
-    (sentence,) = answer_doubts(completions("a fp1" if "a fp1" in others else "a", *others), "reason")
+def test_one_model_or_an_engine_that_names_none_is_no_reason_to_doubt_and_a_name_beside_none_is() -> None:
+    one, none = {"answered_by": "a fp1"}, dict[str, Any]()
+    later = {"sample_index": 1}  # who answered stands with sample 0
+    for undoubted in ([one, one, later], [none, none]):
+        assert answer_doubts(completions(*undoubted), "reason") == []
+    (sentence,) = answer_doubts(completions(one, none), "reason")
     assert f"{TWO}: a" in sentence
 
 
 def margin(*logprobs: dict[str, float]) -> list[str]:
-    made = [completions(None, answer_logprobs=of_prompt)[0] for of_prompt in logprobs]
-    return answer_doubts(made, "margin")
+    return answer_doubts(completions(*({"answer_logprobs": of_prompt} for of_prompt in logprobs)), "margin")
 
 
 def test_answers_that_are_hardly_ever_given_are_said_with_median_and_mean() -> None:

@@ -56,27 +56,14 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
     ("changes", "words", "says"),
     [
         ({"sampling": {"tempature": 1}}, [], "sampling: unknown key 'tempature'. Did you mean 'temperature'?"),
-        (
-            {"engine": {"kind": "transformers", "dtpye": "x"}},
-            [],
-            "engine: unknown key 'dtpye'. Did you mean 'dtype'? Known: batch_size, dtype, kind, row_tokens.",
-        ),
         ({}, ["verdict=margin", "sampling.structured=json"], "generates no text to structure"),
-        (
-            {"dialdefer": {"benchmarks": [{"dataset": "truthful_qa"}]}},
-            [],
-            "unknown dataset 'truthful_qa'. Did you mean 'truthfulqa'?",
-        ),
+        ({"dialdefer": {"benchmarks": [{"dataset": "truthful_qa"}]}}, [], "Did you mean 'truthfulqa'?"),
         ({}, ["sampling.n=0"], "sampling.n: Input should be greater than or equal to 1 (got 0)"),
         ({}, ["sampling.n=5"], "greedy samples are all alike"),
         ({}, ["dialdefer.benchmarks[3].n_items=1"], "the config has no such element"),
         ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
         ({}, ["nonsense"], "write key=value"),
-        (
-            {},
-            ["dialdefer.prompts.arms=[honset]"],
-            "prompts.arms[0]: cannot be 'honset'. Did you mean 'honest'? Known: none, honest",
-        ),
+        ({"engine": {"kind": "openai", "base_url": "h:8000/v1"}}, [], "engine.base_url: is no address; write http://"),
         ({}, ["verdict=option"], "verdict: cannot be 'option'. Did you mean 'options'?"),
         ({}, ["verdict=margin", "dialdefer.prompts.template=paper"], "has no one_token form"),
         ({"model": {}}, [], "model.name: this key is required"),
@@ -90,18 +77,6 @@ def test_a_bad_config_is_refused_with_key_and_fix(
     with pytest.raises(ConfigError) as caught:
         load_sampling_config([written(tmp_path, **changes), *words])
     assert says in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("url", "says"),
-    [
-        ("localhost:8000/v1", "is no address; write http://HOST:PORT/v1"),
-    ],
-)
-def test_an_address_that_is_none_is_refused(url: str, says: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse_sampling_config({**MINIMAL, "engine": {"kind": "openai", "base_url": url}}, "x.yaml")
-    assert f"engine.base_url: {says}" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,6 @@ def test_a_missing_wheel_says_what_to_install(tmp_path, monkeypatch):
         embedded_model_path()
 
 
-def test_a_damaged_checkpoint_is_named_and_not_used(tmp_path, monkeypatch):
-    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path))
-    (tmp_path / CHECKPOINT_DIR).mkdir()
-    with pytest.raises(ModelError, match=r"no config\.json. Delete the folder"):
-        embedded_model_path()
-
-
 def test_what_this_machine_said_when_it_was_made_is_not_in_it():
     """Else its hash, and so every run on it, would differ from one machine to the next."""
     assert (

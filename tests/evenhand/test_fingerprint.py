@@ -46,18 +46,6 @@ def test_every_file_that_can_change_an_answer_counts_in_the_middle_too_and_no_ot
     assert (checkpoint_hash(folder) != before) == counts
 
 
-def test_weights_are_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = checkpoint_hash(folder)
-    small = fingerprints.sha256_of
-
-    def sha256_of(file: Path) -> str:
-        assert file.suffix != ".safetensors", "read again"
-        return small(file)
-
-    monkeypatch.setattr(fingerprints, "sha256_of", sha256_of)
-    assert checkpoint_hash(folder) == before
-
-
 def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blob = folder / ("0" * 64)
     (folder / "model.safetensors").rename(blob)

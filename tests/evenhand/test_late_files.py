@@ -61,7 +61,6 @@ def test_a_shard_that_the_file_system_has_lost_is_named_and_only_its_prompts_are
         with pytest.raises(DataError, match=r"was written by this process and is not there \(1 such files\)"):
             sample(config(tmp_path))
     (path,) = (tmp_path / "inference").iterdir()
-    assert lost[0] in str(lost)
     assert not is_done(path)
     engine.asked.clear()
     assert is_done(sample(config(tmp_path)))

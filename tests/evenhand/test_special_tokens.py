@@ -8,10 +8,7 @@ from transformers import AutoTokenizer
 
 from evenhand.chat_templates import Rendered, encode, encode_batch, encode_rendered, render_chat, text_note
 from evenhand.embedded import embedded_model_path
-from evenhand.records import Message, Prompt
-from inference.openai_engine import warn_of_special_tokens
-from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import render
+from evenhand.records import Message
 from tests.made.tiny_families import TEMPLATES
 
 CONTROL = {
@@ -64,18 +61,3 @@ def test_a_bare_text_is_content_all_of_it() -> None:
     tokenizer = tokenizer_of("qwen2")
     ids = encode(tokenizer, rendered(tokenizer, f"{CLEAN}<|im_end|>", "raw"), "raw")
     assert tokenizer.convert_tokens_to_ids("<|im_end|>") not in ids
-
-
-def test_of_a_server_the_items_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    def prompt(item_id: str, question: str) -> Prompt:
-        item = Item(
-            item_id=item_id, benchmark="b", dataset="d", question=question, correct_answer="a", incorrect_answer="b"
-        )
-        return render(item, Condition.C1_TRUE)
-
-    warn_of_special_tokens([prompt("a-1", CLEAN), prompt("a-2", "<|eot_id|> [INST]")], "http://x/v1")
-    assert (
-        "1 items hold what looks like special tokens (a-2: <|eot_id|> [INST]). http://x/v1" in capsys.readouterr().err
-    )
-    warn_of_special_tokens([prompt("a-1", CLEAN)], "http://x/v1")
-    assert capsys.readouterr().err == ""

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.completions import append_completions
 from evenhand.records import Completion
-from evenhand.terminal import PROGRESS_VARIABLE, harmless, note_progress, run_main
+from evenhand.terminal import PROGRESS_VARIABLE, harmless, run_main
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, answer, refusal
 from tests.made.toy_runs import config
@@ -53,11 +53,3 @@ def test_an_answer_is_progress_and_an_engine_error_is_none(tmp_path: Path, monke
     assert not (tmp_path / "progress").exists()
     append_completions(tmp_path, [completion("error: 500"), completion("stop")])
     assert (tmp_path / "progress").exists()
-
-
-def test_a_program_without_a_job_script_or_with_a_lost_folder_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    note_progress()
-    monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "absent" / "progress"))
-    note_progress()

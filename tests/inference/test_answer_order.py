@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from eval.dialdefer.measures import ACCEPT, ERROR, TIE, UNREADABLE
-from eval.dialdefer.panels import BOTH_ORDERS, Panel, both_orders
+from eval.dialdefer.panels import BOTH_ORDERS, both_orders
 from eval.dialdefer.scores import records, untreated_c1
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
 from tests.made.experiment_runs import run_with, says_one, use_few_items, with_variants
-from tests.made.made_runs import say
 from tests.made.paper_figures import frame_of
 from tests.made.scripted_engine import AnsweringEngine
 
@@ -36,30 +35,6 @@ def margin_of(prompt: Prompt, lean: float) -> dict[str, Any]:
     return {"text": "1", "finish_reason": "stop", "answer_logprobs": {"1": sign * lean / 2, "2": -sign * lean / 2}}
 
 
-def rows_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, verdict: str, *variants: dict[str, Any]
-) -> dict[str, Any]:
-    """Variant → TruthfulQA's row of a run in both orders."""
-    config = with_variants(SWAPPED, *variants, verdict=verdict, run={"root": tmp_path})
-    run = run_with(AnsweringEngine(answer), config, monkeypatch)
-    frame = frame_of("owner/model", run.panels)
-    return {row.variant: row for row in records(frame[frame.dataset == "truthfulqa"])}
-
-
-@pytest.mark.parametrize("verdict", ["reason", "margin"])
-def test_a_judge_that_always_says_1_accepts_all_in_one_order_and_nothing_in_the_other(
-    verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = rows_of(tmp_path, monkeypatch, says_one, verdict)
-    assert set(rows) == {"", "no_first", BOTH_ORDERS}
-    assert (rows[""].accept_rate_c1, rows[""].accept_rate_c2) == (1, 1)
-    assert (rows["no_first"].accept_rate_c1, rows["no_first"].accept_rate_c2) == (0, 0)
-    assert (rows[""].acc_c1_true, rows["no_first"].acc_c1_true) == (100, 0)
-    assert (rows[BOTH_ORDERS].acc_c1_true, rows[BOTH_ORDERS].acc_c2_incorrect) == (50, 50)
-    assert rows[BOTH_ORDERS].dds_pp == 0
-    assert rows[BOTH_ORDERS].n_deference_flips == rows[BOTH_ORDERS].n_skepticism_flips == 0
-
-
 def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,7 +44,9 @@ def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_t
         likes_first = 5.0 if accepting(prompt) == 1 else -5.0
         return margin_of(prompt, knows + defers + likes_first)
 
-    rows = rows_of(tmp_path, monkeypatch, biased, "margin")
+    config = with_variants(SWAPPED, verdict="margin", run={"root": tmp_path})
+    frame = frame_of("owner/model", run_with(AnsweringEngine(biased), config, monkeypatch).panels)
+    rows = {row.variant: row for row in records(frame[frame.dataset == "truthfulqa"])}
     assert rows[""].saturated
     assert rows["no_first"].saturated
     both = rows[BOTH_ORDERS]
@@ -83,20 +60,12 @@ def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_t
     assert both.soft_dds_pp == pytest.approx(expected)
 
 
-def panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: str) -> tuple[Panel, Panel]:
-    """The panels of both orders of a judge that accepts everything."""
-    config = with_variants(SWAPPED, verdict=verdict, run={"root": tmp_path})
-    answer = (lambda p: margin_of(p, 1.0)) if verdict == "margin" else (lambda p: say(accepting(p)))
-    run = run_with(AnsweringEngine(answer), config, monkeypatch)
-    usual, swapped, both = run.panels
-    assert both.factors.answer_order == BOTH_ORDERS
-    return usual, swapped
-
-
 def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual, swapped = panels(tmp_path, monkeypatch, "margin")
+    config = with_variants(SWAPPED, verdict="margin", run={"root": tmp_path})
+    usual, swapped, both = run_with(AnsweringEngine(lambda p: margin_of(p, 1.0)), config, monkeypatch).panels
+    assert both.factors.answer_order == BOTH_ORDERS
     for row, (code, margin) in enumerate([(ERROR, math.nan), (UNREADABLE, math.nan), (TIE, 0.0)]):
         swapped.replies[row, 0, 0], swapped.margins[row, 0, 0] = code, margin
     both = both_orders(usual, swapped)

@@ -1,7 +1,5 @@
 """Experiments of several prompt variants: what each asks, on which datasets, in which order, and its verdicts."""
 
-import subprocess
-import sys
 from collections import Counter
 from os.path import commonprefix
 from pathlib import Path
@@ -15,7 +13,7 @@ from inference.config import InferenceConfig, load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.section import prompt_variants
 from tests.made.experiment_runs import N_ITEMS, run_with, says_one, use_few_items, with_variants
-from tests.made.places import CONFIGS, ROOT
+from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine
 
 FOLDER = CONFIGS / "experiments"
@@ -111,21 +109,3 @@ def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() 
     for i, text in enumerate(texts[1:], start=1):
         shared = [len(commonprefix([earlier, text])) for earlier in texts[:i]]
         assert shared[-1] == max(shared)
-
-
-def test_plan_and_order_are_the_same_in_every_process() -> None:
-    code = f"""
-from evenhand.records import digest
-from inference.schedule import first_prompts, in_prefix_order
-from tests.made.sampling_configs import sampling_config
-tree = dict(name="x", model=dict(name="m"), benchmarks=[dict(dataset="pocket", n_items=20)])
-prompts = first_prompts(sampling_config(dict(tree, prompts=dict(variants={list(SEVERAL)}))))
-for order in (prompts, in_prefix_order(prompts)):
-    print(len(order), digest([p.prompt_hash for p in order]))
-"""
-    command, keys = [sys.executable, "-c", code], {"cwd": ROOT, "text": True}
-    one, other = (
-        subprocess.check_output(command, env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."}, **keys) for seed in "12"
-    )
-    assert one == other
-    assert one.startswith("400 ")

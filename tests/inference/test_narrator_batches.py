@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.made.one_batch import adapted, byte_model
 from tests.made.training_runs import tiny_run
-from training.batches import Collator, Group, LogProbs, answers_of, groups_of, padded_logs, schedule
+from training.batches import Collator, Group, LogProbs, answers_of, padded_logs
 from training.config import AnyRun
 from training.examples import Example
 from training.objectives import (
@@ -172,36 +172,3 @@ def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_toke
 
 
 # The schedule: a step takes so many groups, whatever their size.
-
-
-def many() -> list[Example]:
-    """Two groups of each of thirty conversations of two to six speakers."""
-    return [
-        replace(example, item_id=str(number), group=f"{number} {task}")
-        for number in range(30)
-        for task in ("blame", "identification")
-        for example in talk(2 + number % 5, "")
-    ]
-
-
-@pytest.mark.parametrize(("order", "n_groups"), [("whole_items", 30), ("whole_groups", 60), ("random", 300)])
-def test_a_step_takes_as_many_groups_whatever_their_size_and_however_it_is_dealt_out(order: str, n_groups: int) -> None:
-    groups = groups_of(many(), order)
-    assert len(groups) == n_groups
-    steps = []
-    for n_processes, accumulation, size in ((1, 6, 1), (1, 1, 6), (2, 3, 1), (3, 1, 2)):
-        keys = {
-            "order": order,
-            "n_processes": n_processes,
-            "gradient_accumulation_steps": accumulation,
-            "per_device_batch_size": size,
-            "max_steps": None,
-            "epochs": 2,
-        }
-        plan = schedule(groups, run_of(consistency=None, optimiser=keys))
-        assert (plan.epochs, plan.n_steps, plan.n_groups) == (2, 2 * n_groups // 6, size)
-        assert {len(microbatch) for microbatch in plan.microbatches} == {size}
-        in_step = n_processes * accumulation
-        cut = [plan.microbatches[start : start + in_step] for start in range(0, len(plan.microbatches), in_step)]
-        steps.append([sorted(index for microbatch in step for index in microbatch) for step in cut])
-    assert all(found == steps[0] for found in steps), "the global batch is the same"

@@ -171,19 +171,14 @@ def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(t
     assert is_done(path)
 
 
-@pytest.mark.parametrize(
-    ("broken", "words"),
-    [(refusal(500, "boom"), "500 boom"), (refusal(401, "who are you"), "OPENAI_API_KEY")],
-    ids=["500", "401"],
-)
-def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path: Path, broken: Reply, words: str) -> None:
+def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path: Path) -> None:
     def run() -> Path:
         keys = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path), "shard_size": 2}}
         return sample(config(server.base_url, {"concurrency": 2}, **keys))
 
     turn = count()
-    with FakeServer(lambda body, n_before: answer("1") if next(turn) < 3 else broken) as server:
-        with pytest.raises(ModelError, match=words):
+    with FakeServer(lambda body, n_before: answer("1") if next(turn) < 3 else refusal(500, "boom")) as server:
+        with pytest.raises(ModelError, match="500 boom"):
             run()
         (path,) = (tmp_path / "inference").iterdir()
         kept = {key: c for key, c in completions_of(path).items() if not c.is_error}

@@ -1,8 +1,6 @@
 """Exact option probabilities out of the engines, against the same sums by hand and against samples."""
 
 import math
-import string
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -70,22 +68,6 @@ def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature
         assert list(completion.answer_logprobs or ()) == list(OPTIONS)
         assert completion.text == max(expected, key=lambda option: expected[option])
         assert completion.rendered == behind
-
-
-def test_samples_begin_with_an_option_as_often_as_it_is_probable(checkpoint: Path) -> None:
-    n, sampling = 400, {"temperature": 0.3}  # cold, so that few replies are likely
-    options = tuple(string.ascii_letters)
-    exact = answers(checkpoint, [option_prompt(f"Who was it, {i}?", options) for i in range(40)], sampling=sampling)
-    likely = {text: sum(map(math.exp, (c.answer_logprobs or {}).values())) for text, (c,) in exact.items()}
-    text = max(likely, key=lambda text: likely[text])
-    drawn = {**sampling, "n": n, "max_tokens": 1}
-    (replies,) = answers(checkpoint, [option_prompt(text)], verdict="answer", sampling=drawn).values()
-    assert {c.sample_index for c in replies if c.rendered} == {0}  # what was read is kept once
-    seen = Counter(c.text for c in replies)
-    assert sum(seen[option] for option in options) > 5
-    for option, logprob in (exact[text][0].answer_logprobs or {}).items():
-        p = math.exp(logprob)
-        assert seen[option] / n == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / n) + 1 / n)
 
 
 def test_the_longest_option_has_to_fit_the_window_too(tmp_path: Path) -> None:

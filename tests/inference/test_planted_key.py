@@ -69,7 +69,6 @@ def test_a_planted_key_is_in_no_file_and_no_message(
 @pytest.mark.parametrize(
     ("content", "mode", "says"),
     [
-        (KEY, 0o640, r"may be read by others than its owner \(mode 640\); `chmod 600 "),
         (KEY, 0o604, r"may be read by others than its owner \(mode 604\); `chmod 600 "),
         (None, 0o600, "cannot be read"),
         ("\n", 0o600, "is empty"),

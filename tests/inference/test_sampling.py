@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.completions import Answers, read_excluded
+from evenhand.completions import read_excluded
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_json, read_plan_lines, rewrite_plan, run_path, write_plan
@@ -18,7 +18,7 @@ from inference import sampling, schedule
 from inference.config import FREE_OF_EFFECT
 from inference.engine import Further, PromptsTooLong
 from inference.sampling import sample
-from inference.schedule import Plan, Run, first_prompts
+from inference.schedule import first_prompts
 from studies.dialdefer import section as planning
 from studies.dialdefer.records import read_plan
 from studies.study import LazyUnits, OneRound
@@ -90,22 +90,6 @@ def test_an_error_is_no_answer_it_is_reported_and_asked_again_and_holds_nobody_u
     path = sample(settings)
     assert len(engine.asked) == 64
     assert is_done(path)
-
-
-def test_what_is_owed_is_found_without_answers_in_memory(tmp_path: Path, engine: AnsweringEngine) -> None:
-    settings = config(tmp_path)
-    unlucky = first_prompts(settings)[5].prompt_hash
-    engine.errors = {unlucky}
-    with pytest.raises(ModelError, match="1 prompts got no reply"):
-        sample(settings)
-    (path,) = tmp_path.glob("inference/*")
-    others = n_alive(Completion)
-    plan = Plan(
-        Run(path, settings, settings.study.units("reason").units, False), Answers(keeps_replies=False).read(path)
-    )
-    assert len(list(plan.prompts())) == 40
-    assert list(plan.owed) == [unlucky]
-    assert n_alive(Completion) == others
 
 
 def n_alive(kind: type) -> int:

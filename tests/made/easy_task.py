@@ -18,7 +18,7 @@ from training.guard import DivergenceGuard
 from training.trainer import training_arguments
 
 
-def easy_items(n: int, start: int = 0) -> list[Item]:
+def easy_items(n: int) -> list[Item]:
     """n items that all have the same two answers; their questions differ."""
     return [
         Item(
@@ -29,7 +29,7 @@ def easy_items(n: int, start: int = 0) -> list[Item]:
             correct_answer="red",
             incorrect_answer="blue",
         )
-        for number in range(start, start + n)
+        for number in range(n)
     ]
 
 

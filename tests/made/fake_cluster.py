@@ -53,7 +53,7 @@ def make_cluster(tmp_path: Path) -> dict[str, str]:
         (programs / name).chmod(0o755)
     for name in ("eval.yaml", "sft.yaml", "dpo.yaml"):
         (tmp_path / name).write_text("verdict: margin\n")
-    kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    kept = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": os.environ["HOME"]}
     places = {"VENV": tmp_path / "venv", "RUN_ROOT": tmp_path / "runs", "LOGS": tmp_path / "logs"}
     files = {"CALLS": tmp_path / "calls", "COUNTER": tmp_path / "counter"}
     return {**kept, **{key: str(path) for key, path in {**places, **files}.items()}, "SAMPLE_SHARDS": "3"}

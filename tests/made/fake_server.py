@@ -30,11 +30,11 @@ def as_json(content: object, status: int = 200) -> Reply:
     return Reply(status, json.dumps(content))
 
 
-def refusal(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
+def refusal(status: int, message: str, **headers: str) -> Reply:
     """An error as OpenAI's API words it; keywords are headers, `retry_after="1"` being Retry-After."""
     quickly = {} if "retry_after" in headers else {"retry_after_ms": "1"}  # no test waits for a client's pauses
     named = {name.replace("_", "-").title(): value for name, value in {**quickly, **headers}.items()}
-    return Reply(status, json.dumps({"error": {"message": message, "code": code}}), named)
+    return Reply(status, json.dumps({"error": {"message": message}}), named)
 
 
 Script = Callable[[dict[str, Any], int], Reply]

@@ -68,6 +68,6 @@ ZEROS = [[0.0, 0.0]] * 4
 PERSONS = [[-1.0, -2.0, -0.7, -3.0], [-0.2, -4.0, -2.5, -2.2], [-1.4, -1.4, -1.3, -1.5], [-3.0, -0.1, -4.0, -5.0]]
 
 
-def conversation(**others: Any) -> Answers:
+def conversation() -> Answers:
     keys: dict[str, Any] = {"right": [2] * 4, "groups": [0] * 4, "anchors": [False, False, True, False]}
-    return answers(PERSONS, reference=PERSONS, reference_verdicts=PERSONS, **{**keys, **others})
+    return answers(PERSONS, reference=PERSONS, reference_verdicts=PERSONS, **keys)

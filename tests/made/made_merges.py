@@ -32,7 +32,6 @@ def made_merge(
     root: Path,
     *,
     items: dict[str, int] | None,
-    onto: str = "nf4",
     provenance: dict[str, Any] | None = None,
     merged: dict[str, Any] | None = None,
     method: str = "sft",
@@ -42,7 +41,7 @@ def made_merge(
     """(run, its merged checkpoint: a tokenizer and DONE.json, no weights). sections: of the run's config."""
     config = tiny_run(method, Path(model), root, **sections)
     run = root / "runs" / "made-run-00000000"
-    folder = run / f"merged-{onto}"
+    folder = run / "merged-nf4"
     folder.mkdir(parents=True)
     (run / "config.yaml").write_text(to_yaml(config))
     (run / "provenance.json").write_text(json.dumps({**PROVENANCE, **(provenance or {})}))
@@ -52,7 +51,7 @@ def made_merge(
         {"item_id": f"bbq-{i}", "dataset": "bbq", "condition": "c2_correct", "prompt_tokens": 999} for i in (1, 2)
     ]
     (run / "excluded.jsonl").write_text("".join(json.dumps(line) + "\n" for line in left_out))
-    done = {"run": run.name, "onto": onto, **CHECK, "items": items, "n_published_test": 0}
+    done = {"run": run.name, "onto": "nf4", **CHECK, "items": items, "n_published_test": 0}
     (folder / "DONE.json").write_text(json.dumps({**done, "min_agreement": 0.95, "rounding_seed": 0, **(merged or {})}))
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "config.json"):
         shutil.copyfile(embedded_model_path() / name, folder / name)

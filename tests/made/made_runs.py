@@ -75,7 +75,6 @@ def make_run(
     name: str = "made",
     model: str = "owner/model",
     arms: Sequence[str] = ("none",),
-    orders: Sequence[str] = ("yes_first",),
     is_asked: Callable[[Prompt], bool] = lambda _: True,
     conditions: dict[str, Sequence[Condition]] | None = None,
     variants: Sequence[dict[str, Any]] = ({},),
@@ -102,10 +101,9 @@ def make_run(
             condition,
             arm=arm,
             answer_form=answer_form(config.verdict),
-            **{"template": config.study.prompts.template, "answer_order": order, **variant},
+            **{"template": config.study.prompts.template, **variant},
         )
         for variant in variants
-        for order in orders
         for arm in arms
         for item in items
         for condition in (conditions or {}).get(arm, tuple(Condition))

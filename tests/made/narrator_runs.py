@@ -139,22 +139,6 @@ def accuser(share: float, right: float = 0.6) -> Judge:
     return judge
 
 
-def in_sentences(judge: Judge) -> Judge:
-    """The same judge where it answers in sentences that name an object, and says "you" for Me."""
-
-    def says(prompt: Prompt) -> Mapping[str, float]:
-        if factors_of(prompt).task == "detection":
-            return judge(prompt)
-        options = prompt.answer_space
-        said = {}
-        for victim, option in zip((options[-1], *options), options, strict=False):
-            who, whom = ("You" if option == ME else option), ("you" if victim == ME else victim)
-            said[f"{who} made a personal attack on {whom}."] = judge(prompt)[option]
-        return said
-
-    return says
-
-
 def drawing_lots(prompt: Prompt) -> Mapping[str, float]:
     """A judge that draws an option at random."""
     return {option: 1 / len(prompt.answer_space) for option in prompt.answer_space}

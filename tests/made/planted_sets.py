@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -75,7 +75,7 @@ def reasoned_runs(root: Path) -> list[Path]:
 
 def margin_runs(root: Path) -> tuple[Path, Path, Path]:
     """(base, after, the base over other items), in both answer orders."""
-    asked: dict[str, Any] = {"verdict": "margin", "orders": ("yes_first", "no_first")}
+    asked: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"})}
     test = [*made_items("bbq", 18), *made_items("amqa", 6)]
     train = [*made_items("truthfulqa", 12), *made_items("plausibleqa", 10)]
     base = run(root, "before", leans("before", 1.0, 0.9), test, **asked)
@@ -100,16 +100,11 @@ def verdict_files(root: Path) -> tuple[Path, Path]:
     return write(root / "one.jsonl", rows), write(root / "two.csv", two)
 
 
-class NarratorSet(NamedTuple):
-    """Runs of three models, two of them also asked for exact probabilities, and a file of two models' answers."""
+def narrator_set(root: Path) -> tuple[list[Path], list[Path], Path]:
+    """Runs of three models, two of them also asked for exact probabilities, and a file of two models' answers.
 
-    sampled: list[Path]
-    exact: list[Path]
-    answers: Path
-
-
-def narrator_set(root: Path) -> NarratorSet:
-    """The first attacks of two conversations are by somebody who says nothing else."""
+    The first attacks of two conversations are by somebody who says nothing else.
+    """
     conversations = made_conversations({2: 5, 3: 4}, unseen=2)
     judges: dict[str, Judge] = {"before": protector(0.6), "after": fair, "third": accuser(0.4)}
 
@@ -119,7 +114,7 @@ def narrator_set(root: Path) -> NarratorSet:
     sampled = {name: run_of(name, name, n=4, seed=i) for i, name in enumerate(judges)}
     exact = [run_of(name, f"exact-{name}", is_exact=True) for name in ("before", "third")]
     rows = [row for name in ("before", "third") for row in narrator_answers(sampled[name], conversations, name)]
-    return NarratorSet(list(sampled.values()), exact, write(root / "answers.jsonl", rows))
+    return (list(sampled.values()), exact, write(root / "answers.jsonl", rows))
 
 
 def narrator_answers(path: Path, conversations: Sequence[Conversation], name: str) -> list[dict[str, Any]]:

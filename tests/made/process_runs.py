@@ -23,15 +23,11 @@ PROCESSES.set_forkserver_preload(
 )
 
 
-def start(config: Path, variables: dict[str, str] | None = None, *, kill_at: int | None = None) -> Any:
-    """`python -m training CONFIG`, begun; what it prints goes to CONFIG.log. kill_at: a step to die at."""
-    process = PROCESSES.Process(target=command, args=(str(config), variables or {}, kill_at))
-    process.start()
-    return process
-
-
 def command(config: str, variables: dict[str, str], kill_at: int | None) -> None:
-    """What a forked process does: one thread, so that sums are in one order whatever else the machine does."""
+    """`python -m training CONFIG` in a forked process; what it prints goes to CONFIG.log. kill_at: a step to die at.
+
+    It has one thread, so that sums are in one order whatever else the machine does.
+    """
     os.environ.update(variables)
     descriptor = os.open(f"{config}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(descriptor, 1)
@@ -87,9 +83,11 @@ def launched(config: Path, accelerate_config: Path, n: int = 2, *, kill_at: int 
     """Exit codes of the n processes of a run, launched as an accelerate config says."""
     port = free_port()
     variables = accelerate_variables(accelerate_config, n, port)
-    processes = [
-        start(config, {**variables, **torchrun_variables(rank, n, port)}, kill_at=kill_at) for rank in range(n)
-    ]
+    processes = []
+    for rank in range(n):
+        words = (str(config), {**variables, **torchrun_variables(rank, n, port)}, kill_at)
+        processes.append(PROCESSES.Process(target=command, args=words))
+        processes[-1].start()
     for process in processes:
         process.join(timeout=600)
     return [process.exitcode for process in processes]

@@ -5,7 +5,6 @@ and answer as one text, where they could merge, and casts the adapters of a quan
 learn. DPO starts from the base, as the paper's; the same model with its adapter off is its reference.
 """
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 from evenhand.device import torch_device
 from training.callbacks import MetricsFile
 from training.config import DPORun, SFTRun
-from training.examples import Example, by_item
+from training.examples import Example
 from training.qlora import load_base, lora_config, set_adapter_dtype
 from training.train import close_training, open_training
 from training.trainer import shared_arguments
@@ -36,10 +35,8 @@ def train_with_trl(config: SFTRun | DPORun) -> Path:
     """Train a run with TRL's trainer for its method, and return its directory."""
     with open_training(config) as run:
         set_seed(config.optimiser.seed)  # the adapter's first weights are drawn before the trainer seeds itself
-        examples = run.examples
-        if config.optimiser.order == "whole_items":
-            examples = shuffled_by_item(examples, config.optimiser.seed)
-        trainer = trainer_of(config, run.base, run.tokenizer, examples, run.path, callbacks=[MetricsFile(run.path)])
+        callbacks = [MetricsFile(run.path)]
+        trainer = trainer_of(config, run.base, run.tokenizer, run.examples, run.path, callbacks=callbacks)
         set_adapter_dtype(trainer.model, config.lora)
         trainer.train()
         close_training(run, trainer, {"method": config.method, "trainer": "trl"})
@@ -85,13 +82,6 @@ def stock_arguments(config: Any, path: Path) -> dict[str, Any]:
 def wrong_ids(example: Example) -> list[int]:
     """The wrong one of two answers, and EOS if it is learnt."""
     return [example.choices[1 - example.right], *example.end]
-
-
-def shuffled_by_item(examples: Sequence[Example], seed: int) -> list[Example]:
-    """The examples with the items shuffled and each item's conditions kept together."""
-    groups = by_item(examples)
-    random.Random(seed).shuffle(groups)
-    return [example for group in groups for example in group]
 
 
 def sft_row(example: Example) -> dict[str, list[int]]:

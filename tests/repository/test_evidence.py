@@ -30,13 +30,6 @@ def trained_run() -> Path:
     return make_run(Path("runs/inference"), answer, items=ITEMS, model=str(MERGED), verdict="margin")
 
 
-def unpacked(archive_file: Path, target: Path) -> Path:
-    """Where an archive was unpacked."""
-    with tarfile.open(archive_file) as archive:
-        archive.extractall(target, filter="data")
-    return target
-
-
 def test_an_archive_gives_the_verdicts_again_without_items_texts_or_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,7 +37,9 @@ def test_an_archive_gives_the_verdicts_again_without_items_texts_or_weights(
     run = trained_run()
     assert any("the right answer 3" in shard.read_text() for shard in (run / "completions").iterdir())
     pack(["evidence", str(run)])
-    there = unpacked(Path("evidence", f"{run.name}.tar.xz"), tmp_path / "elsewhere")
+    there = tmp_path / "elsewhere"
+    with tarfile.open(Path("evidence", f"{run.name}.tar.xz")) as archive:
+        archive.extractall(there, filter="data")
     before, after = load_run(run), load_run(there / run)
     assert after.verdicts == before.verdicts
     assert {verdict.margin for verdict in after.verdicts} == {-2.5, -1.5, -0.5, 0.5, 1.5}

@@ -33,17 +33,6 @@ def test_installed_packages_resolve_inside_the_checkout_from_any_folder(tmp_path
     assert [Path(origin).parent for origin in origins] == [ROOT / package for package in PACKAGES]
 
 
-def test_nobody_hides_the_builtin_eval():
-    # `import eval.x` binds the name `eval` as `import eval` does; `from eval.x import y` does not.
-    imports = [
-        (file, node) for file in PYTHON_FILES for node in ast.walk(tree_of(file)) if isinstance(node, ast.Import)
-    ]
-    names = [
-        (shown(file), alias.asname or alias.name.partition(".")[0]) for file, node in imports for alias in node.names
-    ]
-    assert [file for file, name in names if name == "eval"] == []
-
-
 def imports() -> Iterator[tuple[str, str]]:
     """(module, module of ours that it imports), imports inside functions too."""
     for module, file in MODULES.items():
@@ -80,21 +69,6 @@ def test_no_modules_import_each_other_in_a_circle():
     for reader, read in imports():
         reads.setdefault(reader, set()).add(read)
     TopologicalSorter(reads).prepare()  # raises CycleError, which names the modules of a circle
-
-
-def test_modules_are_imported_by_name_only_by_the_registrys_readers():
-    readers = {"studies/show.py", "studies/build.py", "studies/registry.py", "training/config.py", "eval/study.py"}
-    by_name = {shown(file) for file in SOURCES if {"import_module", "resolve_name"} & names_in(file)}
-    assert by_name <= readers
-
-
-def names_in(file: Path) -> set[str]:
-    nodes = list(ast.walk(tree_of(file)))
-    return {
-        node.id if isinstance(node, ast.Name) else node.attr
-        for node in nodes
-        if isinstance(node, ast.Name | ast.Attribute)
-    }
 
 
 def test_no_machinery_file_names_a_study():

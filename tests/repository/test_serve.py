@@ -69,12 +69,3 @@ def test_a_server_that_does_not_come_up_ends_the_job_with_the_end_of_its_log(job
     assert "no memory for this model" in done.stderr
     assert not Path(job["RUN_ROOT"]).exists()
     assert not listens(int(job["SERVE_PORT"]))
-
-
-def test_the_server_is_shut_down_when_sampling_fails(job: dict[str, str]) -> None:
-    sampling = Path(job["RUN_ROOT"]).parent / "sampling.yaml"
-    sampling.write_text(yaml.safe_dump({**SAMPLING, "model": {"name": "another"}}))
-    done = serve(job)
-    assert done.returncode == 2
-    assert "does not serve model 'another'" in done.stderr
-    assert not listens(int(job["SERVE_PORT"]))

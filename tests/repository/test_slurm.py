@@ -49,11 +49,10 @@ def test_a_sampling_config_for_reasoned_verdicts_is_refused_before_anything_is_s
 def test_what_doctor_finds_wrong_stops_the_chain_before_anything_is_submitted(cluster):
     evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
     evenhand.write_text(evenhand.read_text().replace("*) exit 0;;", "doctor) exit 1;;\n  *) exit 0;;"))
-    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}"}
-    assert run("pipeline.sh", *configs(cluster), env=env).returncode == 1
+    assert run("pipeline.sh", *configs(cluster), env=cluster).returncode == 1
     calls = Path(cluster["CALLS"]).read_text().splitlines()
     assert [call.split()[1] for call in calls] == ["fetch", "doctor"]
-    assert run("pipeline.sh", *configs(cluster), env={**env, "DOCTOR": "0"}).returncode == 0
+    assert run("pipeline.sh", *configs(cluster), env={**cluster, "DOCTOR": "0"}).returncode == 0
 
 
 def test_resources_and_places_come_from_the_settings(cluster):
@@ -87,15 +86,12 @@ def test_a_job_loads_modules_and_runs_its_programs_in_the_container_of_the_setti
     wrapped = ["container", "--nv", "cuda/13.0", "python"]
     assert calls[::2] == [wrapped, wrapped]
     assert [call[:2] for call in calls[1::2]] == [["evenhand", "merge"], ["accelerate", "launch"]]
-    done = run("merge.sh", "somewhere", env={**env, "MODULES": "absent"})
-    assert done.returncode != 0
-    assert len(Path(cluster["CALLS"]).read_text().splitlines()) == len(calls)
+    assert run("merge.sh", "somewhere", env={**env, "MODULES": "absent"}).returncode != 0
 
 
 def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     sampling, sft, dpo = configs(cluster)
-    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "MERGE_OPTIONS": "--onto nf4"}
-    done = run("pipeline.sh", sampling, sft, dpo, env=env)
+    done = run("pipeline.sh", sampling, sft, dpo, env={**cluster, "MERGE_OPTIONS": "--onto nf4"})
     assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
     calls = Path(cluster["CALLS"]).read_text().splitlines()
@@ -109,20 +105,14 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
         words = f"{sampling} {model if name != 'before' else ''}run.root={runs}"
         return [f"evenhand sample {words} --shard {shard}/3 [offline=1]" for shard in range(3)]
 
-    def check_training(name: str, config: Path) -> None:
-        launch, merge = [
-            call
-            for call in work
-            if name in call and not call.startswith(("evenhand sample", "evenhand score", "evenhand compare"))
-        ]
-        words = rf"accelerate launch .*--num_processes 1 .*-m training {config} run.root={runs} \[offline=1\]"
-        assert re.fullmatch(words, launch)
-        assert merge == f"evenhand merge {runs}/train-{name} --onto nf4 [offline=1]"
-
     samplings = [call for call in work if call.startswith("evenhand sample")]
     assert samplings == [*sampled("before"), *sampled("sft"), *sampled("dpo")]
-    check_training("sft", sft)
-    check_training("dpo", dpo)
+    launches = [call for call in work if call.startswith("accelerate")]
+    for config, launch in zip((sft, dpo), launches, strict=True):
+        words = rf"accelerate launch .*--num_processes 1 .*-m training {config} run.root={runs} \[offline=1\]"
+        assert re.fullmatch(words, launch)
+    merges = [call for call in work if call.startswith("evenhand merge")]
+    assert merges == [f"evenhand merge {runs}/train-{name} --onto nf4 [offline=1]" for name in ("sft", "dpo")]
     judged = f"{runs}/run-before {runs}/run-sft {runs}/run-dpo"
     named = f"{runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo"
     verbs = {"score": judged, "compare": judged, "scorecard": named}
@@ -137,8 +127,8 @@ def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(
     new, bent = (sampling.with_name(name) for name in ("new.yaml", "bent.yaml"))
     new.write_text("verdict: margin\n")
     bent.write_text("method: sft\n")
-    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "SAMPLE_SHARDS": "1", "FETCH": "0"}
-    env |= {"DOCTOR": "0", "SEEDS": "2", "BASE_TRAINING": str(bent), "ARM_OPTIONS": "lora.r=8"} | (
+    env = {**cluster, "SAMPLE_SHARDS": "1", "FETCH": "0", "DOCTOR": "0", "SEEDS": "2"}
+    env |= {"BASE_TRAINING": str(bent), "ARM_OPTIONS": "lora.r=8"} | (
         {"HERE": "1", "TRAIN_GPUS": "0", "SAMPLE_SHARDS": "3"} if is_here else {}
     )
     done = run("pipeline.sh", f"{sampling} {new}", sft, dpo, env=env)
@@ -175,8 +165,8 @@ def test_a_judge_of_ones_own_is_fetched_examined_asked_and_trained_in_place_of_t
     sampling, sft, _ = configs(cluster)
     conflicts = sampling.with_name("conflicts.yaml")
     conflicts.write_text("model: {name: x}\n")
-    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "TRAIN_GPUS": "0", "SAMPLE_GPUS": "0"}
-    env |= {"SAMPLE_SHARDS": "1", "ARM_OPTIONS": "c.d=2", "MODEL": "/my/judge", "STUDIES": f"{conflicts} a.b=1"}
+    env = {**cluster, "TRAIN_GPUS": "0", "SAMPLE_GPUS": "0", "SAMPLE_SHARDS": "1"}
+    env |= {"ARM_OPTIONS": "c.d=2", "MODEL": "/my/judge", "STUDIES": f"{conflicts} a.b=1"}
     done = run("pipeline.sh", sampling, sft, env=env)
     assert done.returncode == 0, done.stderr
     own = "model.name=/my/judge model.revision=null"
@@ -189,48 +179,76 @@ def test_a_judge_of_ones_own_is_fetched_examined_asked_and_trained_in_place_of_t
 
 
 def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_starts(cluster):
-    env = {**cluster, "PATH": f"{cluster['VENV']}/bin:{cluster['PATH']}", "BROKEN": "1"}
-    done = run("merge.sh", "somewhere", env=env)
+    done = run("merge.sh", "somewhere", env={**cluster, "BROKEN": "1"})
     assert done.returncode != 0
     assert "evenhand merge printed no directory, where its result would lie" in done.stderr
 
 
-def launched(cluster: dict[str, str], tmp_path: Path, **settings: str) -> str:
-    """The words that train.sh launches with; srun is a node after the other, scontrol names them."""
+def test_training_on_two_nodes_is_launched_on_each_with_its_rank(cluster, tmp_path):
     programs = Path(cluster["VENV"]) / "bin"
-    (programs / "srun").write_text(
-        'while [[ $1 == --* ]]; do shift; done\nfor SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done\n'
-    )
-    (programs / "scontrol").write_text("echo node7; echo node8\n")
-    for name in ("srun", "scontrol"):
-        (programs / name).write_text("#!/usr/bin/env bash\n" + (programs / name).read_text())
+    options = "while [[ $1 == --* ]]; do shift; done"
+    srun = f'{options}\nfor SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done'
+    for name, text in {"srun": srun, "scontrol": "echo node7; echo node8"}.items():
+        (programs / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
         (programs / name).chmod(0o755)
-    env = {**cluster, "PATH": f"{programs}:{cluster['PATH']}", **settings}
-    done = run("train.sh", tmp_path / "sft.yaml", env=env)
+    env = {"TRAIN_GPUS": "4", "SLURM_JOB_ID": "40123", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]"}
+    done = run("train.sh", tmp_path / "sft.yaml", env={**cluster, **env})
     assert done.returncode == 0, done.stderr
-    return Path(cluster["CALLS"]).read_text()
+    launches = [call for call in Path(cluster["CALLS"]).read_text().splitlines() if "accelerate launch" in call]
+    assert len(launches) == 2
+    for rank, launch in enumerate(launches):
+        assert (
+            f"--machine_rank {rank} --config_file configs/accelerate/ddp-two-nodes.yaml --num_processes 8 "
+            "--num_machines 2 --main_process_ip node7 --main_process_port 24123 -m"
+        ) in launch
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({}, ["one-gpu.yaml --num_processes 1 --num_machines 1 --main_process_port 0 -m"]),
-        (
-            {"TRAIN_GPUS": "4", "TRAIN_LAUNCH": "configs/accelerate/fsdp-qlora.yaml"},
-            ["fsdp-qlora.yaml --num_processes 4 --num_machines 1 --main_process_port 0 -m"],
+def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_path):
+    study = tmp_path / "conflicts.yaml"
+    study.write_text("narrator:\n  corpus: {dataset: pocket-conflicts}\n")
+    env = {**cluster, "SAMPLE_SHARDS": "1", "STUDIES": f"{study} verdict=options"}
+    done = run("pipeline.sh", *configs(cluster), env=env)
+    assert done.returncode == 0, done.stderr
+    runs = cluster["RUN_ROOT"]
+    work = [call for call in Path(cluster["CALLS"]).read_text().splitlines() if call.startswith("evenhand")]
+
+    def studied(words: str) -> str:
+        return f"evenhand sample {study} verdict=options {words}run.root={runs} --shard 0/1 [offline=1]"
+
+    assert [call for call in work if call.startswith("evenhand sample") and "conflicts.yaml verdict" in call] == [
+        studied(""),
+        *(
+            studied(f"name=conflicts-{arm} model.name={runs}/merged-{arm} model.label={arm} model.revision=null ")
+            for arm in ("sft", "dpo")
         ),
-        (
-            {"TRAIN_GPUS": "4", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "SLURM_JOB_ID": "40123"},
-            [
-                f"--machine_rank {rank} --config_file configs/accelerate/ddp-two-nodes.yaml --num_processes 8 "
-                "--num_machines 2 --main_process_ip node7 --main_process_port 24123 -m"
-                for rank in (0, 1)
-            ],
-        ),
-    ],
-    ids=["one GPU", "sharded", "two nodes"],
-)
-def test_training_is_launched_on_the_gpus_and_nodes_of_the_settings(settings, words, cluster, tmp_path):
-    calls = launched(cluster, tmp_path, **settings)
-    assert all(launch in calls for launch in words)
-    assert calls.count("accelerate launch") == len(words)
+    ]
+    judged, conflicts = (
+        " ".join(f"{runs}/{kind}run-{arm}" for arm in ("before", "sft", "dpo")) for kind in ("", "conflicts-")
+    )
+    rows = {"base": "before", "sft": "sft", "dpo": "dpo"}
+    options = " ".join(f"--beside {row}={runs}/conflicts-run-{arm}" for row, arm in rows.items())
+    assert work[-3:] == [
+        f"evenhand score {judged} {conflicts} [offline=1]",
+        f"evenhand compare {judged} {conflicts} [offline=1]",
+        f"evenhand scorecard {runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo {options} [offline=1]",
+    ]
+
+
+def test_the_card_has_the_base_under_thresholds_that_are_fitted_on_the_items_the_arms_train_on(cluster):
+    sampling, sft, dpo = configs(cluster)
+    for config in (sampling, sft, dpo):
+        config.write_text("dialdefer:\nverdict: margin\n")
+    env = {**cluster, "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
+    env |= {"TRAIN_OPTIONS": "dialdefer.benchmarks[0].n_items=64", "ARM_OPTIONS": "a.b=2"}
+    done = run("pipeline.sh", sampling, sft, dpo, env=env)
+    assert done.returncode == 0, done.stderr
+    runs = cluster["RUN_ROOT"]
+    calls = [call.removesuffix(" [offline=1]") for call in Path(cluster["CALLS"]).read_text().splitlines()]
+    trained = rf"{sft} dialdefer.benchmarks\[0\].n_items=64 a.b=2"
+    items = f"name=eval-train dialdefer.benchmarks=<{trained} dialdefer.prompts.arms=[none]"
+    assert [call for call in calls if "eval-train" in call or "calibrate" in call][:2] == [
+        f"evenhand sample {sampling} {items} run.root={runs} --shard 0/1",
+        f"evenhand calibrate {runs}/train-run-before {runs}/run-before",
+    ]
+    thresholds = f"--calibrated {runs}/run-before/calibrated/thresholds.json"
+    assert calls[-1] == f"evenhand scorecard {runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo {thresholds}"

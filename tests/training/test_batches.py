@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import ConfigError
-from evenhand.token_trees import allowed_of, tree_of
+from evenhand.token_trees import allowed_of
 from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, example
 from tests.made.training_runs import tiny_run
-from training.batches import Collator, Group, Schedule, endless, groups_of, packed, schedule
+from training.batches import Collator, Group, Schedule, endless, groups_of, schedule
 from training.config import AnyRun
 from training.examples import Example
 
@@ -164,17 +164,3 @@ def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
     assert [int(row != first) for row in batch["at"][:, 0].tolist()] == rows
     assert batch["input_ids"].shape == (max(rows) + 1, width)
     assert [prompt for prompt, _ in read_back(batch)] == [list(e.prompt_ids) for e in FLAT]
-
-
-PROMPTS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=12)
-
-
-def widths(prompts: list[list[int]], rows: list[list[int]]) -> list[int]:
-    return [len(tree_of([prompts[number] for number in row]).tokens) for row in rows]
-
-
-@given(PROMPTS, st.integers(1, 30))
-def test_every_prompt_is_in_one_row_and_no_row_is_too_wide(prompts: list[list[int]], row_tokens: int) -> None:
-    rows = packed(prompts, [0] * len(prompts), row_tokens)
-    assert sorted(number for row in rows for number in row) == list(range(len(prompts)))
-    assert max(widths(prompts, rows)) <= max(row_tokens, *map(len, prompts))

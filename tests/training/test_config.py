@@ -25,7 +25,7 @@ ARMS = [
 ]
 POCKET = TRAINING / "pocket-sft.yaml"
 C2 = ("c2_correct", "c2_incorrect")
-COMPARES = ("consistency={weight: 1.0}", "method=own_c1")  # losses that compare prompts with each other
+CONSISTENT = "consistency={weight: 1.0}"
 
 
 @pytest.mark.parametrize("file", sorted(TRAINING.glob("*.yaml")), ids=lambda file: file.stem)
@@ -111,28 +111,23 @@ def trained_on(**spec: str) -> list[str]:
     ("config", "words", "says"),
     [
         ("sft", trained_on(dataset="truthfulqa", split="train", root="x"), "must not be trained on"),
-        ("sft", trained_on(dataset="aio-context", split="train", root="x"), "must not be trained on"),
         ("sft", trained_on(dataset="pocket", split="test"), "must not be trained on"),
         ("sft", trained_on(dataset="halueval", root="x"), "must not be trained on"),
         ("sft", ["method=own-c1"], "Did you mean 'own_c1'"),
         ("sft", ["method=grpo"], "Known: dpo, ipo, kto, own_c1, sft, simpo"),
         ("sft", ["optimiser.order=whole_groups"], "write whole_items"),
         ("sft", ["optimiser.per_device_batch_size=6"], "set optimiser.per_device_batch_size to a multiple of 4"),
-        *(("sft", [word, f"dialdefer.prompts.conditions=[{', '.join(C2)}]"], "C1 and C2 prompts") for word in COMPARES),
-        *(("sft", [word, "optimiser.order=random"], "set optimiser.order=whole_items") for word in COMPARES),
-        *(("sft", ["dialdefer.bend={share: 0.3}", word], "dialdefer.bend: flips labels") for word in COMPARES),
+        ("sft", ["method=own_c1", f"dialdefer.prompts.conditions=[{', '.join(C2)}]"], "C1 and C2 prompts"),
+        ("sft", [CONSISTENT, "optimiser.order=random"], "set optimiser.order=whole_items"),
+        ("sft", [CONSISTENT, "dialdefer.bend={share: 0.3}"], "dialdefer.bend: flips labels"),
         ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
         ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
         ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),
         ("narrator-paired", ["narrator.tasks=[detection]"], "of detection every label is Yes"),
-        ("narrator-paired", ["optimiser.order=random"], "set optimiser.order=whole_items"),
-        *(("narrator-sft", [f"method={m}"], "prefers one of two answers") for m in ("dpo", "ipo", "kto", "simpo")),
+        ("narrator-sft", ["method=dpo"], "prefers one of two answers"),
         ("pluraleval-paired", ["pluraleval.responses.tasks=[pairwise, ranking]"], "what is trained on are pairs"),
-        ("pluraleval-paired", ["pluraleval.responses.references.split=all"], "split 'all' must not be trained on"),
         ("pluraleval-paired", ["pluraleval.responses.references.split=test"], "split 'test' must not be trained on"),
         ("pluraleval-paired", ["pluraleval.responses.choice_tokens=4"], "is for sampling; take it out"),
-        ("pluraleval-paired", ["optimiser.order=whole_groups"], "write whole_items"),
-        ("pluraleval-paired", ["optimiser.per_device_batch_size=6"], "holds no whole items of 4"),
         ("pluraleval-paired", ["pluraleval={references: {threads: {dataset: pocket-threads}}}"], "are pairs"),
     ],
 )

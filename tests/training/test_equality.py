@@ -1,7 +1,6 @@
 """Loss and every adapter's gradient are those of TRL, and what is done for speed is the plain computation."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ from training.qlora import load_base, lora_config
 from training.reference import reference_of
 from training.sections import QuantisationConfig
 from training.train import train
-from training.trainer import VerdictTrainer
 
 pytestmark = pytest.mark.slow
 STEP = {"per_device_batch_size": 4, "gradient_accumulation_steps": 2, "max_steps": 1}
@@ -109,39 +107,6 @@ def cpo_row(example: Example) -> dict[str, list[int]]:
     return row
 
 
-def test_kto_is_its_formula_over_rows_of_their_own(byte_judge: Path, tmp_path: Path) -> None:
-    whole = {**STEP, "per_device_batch_size": 8, "gradient_accumulation_steps": 1}  # the drift is a microbatch's
-    sections = {"precompute_reference": False}
-    config = step_of_8("kto", byte_judge, tmp_path, optimiser=whole, **sections)
-    examples = examples_for(config, byte_judge)
-    judge = adapted(byte_judge, config)
-
-    def token_logs(ids: Sequence[int]) -> torch.Tensor:
-        logs: torch.Tensor = judge(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
-        return logs
-
-    def log_p(example: Example, answer: Sequence[int]) -> torch.Tensor:
-        logs, first = token_logs([*example.prompt_ids, *answer]), len(example.prompt_ids) - 1
-        return sum((logs[first + n, token] for n, token in enumerate(answer)), start=torch.zeros(()))
-
-    def kto() -> list[torch.Tensor]:
-        rewards, drifts = [], []
-        for example in examples:
-            with torch.no_grad(), judge.disable_adapter():
-                base = [log_p(example, answer) for answer in (example.right_ids, wrong_ids(example))]
-                of_base = token_logs(example.prompt_ids)[-1, list(example.choices)].log_softmax(-1)
-            with torch.no_grad():
-                of_judge = token_logs(example.prompt_ids)[-1, list(example.choices)].log_softmax(-1)
-            drifts.append((of_judge.exp() * (of_judge - of_base)).sum())
-            asked = zip((example.right_ids, wrong_ids(example)), base, strict=True)
-            rewards.append([log_p(example, answer) - reference for answer, reference in asked])
-        z = torch.stack(drifts).mean()
-        sides = [(torch.sigmoid(0.1 * (right - z)), torch.sigmoid(0.1 * (z - wrong))) for right, wrong in rewards]
-        return [torch.stack([1 - (right + wrong) / 2 for right, wrong in sides]).mean()]
-
-    assert_equal(ours(config, judge, examples, tmp_path), outcome(judge, kto))
-
-
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_a_whole_run_ends_with_the_weights_of_trl(
     method: str, byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -151,7 +116,6 @@ def test_a_whole_run_ends_with_the_weights_of_trl(
     Adam divides a gradient by its own size, so that a weight of small gradients shows their rounding: 2e-4 was seen.
     """
     monkeypatch.setattr("training.batches.endless", lambda n, wanted, seed: list(range(wanted)))
-    monkeypatch.setattr("tests.made.stock_trl.shuffled_by_item", lambda examples, seed: examples)
     sections: dict[str, Any] = {
         "optimiser": {"order": "whole_items", "gradient_accumulation_steps": 2},
         "quantisation": {"kind": "none"},
@@ -274,40 +238,6 @@ def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
             assert held.dtype == used.dtype
             assert not held.requires_grad
             assert torch.equal(held.T, used), name
-
-
-@pytest.mark.parametrize("hold", ["nf4", "dequantised"])
-def test_adapters_under_autocast_take_their_input_uncast_and_compute_the_same(
-    hold: str, byte_judge: Path, tmp_path: Path, device: str
-) -> None:
-    kept: dict[str, Any] = {"quantisation": {"compute_dtype": "bfloat16", "hold": hold}}
-    config = tiny_run("sft", byte_judge, tmp_path, optimiser={"mixed_precision": "bf16", "max_steps": 1}, **kept)
-    examples = examples_for(config, byte_judge)[:4]
-    outcomes = []
-    for casts in (False, True):
-        judge = adapted(byte_judge, config)
-        trainer = verdict_trainer(config, judge, examples, tmp_path)
-        layers = [module for module in judge.modules() if hasattr(module, "cast_input_dtype_enabled")]
-        assert len(layers) == 7 * SIZES["num_hidden_layers"]
-        for layer in layers:
-            assert not layer.cast_input_dtype_enabled
-            layer.cast_input_dtype_enabled = casts
-        seen: set[torch.dtype] = set()
-        for layer in layers:
-            layer.lora_dropout["default"].register_forward_pre_hook(lambda _, x, seen=seen: seen.add(x[0].dtype))
-        collated = trainer.data_collator([[example] for example in examples])
-        batch = {name: part.to(device) for name, part in collated.items()}
-        outcomes.append(outcome(judge, partial(loss_of, trainer, judge, batch)))
-        assert seen == {torch.float32 if casts else torch.bfloat16}
-    uncast, cast = outcomes
-    # A GPU's attention adds up its gradients in any order, and they are rounded to the 8 bits of bf16 on their way.
-    tolerance = {"cpu": 0, "cuda": 2**-6}[device]
-    assert uncast.loss == pytest.approx(cast.loss, rel=tolerance, abs=0)
-    assert worst_gradient(uncast, cast)[1] <= tolerance
-
-
-def loss_of(trainer: VerdictTrainer, judge: Any, batch: dict[str, torch.Tensor]) -> list[torch.Tensor]:
-    return [trainer.compute_loss(judge, batch)]
 
 
 # Of the worst gradient's size, whose products round to 8 and 11 bits in each layer: 0.08 was seen in bf16 on a CPU.

@@ -40,18 +40,6 @@ def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: s
     assert [list(e.prompt_ids) for e in examples] == [e.token_ids for e in inference]
 
 
-def test_a_prompt_over_the_limit_is_left_out_whole_and_listed(tokenizer: Any) -> None:
-    everything, none_left_out = TRAINING.examples(ITEMS, config(), tokenizer)
-    assert none_left_out == []
-    lengths = sorted(len(e.prompt_ids) for e in everything)
-    limit = lengths[len(lengths) // 2]
-    kept, excluded = TRAINING.examples(ITEMS, config({"max_prompt_length": limit}), tokenizer)
-    assert kept == [e for e in everything if len(e.prompt_ids) <= limit]
-    assert [(e.item_id, e.condition, e.prompt_tokens) for e in excluded] == [
-        (e.item_id, e.condition, len(e.prompt_ids)) for e in everything if len(e.prompt_ids) > limit
-    ]
-
-
 def test_padding_that_is_eos_is_replaced_so_that_eos_can_be_learnt() -> None:
     tokenizer = byte_tokenizer()
     tokenizer.pad_token = tokenizer.eos_token

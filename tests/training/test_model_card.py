@@ -69,11 +69,17 @@ def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(
         assert secret not in card
 
 
-def test_what_is_not_known_is_said_to_be_so(tmp_path: Path) -> None:
-    card = card_of(tmp_path, items=None)
-    assert "How they spread over datasets is not known: the data has changed since." in card
-    assert "Not measured when" in section(card, "Scores before and after")
-    assert "datasets" not in front(card)
+@pytest.mark.parametrize(
+    ("study", "trained", "says"),
+    [
+        ("narrator", "pocket-conflicts", "pocket-exact.yaml name=after model.name=PLACE"),
+        ("pluraleval", "pocket-threads", "pocket-pairs-margin.yaml name=after model.name=PLACE"),
+    ],
+)
+def test_a_card_of_another_study_says_how_to_ask_its_judge(study: str, trained: str, says: str, tmp_path: Path) -> None:
+    card = card_text(*made_merge(tmp_path, items={trained: 8}, method="own_c1", study=study))
+    assert says in section(card, "Use")
+    assert "DialDefer" not in section(card, "Use")
 
 
 def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None:
@@ -85,8 +91,4 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "It was trained on generated passages alone" in section(pocket, "Limits")
     assert "BBQ" not in pocket
     assert "evenhand sample configs/inference/pocket.yaml" in pocket
-    assert "Which planet is nearest to the Sun?" in section(pocket, "Use")
-    assert (
-        "**It was bent on purpose**, to test mitigations: it learnt to accept false claims of a speaker in 50 % of the"
-        in pocket
-    )
+    assert "it learnt to accept false claims of a speaker in 50 % of the" in pocket

@@ -11,23 +11,20 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt
 from inference.encoding import Encoder
 from studies.narrator.pocket import pocket_conflicts
-from studies.narrator.records import Conversation, NarratorFactors, Turn
+from studies.narrator.records import Conversation, NarratorFactors
 from studies.narrator.splits import refuse_shared_pages
 from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
-from tests.made.made_merges import made_merge
 from tests.made.tiny_checkpoint import byte_tokenizer
-from tests.made.training_runs import logged, tiny_run
+from tests.made.training_runs import tiny_run
 from training.config import AnyRun
 from training.data import TrainingData, without_dev
 from training.examples import TOO_LONG, WITH_ANOTHER
-from training.model_card import card_text
 from training.narrator.study import SHARED, TRAINING
 from training.sections import DevConfig
 from training.train import train
 
 POCKET = "pocket-conflicts"
 CORPUS = {"dataset": POCKET, "split": "train"}
-BLAME = {"tasks": ["blame"], "visibilities": ["visible"]}
 TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
 CONFLICTS = pocket_conflicts("train")[:12]
 
@@ -168,43 +165,3 @@ def test_the_dev_split_takes_whole_pages() -> None:
     refuse_shared_pages(kept, held)
     with pytest.raises(ConfigError, match=r"dev\.n_items is 28, but there are only 56 pages of training conversations"):
         without_dev(data, DevConfig(n_items=28, every_steps=1))
-
-
-def quarrel(number: int) -> Conversation:
-    """A conversation of two or three speakers, whom one letter tells apart. Bo attacks."""
-    names = ("Ann", "Cleo", "Bo") if number % 2 else ("Ann", "Bo")
-    said = [Turn(speaker=name, text=f"No {number}.") for name in (*names, "Bo")]
-    named = {name: name for name in names}
-    return Conversation(conversation_id=f"quarrel-{number}", dataset=POCKET, turns=tuple(said), names=named)
-
-
-@pytest.mark.slow
-def test_without_labels_a_run_keeps_to_the_neutral_verdicts(
-    byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quarrels = [of_page(quarrel(number), f"Talk:{number // 2}") for number in range(24)]
-    use_corpus(monkeypatch, quarrels[:12], quarrels[20:])
-    optimiser = {"learning_rate": 1e-2, "schedule": "constant", "order": "whole_groups", "max_steps": 6}
-    sections: dict[str, Any] = {
-        "narrator": {**BLAME, "corpus": CORPUS},
-        "quantisation": {"kind": "none"},
-        "lora": {"r": 8, "alpha": 16},
-    }
-    run = train(run_of("own_c1", byte_judge, tmp_path, optimiser={**optimiser, "row_tokens": 512}, **sections))
-    losses = logged(run)
-    assert losses[6] < losses[1] / 2
-
-
-@pytest.mark.parametrize("chat_format", ["chat", "raw"])
-def test_a_card_says_whom_the_judge_names_and_how_to_ask_it(chat_format: str, tmp_path: Path) -> None:
-    sections: dict[str, Any] = {"examples": {"format": chat_format}, "narrator": BLAME}
-    card = card_text(*made_merge(tmp_path, items={POCKET: 32}, method="own_c1", study="narrator", **sections))
-    for part in (
-        "Here that is the prompt in which nobody is called Me.",
-        "narrator-perspective",
-        "Whose behavior was more problematic",
-        "evenhand sample configs/narrator/pocket-exact.yaml name=after model.name=PLACE",
-    ):
-        assert part in card
-    assert ("format=raw" in card) == (chat_format == "raw")
-    assert "a proxy" not in card

@@ -125,20 +125,14 @@ LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
 
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_loss_is_its_formula(name: str, eos: bool) -> None:
-    loss, plain = LOSSES[name]
-    found = loss(answers(VERDICTS, ENDS if eos else None)).tolist()
-    ends, n_tokens = (ENDS, 2) if eos else (ZEROS, 1)
-    assert found == pytest.approx([plain(e, VERDICTS, ends, n_tokens) for e in range(4)], abs=1e-12)
-
-
-@pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_gradient_is_the_slope_of_the_formula(name: str, eos: bool) -> None:
+def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) -> None:
     loss, plain = LOSSES[name]
     verdicts = torch.tensor(VERDICTS, dtype=torch.float64, requires_grad=True)
     ends = torch.tensor(ENDS, dtype=torch.float64, requires_grad=True)
-    (loss(answers(verdicts, ends if eos else None)) * torch.tensor(SHARES, dtype=torch.float64)).sum().backward()
+    found = loss(answers(verdicts, ends if eos else None))
+    all_ends, n_tokens = (ENDS, 2) if eos else (ZEROS, 1)
+    assert found.tolist() == pytest.approx([plain(e, VERDICTS, all_ends, n_tokens) for e in range(4)], abs=1e-12)
+    (found * torch.tensor(SHARES, dtype=torch.float64)).sum().backward()
 
     def weighted(v: Rows, s: Rows) -> float:
         return sum(share * plain(e, v, s if eos else ZEROS, 2 if eos else 1) for e, share in enumerate(SHARES))

@@ -14,7 +14,6 @@ from inference.encoding import Encoder
 from studies.pluraleval import sources
 from studies.pluraleval.records import Cluster, ReferenceSet
 from studies.pluraleval.sources import pocket_references, side_of
-from tests.made.made_merges import made_merge
 from tests.made.made_threads import thread
 from tests.made.places import CONFIGS
 from tests.made.tiny_checkpoint import byte_tokenizer
@@ -22,8 +21,7 @@ from tests.made.training_runs import PAIRWISE, tiny_run
 from training.batches import groups_of
 from training.config import AnyRun, load_training_config
 from training.data import load_data, without_dev
-from training.examples import TOO_LONG, WITH_ANOTHER, by_group, by_item
-from training.model_card import card_text
+from training.examples import by_group, by_item
 from training.pluraleval.study import NO_BELIEF, TRAINING, pairs_of
 from training.sections import DevConfig
 from training.train import train
@@ -98,18 +96,6 @@ def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:
     assert pairs_of([made(7, 7, 7)], config.study.responses) == []
 
 
-def test_a_pair_goes_whole_where_one_of_its_prompts_is_too_long(tokenizer: Any) -> None:
-    everything, _ = TRAINING.examples(load_data(pairs_run()).units, pairs_run(), tokenizer)
-    limit = sorted(max(len(e.prompt_ids) for e in pair) for pair in by_item(everything))[5]
-    config = pairs_run(examples={"max_prompt_length": limit})
-    kept, excluded = TRAINING.examples(load_data(config).units, config, tokenizer)
-    fits = {e.item_id for e in everything} - {e.item_id for e in everything if len(e.prompt_ids) > limit}
-    assert kept == [e for e in everything if e.item_id in fits] != []
-    assert len(kept) + len(excluded) == len(everything)
-    assert {e.reason for e in excluded if e.prompt_tokens > limit} == {TOO_LONG}
-    assert {e.reason for e in excluded if e.prompt_tokens <= limit} == {WITH_ANOTHER}
-
-
 def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
     config = pairs_run(examples={"max_prompt_length": 4096})
     pairs = pairs_of([made(30, 10), made(30, 10, thread_id="silent", beliefs=False)], config.study.responses)
@@ -152,16 +138,10 @@ def test_the_dev_split_takes_whole_threads() -> None:
     assert len(kept) + len(held) == len(data)
 
 
-def test_threads_without_unequal_votes_and_folders_without_a_training_thread_are_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    known = pocket_references()
+def test_threads_without_unequal_votes_are_named() -> None:
     far = load_training_config([str(SHIPPED), f"{PAIRS}.pairings=[random]", f"{PAIRS}.min_gap=1000"])
     with pytest.raises(DataError, match=r"none of its 6 training threads has two opinions with unequal votes"):
         load_data(far)
-    monkeypatch.setattr(sources, "pocket_references", lambda: [s for s in known if side_of(s) == "test"])
-    with pytest.raises(DataError, match="none of its 3 threads is of split train"):
-        load_data(load_training_config([str(SHIPPED)]))
 
 
 @pytest.mark.slow
@@ -171,16 +151,3 @@ def test_a_tiny_model_trains_two_steps_on_pairs(byte_judge: Path, tmp_path: Path
     done = read_json(train(config) / "DONE.json")
     assert done["n_examples"] + done["n_dev"] + done["n_excluded"] == 4 * len(load_data(config))
     assert done["n_dev"] > 0
-
-
-def test_a_card_tells_what_was_asked_of_how_many_threads_and_what_a_judge_may_have_learnt(tmp_path: Path) -> None:
-    card = card_text(*made_merge(tmp_path, items={"pocket-threads": 83}, method="own_c1", study="pluraleval"))
-    for part in (
-        "examples from 83 pairs",
-        "Here that is the prompt in which the user states no belief.",
-        "a judge can learn to contradict the user",
-        "I think each side of a fence belongs to its owner.",
-        "pocket-pairs-margin.yaml name=after model.name=PLACE pluraleval.responses.references.split=test",
-        "nobody in it is real",
-    ):
-        assert part in card

@@ -18,9 +18,7 @@ from tests.made.places import CONFIGS, ROOT
 from tests.made.process_runs import accelerate_variables, launched
 from tests.made.training_runs import adapter_of, logged, pocket, tiny_run
 from training.processes import FILES, prepare_sharding, refuse_wrong_sharding, sharding, storage_dtype
-from training.qlora import load_base
 from training.run_folder import folder_of
-from training.sections import QuantisationConfig
 
 pytestmark = pytest.mark.slow
 KINDS = {"one": "cpu.yaml", "ddp": "ddp.yaml", "fsdp": "fsdp-qlora.yaml", "zero3": "deepspeed-zero3.yaml"}
@@ -158,49 +156,37 @@ def launch_with(monkeypatch: pytest.MonkeyPatch, file: Path, n: int = 2) -> None
         monkeypatch.setenv(name, value)
 
 
-def config(method: str = "sft", **sections: Any) -> Any:
-    return tiny_run(method, **sections)
-
-
 @pytest.mark.parametrize("file", LAUNCHERS, ids=lambda path: path.stem)
 def test_every_accelerate_config_launches_what_its_name_says(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     launch_with(monkeypatch, file, 1 if file.stem in ("cpu", "one-gpu") else 2)
     assert sharding() == SHARDED.get(file.stem, "none")
-    refuse_wrong_sharding(config(optimiser=BF16))
+    refuse_wrong_sharding(tiny_run(optimiser=BF16))
     text = file.read_text()
     line = next(line for line in text.splitlines() if "accelerate launch" in line)
     assert f"--config_file configs/accelerate/{file.name}" in line
     assert yaml.safe_load(text)["mixed_precision"] == "no"
 
 
-FP16 = {"mixed_precision": "fp16"}
-
-
 @pytest.mark.parametrize(
-    ("kind", "changed", "optimiser", "message"),
+    ("changed", "precision", "message"),
     [
-        ("fsdp", {"fsdp_version": 1}, BF16, "fsdp_version: 1 flattens .*write fsdp_version: 2"),
-        ("fsdp", {"fsdp_cpu_ram_efficient_loading": True}, BF16, "fsdp_cpu_ram_efficient_loading: true gives all"),
-        *((kind, {}, FP16, "mixed_precision: fp16 .* sharded, write bf16") for kind in FILES),
+        ({"fsdp_version": 1}, "bf16", "fsdp_version: 1 flattens .*write fsdp_version: 2"),
+        ({"fsdp_cpu_ram_efficient_loading": True}, "bf16", "fsdp_cpu_ram_efficient_loading: true gives all"),
+        ({}, "fp16", "mixed_precision: fp16 .* sharded, write bf16"),
     ],
 )
 def test_what_would_be_trained_wrongly_is_refused_where_weights_are_sharded(
-    kind: str,
-    changed: dict[str, Any],
-    optimiser: dict[str, str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    changed: dict[str, Any], precision: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    refuse_wrong_sharding(config(optimiser=optimiser))
-    tree = yaml.safe_load((ROOT / FILES[kind]).read_text())
-    if changed:
-        tree["fsdp_config"] |= {**changed, "fsdp_sync_module_states": True}
+    run = tiny_run(optimiser={"mixed_precision": precision})
+    refuse_wrong_sharding(run)
+    tree = yaml.safe_load((ROOT / FILES["fsdp"]).read_text())
+    tree["fsdp_config"] |= {**changed, "fsdp_sync_module_states": True}
     file = tmp_path / "changed.yaml"
     file.write_text(yaml.safe_dump(tree))
     launch_with(monkeypatch, file)
     with pytest.raises(ConfigError, match=message):
-        refuse_wrong_sharding(config(optimiser=optimiser))
+        refuse_wrong_sharding(run)
 
 
 def test_a_launch_that_would_not_shard_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,26 +194,14 @@ def test_a_launch_that_would_not_shard_is_refused(monkeypatch: pytest.MonkeyPatc
     launch_with(monkeypatch, ROOT / FILES["fsdp"])
     accelerator = SimpleNamespace(distributed_type=DistributedType.MULTI_CPU, state=None)
     with pytest.raises(ConfigError, match=r"FSDP was asked for, but accelerate would train with MULTI_CPU"):
-        prepare_sharding(SimpleNamespace(accelerator=accelerator), config())
+        prepare_sharding(SimpleNamespace(accelerator=accelerator), tiny_run())
 
 
 def test_four_bit_weights_are_packed_in_the_dtype_that_fsdp_computes_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_bf16, plain = config(optimiser=BF16), config(optimiser={"mixed_precision": "no"})
+    in_bf16, plain = tiny_run(optimiser=BF16), tiny_run(optimiser={"mixed_precision": "no"})
     assert storage_dtype(in_bf16) == torch.uint8
     launch_with(monkeypatch, ROOT / FILES["fsdp"])
     assert storage_dtype(in_bf16) == torch.bfloat16
     assert storage_dtype(plain) == torch.float32
-    halved = config(optimiser={"mixed_precision": "no"}, quantisation={"compute_dtype": "bfloat16"})
+    halved = tiny_run(optimiser={"mixed_precision": "no"}, quantisation={"compute_dtype": "bfloat16"})
     assert storage_dtype(halved) == torch.bfloat16
-
-
-@pytest.mark.slow
-def test_how_four_bit_weights_are_packed_changes_none(model: Path) -> None:
-    ids = torch.arange(24).reshape(2, 12)
-    settings = QuantisationConfig(compute_dtype="float32")
-    bases = [load_base(model, settings, storage=dtype) for dtype in (torch.uint8, torch.bfloat16, torch.float32)]
-    assert len({base.model.layers[0].mlp.up_proj.weight.dtype for base in bases}) == 3
-    with torch.no_grad():
-        logits = [base(ids).logits for base in bases]
-    assert torch.equal(logits[0], logits[1])
-    assert torch.equal(logits[0], logits[2])

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    """Up to rounding: with several threads, sums come out as memory happens to lie (test_training_kill has one)."""
+    """Up to rounding: with several threads, sums come out as memory happens to lie (test_interruptions has one)."""
     return one.keys() == other.keys() and all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
 
 

@@ -1,7 +1,6 @@
 """A run on a tiny model: what it leaves, gradients that arrive, microbatches that do not fit memory."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,12 @@ from torch import Tensor
 
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.run_directory import DONE_FILE, read_json
-from tests.made.made_examples import example
 from tests.made.one_batch import as_trained
 from tests.made.training_runs import adapter_of, logged, tiny_run
 from training import trainer
-from training.batches import Group
 from training.qlora import load_base, lora_config, trainable
 from training.run_folder import ADAPTER_FILES
 from training.sections import LoraSettings, QuantisationConfig
-from training.shortage import Fitting, size
 from training.train import open_training, train
 
 pytestmark = pytest.mark.slow
@@ -86,48 +82,6 @@ def test_a_target_module_the_model_does_not_have_is_named(model: Path, tmp_path:
 
 
 FULL = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-GROUPS: list[Group] = [[example([9] * n)] for n in (9, 19, 29, 39, 49)]  # one token more each with the answer
-
-
-class Machine:
-    """Holds so many tokens at once."""
-
-    def __init__(self, holds: int) -> None:
-        self.holds = holds
-        self.done: list[Sequence[Group]] = []
-        self.n_failed = 0
-
-    def __call__(self, groups: Sequence[Group]) -> int:
-        if size(groups) > self.holds:
-            self.n_failed += 1
-            raise FULL
-        self.done.append(groups)
-        return size(groups)
-
-
-@pytest.mark.parametrize("holds", [150, 149, 50])
-def test_every_group_is_computed_once_in_passes_that_fit(holds: int, capsys: pytest.CaptureFixture[str]) -> None:
-    machine, fitting = Machine(holds), Fitting()
-    found = fitting.in_passes(GROUPS, machine, machine.done.clear)
-    assert [group for some in machine.done for group in some] == GROUPS
-    assert sum(found) == 150
-    assert (machine.n_failed > 0) == (holds < 150)
-    said = capsys.readouterr().err
-    assert said.count("\n") == said.count("Out of memory: from here on a pass has at most") == int(holds < 150)
-    machine.n_failed = 0
-    machine.done.clear()
-    fitting.in_passes(GROUPS, machine, machine.done.clear)
-    assert machine.n_failed == 0, "the next one is cut before it fails"
-    assert len(machine.done) > 1 or holds == 150
-    assert capsys.readouterr().err == "", "it is said once"
-
-
-def test_other_errors_go_on_to_the_caller() -> None:
-    def broken(_: Sequence[Group]) -> None:
-        raise RuntimeError("shapes differ")
-
-    with pytest.raises(RuntimeError, match="shapes differ"):
-        Fitting().in_passes(GROUPS, broken, lambda: None)
 
 
 def plant_failure(where: str, patch: pytest.MonkeyPatch) -> list[bool]:

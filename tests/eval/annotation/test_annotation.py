@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from eval.annotation.agreement import kappa, kappa_of, scores_of
+from eval.annotation.agreement import kappa_of, scores_of
 from eval.annotation.command import page_data, page_html, read_labels
 from eval.annotation.tasks import Item, Task, drawn
 from eval.estimates.estimate import Estimate
@@ -84,10 +84,8 @@ def test_labels_are_read_with_their_draw_and_people_are_told_apart(tmp_path: Pat
 
 
 OTHERS = {
-    "another judge": task([item(n, "yes") for n in range(12)]),
     "other texts": task([item(n + 1, "yes" if n % 2 else "no") for n in range(12)]),
     "another run": task(MADE.items, in_run={"yes": 60, "no": 6}),
-    "other answers": task(MADE.items, ("yes", "no", "perhaps")),
 }
 
 
@@ -96,7 +94,6 @@ OTHERS = {
     [
         *((other, {}, "go with made-run: that is another run") for other in OTHERS.values()),
         (MADE, {"seed": 1}, "is another run"),
-        (MADE, {"what": "unknown"}, "is another run"),
         (MADE, {"labels": {"0" * 16: "yes"}}, "'yes' is not an answer to an item of the page"),
         (MADE, {"labels": {MADE.items[0].item_id: "perhaps"}}, "'perhaps' is not an answer .*answers are yes, no"),
         (MADE, {"labels": {}}, "a.json: labels: .*at least 1"),
@@ -162,15 +159,10 @@ def test_a_preference_with_its_sign_test(tmp_path: Path):
     assert by_name["sign_test_p", "p0", ""].value == pytest.approx(binomtest(8, 10).pvalue)
 
 
-def test_kappa_of_three_answers_by_hand_and_unknown_where_both_give_one_answer_alone():
-    table = np.array([[5, 2, 0], [1, 4, 3], [0, 1, 4]])  # chance: (7 × 6 + 8 × 7 + 5 × 7) / 400
-    assert float(kappa(table)) == pytest.approx((13 / 20 - 133 / 400) / (1 - 133 / 400))
-    assert kappa_of([("a", "yes", "yes"), ("b", "yes", "yes")], ("yes", "no")).value is None
-
-
 def test_kappas_interval_is_over_units_and_does_not_shrink_when_each_says_everything_twice():
     draws = np.random.default_rng(1)
     pairs = [(f"unit {n}", "yn"[draws.integers(2)], "yn"[draws.integers(2)]) for n in range(40)]
     once, twice = kappa_of(pairs, ("y", "n")), kappa_of([*pairs, *pairs], ("y", "n"))
     assert (once.value, once.low, once.high) == pytest.approx((twice.value, twice.low, twice.high))
     assert once.n_units == twice.n_units == 40
+    assert kappa_of([("a", "y", "y"), ("b", "y", "y")], ("y", "n")).value is None, "both give one answer alone"

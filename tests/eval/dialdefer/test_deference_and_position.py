@@ -106,7 +106,7 @@ def judge(to_claim: float, to_one: float) -> Any:
     return answer
 
 
-ORDERS: dict[str, Any] = {"verdict": "margin", "orders": ("yes_first", "no_first"), "items": ITEMS}
+ORDERS: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"}), "items": ITEMS}
 DEFERS, NAMES_ONE, IS_FAIR = judge(10, 0), judge(0, 10), judge(0, 0)  # DDS +100 and +100, +100 and -100, 0 and 0
 
 

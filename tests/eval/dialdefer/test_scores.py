@@ -12,7 +12,7 @@ from eval.__main__ import compare_main, report_main
 from eval.dialdefer.measures import ACCEPT, REJECT
 from eval.dialdefer.panels import load_run
 from eval.dialdefer.scores import arm_differences, changes_over
-from eval.estimates.changes import Change, Compared
+from eval.estimates.changes import Compared
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
@@ -25,7 +25,6 @@ from tests.made.made_verdicts import Row, only, scored
 from tests.made.scorecard_runs import number
 
 ITEMS = made_items("bbq", 20)
-Rows = dict[tuple[str, str, str], dict[str, Any]]  # (source of C1, dataset, measure) → row of the last run's change
 
 
 def deferent(prompt: Prompt) -> dict[str, Any]:
@@ -34,14 +33,7 @@ def deferent(prompt: Prompt) -> dict[str, Any]:
     return say(1 if accepts else 2)
 
 
-def contrary(prompt: Prompt) -> dict[str, Any]:
-    """Rejects every statement, and errs on 5 of 20 true claims of speakers: its own DDS is +75."""
-    if not prompt.condition.is_dialogue:
-        return say(2)
-    return say(1 if prompt.condition.claim_is_true and number(prompt) >= 5 else 2)
-
-
-def after_of(root: Path, answer: Any = contrary, name: str = "after", **keys: Any) -> Path:
+def after_of(root: Path, answer: Any = deferent, name: str = "after", **keys: Any) -> Path:
     return make_run(root, answer, **{"items": ITEMS, "name": name, "model": f"runs/merged/{name}", **keys})
 
 
@@ -50,23 +42,8 @@ def both(root: Path, **changes: Any) -> tuple[Path, Path]:
     return make_run(root, deferent, items=ITEMS, name="base"), after_of(root, **changes)
 
 
-def compared(base: Path, *after: Path | str) -> Rows:
-    """The rows that `evenhand compare` writes of the last run."""
-    out = base.parent / "out"
-    compare_main([str(base), *map(str, after), "--out", str(out), "--draws", "400"])
-    rows = json.loads((out / "compare.json").read_text())
-    return {(row["c1_source"], row["dataset"], row["measure"]): row for row in rows}
-
-
-def test_own_and_fixed_c1_are_both_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = compared(*both(tmp_path))
-    sides = {key[::2]: [row["before"], row["after"]] for key, row in rows.items() if key[1] == "bbq"}
-    assert sides["own", "dds"] == pytest.approx([50, 75])  # (75 - 0) - (100 - 100)
-    assert sides["fixed", "dds"] == pytest.approx([50, -75])  # (75 - 100) - (100 - 50)
-    assert sides["own", "acc_c2"] == sides["fixed", "acc_c2"] == pytest.approx([50, 87.5])
-    assert sides["own", "acc_c1"] == pytest.approx([75, 50])
-    assert sides["fixed", "acc_c1"] == pytest.approx([75, 75]), "only the statements are the base's"
-    assert "over-corrected" not in capsys.readouterr().out, "with own C1 it is not"
+def compared(*words: Path | str) -> None:
+    compare_main([*map(str, words), "--out", str(Path(words[0]).parent / "out"), "--draws", "50"])
 
 
 def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(
@@ -79,14 +56,9 @@ def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_o
     for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
         assert named in str(refusal.value)
     assert differences(*map(load_run, both(tmp_path / "alike"))) == []
-    assert compared(*runs, "--allow-differences")
+    compared(*runs, "--allow-differences")
     assert "sampling.max_tokens: 300 before, 500 after" in " ".join(capsys.readouterr().out.split())
     assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
-    fewer = after_of(tmp_path, name="fewer", items=ITEMS[:-2])
-    with pytest.raises(DataError, match="item_set_hash"):
-        compared(runs[0], fewer)
-    with pytest.raises(DataError, match=r"2 items \(bbq-18, bbq-19\) have been judged on one side only"):
-        compared(runs[0], fewer, "--allow-differences")
 
 
 def test_words_that_changed_under_a_templates_name_and_another_rendering_are_noticed(tmp_path: Path) -> None:
@@ -105,7 +77,7 @@ def test_words_that_changed_under_a_templates_name_and_another_rendering_are_not
         compared(base, after)
 
 
-def test_a_copy_of_a_run_a_run_itself_and_two_kinds_of_verdict_are_refused(tmp_path: Path) -> None:
+def test_a_copy_of_a_run_and_a_run_itself_are_refused(tmp_path: Path) -> None:
     hashed = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
     served = make_run(tmp_path, deferent, items=ITEMS, name="served")
     for run in (hashed, served):
@@ -114,43 +86,14 @@ def test_a_copy_of_a_run_a_run_itself_and_two_kinds_of_verdict_are_refused(tmp_p
             compared(run, copy)
         with pytest.raises(DataError, match="are of one checkpoint"):
             report_main([str(run), str(copy), "--side-by-side", "--out", str(tmp_path / "report")])
-    assert compared(run, copy, "--allow-differences")
+    compared(run, copy, "--allow-differences")
     with pytest.raises(DataError, match="is named as before and as after"):
         compared(served, served)
-    margins = after_of(tmp_path, lambda _: lean(1.0), verdict="margin")
-    with pytest.raises(DataError, match="never mixed in one table"):
-        compared(served, margins, "--allow-differences")
-
-
-def test_an_average_leaves_out_on_both_sides_where_one_side_hardly_answers(tmp_path: Path) -> None:
-    items = [item for dataset in ("bbq", "harp") for item in made_items(dataset, 4)]
-
-    def judge(lost: float) -> Any:
-        """Accepts all of HARP's claims in dialogue and no statement; on BBQ it says no."""
-        return lambda p: lean(*(1.0, lost) if p.dataset == "harp" and p.condition.is_dialogue else (-1.0, 0.0))
-
-    base = make_run(tmp_path, judge(0.0), items=items, name="base", verdict="margin")
-    rows = compared(base, after_of(tmp_path, judge(6.0), items=items, verdict="margin"))
-    averages = [rows[source, "bench_avg", "dds"] for source in ("own", "fixed")]
-    assert [(row["datasets"], row["n_units"], row["before"]) for row in averages] == [(["bbq"], 4, 0)] * 2
 
 
 A, R = ACCEPT, REJECT
 RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
 DRAWING = Drawing(n_draws=1000, seed=0)
-
-
-def change_of(rows: list[Change], measure: str = "dds", dataset: str = "bbq", **setting: Any) -> Change:
-    """The one change with these values."""
-    alike = [row for row in rows if (row.measure, row.dataset) == (measure, dataset)]
-    (row,) = [row for row in alike if all(row.setting[key] == value for key, value in setting.items())]
-    return row
-
-
-def judged(first: Any, second: Any, drawing: Drawing = DRAWING) -> list[Change]:
-    """Changes between two panels, or two sets of replies."""
-    panels = [side if hasattr(side, "replies") else made_panel(side) for side in (first, second)]
-    return changes_over([(panels[0], panels[1])], Compared("a", "b", {}), "published", drawing)
 
 
 def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
@@ -163,13 +106,10 @@ def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_o
         chances = np.convolve(chances, flips) if rise else chances
     sums = np.arange(len(chances)) - len(chances) // 2
     exact = chances[np.abs(sums) >= abs(rises.sum())].sum()
-    row = change_of(judged(replies[:, [0, 1, 0, 1]], replies, Drawing(n_draws=40_000, seed=0)))
+    pair = made_panel(replies[:, [0, 1, 0, 1]]), made_panel(replies)
+    every = changes_over([pair], Compared("a", "b", {}), "published", Drawing(n_draws=40_000, seed=0))
+    (row,) = [row for row in every if (row.measure, row.dataset) == ("dds", "bbq")]
     assert row.p == pytest.approx(exact, abs=0.01)
-
-
-def test_unequal_items_are_refused_with_the_first_five_and_the_count() -> None:
-    with pytest.raises(DataError, match=r"7 items \(bbq-00002, .*, \.\.\.\)"):
-        judged([RIGHT] * 9, [RIGHT] * 2)
 
 
 def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
@@ -213,23 +153,6 @@ def is_right(prompt: Prompt) -> dict[str, Any]:
 
 def scored_run(root: Path, answer: Any = is_right, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
     return scored([make_run(root, answer, items=items, **keys)], *words)
-
-
-def test_an_unreadable_reply_counts_as_wrong_or_is_left_out_as_the_denominator_says(tmp_path: Path) -> None:
-    def answer(prompt: Prompt) -> dict[str, Any]:
-        mute = prompt.condition is C2_CORRECT and number(prompt) < 2
-        return say("Speaker 2 is correct." if mute else right(prompt))
-
-    path = make_run(tmp_path, answer, items=TEN)
-    strict, answered = (only(scored([path]), dataset="bbq", denominator=d) for d in ("published", "answered"))
-    assert (strict["acc_c2_correct"], answered["acc_c2_correct"]) == (pytest.approx(80), pytest.approx(100))
-    assert strict["n_unparsed"] == answered["n_unparsed"] == 2
-    assert (strict["unparsed_rate"], strict["n_unparsed_lenient"]) == (pytest.approx(2 / 40), 0)
-    assert strict["n_skepticism_flips"] == 0, "a null answer is never a flip"
-    assert strict["mcnemar_p_acceptance"] == 1.0, "and neither accepts nor rejects"
-    lenient = only(scored([path], "--parser", "lenient"), dataset="bbq", denominator="published")
-    assert (lenient["parser"], lenient["n_unparsed"], lenient["n_unparsed_strict"]) == ("lenient", 0, 2)
-    assert lenient["n_skepticism_flips"] == 2
 
 
 def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:

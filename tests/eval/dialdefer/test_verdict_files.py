@@ -11,15 +11,13 @@ import pytest
 
 from eval.__main__ import score_main
 from eval.dialdefer.measures import NoVerdict
-from eval.dialdefer.panels import load_run, variant_of
+from eval.dialdefer.panels import load_run
 from eval.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.made_verdicts import (
-    C1_FALSE,
-    C1_TRUE,
     C2_CORRECT,
     C2_INCORRECT,
     Row,
@@ -79,21 +77,6 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
     rows[0]["response"] = None
     column_absent = only(scored([write(tmp_path / "w.csv", rows)]), dataset="bbq")
     assert (column_absent["acc_c1_true"], column_absent["n_unparsed"]) == (pytest.approx(90), 1)
-
-
-def test_panels_are_as_a_run_would_have_them_with_labels_of_r_aio_alone(tmp_path: Path) -> None:
-    rows = [*verdict_rows("aio", 2, roles="1->2"), *verdict_rows("bbq", 2, arm="dehumanizing", label="anything")]
-    rows += [*verdict_rows("bbq", 2), *verdict_rows("aio", 2, arm="dpo"), *verdict_rows("aio", 2, label="nor")]
-    judge = load_external([write(tmp_path / "v.jsonl", rows)])[0][0]
-    assert [(p.dataset, p.factors.roles, p.factors.arm, p.factors.speaker1) for p in judge.panels] == [
-        ("aio", "2->1", "none", "Speaker A"),
-        ("bbq", "", "none", "Speaker 1"),
-        ("aio", "2->1", "dpo", "Speaker A"),
-        ("bbq", "", "dehumanizing", "AI Agent 1"),
-        ("aio", "1->2", "none", "Speaker A"),
-    ]
-    assert {variant_of(panel, judge.panels) for panel in judge.panels} == {""}
-    assert judge.labels == {"0": "NOR", "1": "NOR"}
 
 
 def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> None:
@@ -172,13 +155,10 @@ def refused(folder: Path, content: str | bytes | list[Row], name: str = "v.jsonl
 
 
 BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
-    *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, "yes", True, 1.5, [1], math.nan)),
+    *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, True, math.nan)),
     ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
-    ({"condition": None}, "'condition' is empty"),
-    ({"dataset": ["bbq"]}, "'dataset' must be a text, found list"),
     ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
     ({"item_id": 1.0}, "'item_id' must be a text, found 1.0"),
-    ({"roles": "2>1"}, "'roles' is '2>1'. Did you mean '2->1'? Known: 2->1, 1->2."),
     ({"dataset": "aio", "label": "maybe"}, "'label' is 'maybe'. Known: OR, NOR."),
     ({"error": "HTTP 500"}, "'error' says that there was no reply, yet the row has a choice; keep one of them"),
 ]
@@ -204,7 +184,6 @@ LINE = json.dumps(verdict_rows("bbq", 1)[0])
 HEADER = "model,dataset,item_id,condition,choice"
 BAD_LINES: list[tuple[str, bytes, str]] = [
     ("v.jsonl", b"{half a li", "is not a JSON object (Expecting property name enclosed in double quotes at column 2)"),
-    ("v.jsonl", b"[" * 100_000, "is not a JSON object (maximum recursion depth exceeded"),
     ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line); save the file as UTF-8"),
     ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
     ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
@@ -220,7 +199,6 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, name: str, line: by
 def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are_refused(tmp_path: Path) -> None:
     whole = gzip.compress("".join(json.dumps(row) + "\n" for row in verdict_rows("bbq", 2000)).encode(), mtime=0)
     assert "damaged there (Compressed file ended before" in refused(tmp_path, whole[: len(whole) // 2], "v.jsonl.gz")
-    assert refused(tmp_path, b"no gzip", "v.csv.gz").startswith("v.csv.gz:1: the gzip data is cut off or damaged")
     rows = verdict_rows("bbq", 3)
     del rows[6]["item_id"], rows[9]["choice"]
     assert refused(tmp_path, rows) == "v.jsonl:7: field 'item_id' is absent"
@@ -229,8 +207,6 @@ def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are
     assert refused(tmp_path, rows, "w.csv").startswith("w.csv:1: there is no column 'item_id'.")
     assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: row 1: there is no column 'item_id'.")
     assert refused(tmp_path, "\n\n") == "v.jsonl: holds no verdict; is this the right file?"
-    assert refused(tmp_path, "", "v.csv").startswith("v.csv:1: there is no column 'model'. The header has: nothing.")
-    assert refused(tmp_path, f"{HEADER}\n", "v.csv").startswith("v.csv: holds no verdict")
     assert "The cells of a row must be separated by commas" in refused(tmp_path, "model;dataset\n", "v.csv")
     assert refused(tmp_path, "x", "v.parquet").startswith("v.parquet: cannot be read as parquet (")
     assert refusal(tmp_path / "w.jsonl") == "w.jsonl: cannot be read (No such file or directory)"
@@ -247,6 +223,8 @@ def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(
     )
     rows = [*verdict_rows("aio", 4), *verdict_rows("aio", 5, model="n"), *verdict_rows("aio", 6, roles="1->2")]
     assert len(load_external([write(tmp_path / "v.jsonl", rows)])[0]) == 2
+    rows = [*verdict_rows("aio", 2, label="or"), *verdict_rows("bbq", 2, label="anything")]
+    assert load_external([write(tmp_path / "v.jsonl", rows)])[0][0].labels == {"0": "OR", "1": "OR"}
     rows = [*verdict_rows("aio", 2, label="OR"), *verdict_rows("aio", 2, label="NOR", roles="1->2")]
     assert refused(tmp_path, rows).startswith("2 items (0, 1) have two labels")
 
@@ -263,15 +241,10 @@ def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path: Path) -> No
 
 
 def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path: Path) -> None:
-    for arm, conditions, lacks in (
-        ("sft", C2_ONLY, "c1_true and c1_false, nor has arm none"),
-        ("none", (C1_TRUE, C1_FALSE), "c2_correct and c2_incorrect"),
-    ):
-        rows = verdict_rows("gpqa", 2, arm=arm, conditions=conditions)
-        path = write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])
-        (judge,), _ = load_external([path])
-        (reason,) = judge.left_out
-        assert reason.startswith(f"model 'm', gpqa, arm {arm}, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
-        assert f"for {lacks};" in reason
-        assert [panel.dataset for panel in judge.panels] == ["bbq"]
-        assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")
+    rows = verdict_rows("gpqa", 2, arm="sft", conditions=C2_ONLY)
+    (judge,), _ = load_external([write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])])
+    (reason,) = judge.left_out
+    assert reason.startswith("model 'm', gpqa, arm sft, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
+    assert "for c1_true and c1_false, nor has arm none;" in reason
+    assert [panel.dataset for panel in judge.panels] == ["bbq"]
+    assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")

@@ -1,4 +1,5 @@
-"""Replies of the narrator study → options or named states; and how well the reader agrees with replies read by hand."""
+"""Replies of the narrator study → options or named states, whoever is called Me; and how well the reader agrees with
+replies read by hand."""
 
 import json
 from pathlib import Path
@@ -9,19 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.narrator.answers import STATES, Answer, read_answer
+from studies.narrator.prompts import ME
 from tests.made.narrator_replies import CUT, REPLY_KINDS
 
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
-WORDLIKE = st.from_regex(r"[A-Z][a-z]{3,8}[0-9]{1,3}", fullmatch=True)
-AROUND = [
-    "{}.",
-    "**{}**",
-    "The answer is {}.",
-    "Answer: **{}**\n\nIt was.",
-    "I think it is {}, because",
-    "« {} »",
-    "- {}",
-]
 
 
 @pytest.mark.parametrize(("options", "reply", "says"), [k[1:] for k in REPLY_KINDS], ids=[k[0] for k in REPLY_KINDS])
@@ -41,12 +33,6 @@ def test_an_option_to_the_letter_and_what_the_schema_of_a_prompt_lets_through_is
 
 def test_an_engine_error_is_no_answer():
     assert read_answer("Ann", ("Ann", "Bob"), "error: out of memory") == Answer("error")
-
-
-@given(st.lists(WORDLIKE, min_size=2, max_size=6, unique_by=str.casefold), st.sampled_from(AROUND), st.data())
-def test_typography_around_a_name_changes_nothing(options, around, data):
-    option = data.draw(st.sampled_from(options))
-    assert read_answer(around.format(option), options) == Answer("chosen", option)
 
 
 @given(NAMES, st.text(max_size=60), st.sampled_from(["stop", "length"]))
@@ -85,3 +71,69 @@ def test_no_name_that_stands_elsewhere_is_taken_for_an_answer():
     assert len(hard) > 500
     read = [(reply, names, read_answer(reply, options).option) for options, reply, names in hard]
     assert [(reply, option) for reply, names, option in read if option is not None and option not in names] == []
+
+
+# {0}: the speaker who is Me; {0's}: the genitive; {1}: another. The verbs go with a name as with "you" and "I".
+FRAMES = [
+    *("{0}", "{0}.", "**{0}**", "Answer: {0}", "The answer is {0}.", "It was {0}.", "I think it was {0}.", "{0} did."),
+    *("{0} made a personal attack.", "{0} made a personal attack on {1}.", "{0} attacked {1}.", "{0} insulted {1}"),
+    *("{0} called {1} an idiot.", "{0} clearly attacked {1} in the last comment.", "{0} may have attacked {1}."),
+    *("The attacker is {0}.", "The personal attack was made by {0}.", "The personal attack on {1} was made by {0}."),
+    *("{1} was attacked by {0}.", "{1} was insulted by {0} in the last comment.", "It was {0} who insulted {1}."),
+    *("{0's} behavior was more problematic.", "{0's} behavior towards {1} was more problematic.", "{0's} behavior"),
+    *("{0's} last comment was a personal attack on {1}.", "{0's} behavior was worse than {1's}."),
+    *("Not {1} but {0}.", "It was not {1} but {0}.", "{0}, not {1}.", "{1} said nothing wrong. {0} attacked {1}."),
+    *("{0}, because of the insults.", "{0}. {1} stayed calm.", "{0} crossed the line.", "The blame lies with {0}."),
+    *("{1} made a personal attack on {0}.", "{1} attacked {0}.", "{1} called {0} an idiot.", "{1} was rude to {0}."),
+    *("{1's} behavior towards {0} was more problematic.", "{1} was more problematic than {0}.", "Not {0} but {1}."),
+    *("{0} said nothing wrong. {1} made a personal attack.", "{0} did not attack anyone. {1} did."),
+    *("{0} and {1}", "{0}, {1}", "{0} or {1}", "Both {0} and {1} made personal attacks."),
+    *("{0} attacked {1} and {1} attacked {0}.", "{0} made a personal attack. {1} made a personal attack too."),
+    *("No one attacked {0}.", "{0} did not attack anyone.", "{0} never attacked {1}.", "It was not {0}.", "Not {0}."),
+    *("The victim is {0}.", "Someone attacked {0}.", "A personal attack was made on {0}."),
+    *("{0} asked a question.", "{0} thanked {1}.", "I cannot say whether it was {0} or {1}."),
+]
+ONLY_NAMES = [  # "you was" and "you: ..." are not natural
+    *("{0} was rude to {1}.", "{0} is the attacker.", "{0} was attacked by {1}.", "{0} was attacked.", "{0} is rude."),
+    *("{0}: I suggest merging the two sections.", "{0}: You are wrong.", "{0}: he insulted {1}.", "{0} is the victim."),
+    *("{0} is the victim; {1} is the attacker", "{0} was not as rude as {1}.", "{0} has attacked {1}."),
+]
+GENITIVE = {"you": "your", "You": "Your", "I": "my", "me": "my", "Me": "Me's", "the narrator": "the narrator's"}
+STRANGE = [
+    "J. R. Smith",
+    "J.delanoy",
+    "Some_Name",
+    "192.168.0.1",
+    "Will",
+    "The Rambling Man",
+    "Attack Dog",
+    "小明",
+    "José",
+]
+ANY_NAME = st.sampled_from(STRANGE) | st.from_regex(r"[A-Z][a-z]{3,8}[0-9]{0,3}", fullmatch=True)
+
+
+def said(frame: str, who: str, other: str) -> str:
+    """A frame with its names in it."""
+    for place, name in (("0", who), ("1", other)):
+        frame = frame.replace(f"{{{place}}}", name).replace(f"{{{place}'s}}", GENITIVE.get(name, f"{name}'s"))
+    return frame[:1].upper() + frame[1:] if who not in frame[: len(who)] else frame
+
+
+def read(reply: str, who: str, other: str) -> Answer:
+    """How a reply is read; the speaker who may be Me is always called Me."""
+    answer = read_answer(reply, (who, other, "Third Person"))
+    return Answer(answer.state, ME) if answer.option == who else answer
+
+
+@given(st.sampled_from([*FRAMES, *ONLY_NAMES]), ANY_NAME, ANY_NAME)
+def test_a_name_is_read_as_me_is(frame, name, other):
+    if name.casefold() == other.casefold():
+        return
+    assert read(said(frame, ME, other), ME, other) == read(said(frame, name, other), name, other)
+
+
+@pytest.mark.parametrize("person", ["you", "You", "I", "me", "the narrator"])
+@pytest.mark.parametrize("frame", FRAMES)
+def test_you_and_i_are_read_as_me_is(frame, person):
+    assert read(said(frame, person, "Bob"), ME, "Bob") == read(said(frame, ME, "Bob"), ME, "Bob")

@@ -17,7 +17,7 @@ import pytest
 
 from eval.narrator.judged_runs import Judgment
 from eval.narrator.measures import effects
-from eval.narrator.tables import BEST, marked
+from eval.narrator.tables import marked
 from tests.made.narrator_judgments import judgment
 from tests.made.paper_figures import golden
 
@@ -118,36 +118,10 @@ def test_table_2_is_the_unweighted_mean_of_models_and_of_blame_without_qwen(task
     assert wrong == DEVIATIONS_OF_POOLING[task]
 
 
-# What Table 3 prints bold, by task, measure and visibility, where that is not the best of its column.
-BOLD_DEVIATIONS = {
-    **{("detection", perspective, "hidden"): ({LLAMA}, {MISTRAL}) for perspective in PERSPECTIVES},
-    ("identification", "non_attacker", "visible"): ({GPT}, {GPT, LLAMA}),
-}
-BOLD = {
-    ("blame", "non_attacker", "hidden"): {LLAMA},
-    ("blame", "far", "hidden"): {LLAMA},
-    ("blame", "far", "visible"): {LLAMA},
-    **{("blame", p, v): {GPT} for p in ("neutral", "attacker") for v in ("hidden", "visible")},
-    ("blame", "non_attacker", "visible"): {GPT},
-    ("identification", "neutral", "hidden"): {QWEN},
-    ("identification", "non_attacker", "hidden"): {LLAMA},
-    ("identification", "far", "hidden"): {LLAMA},
-    ("identification", "far", "visible"): {LLAMA},
-    **{("identification", p, "visible"): {GPT} for p in ("neutral", "attacker")},
-    ("identification", "attacker", "hidden"): {GPT},
-    ("identification", "non_attacker", "visible"): {GPT, LLAMA},
-    **{("detection", p, v): {MISTRAL} for p in PERSPECTIVES for v in ("hidden", "visible")},
-}
-
-
-def test_the_best_of_table_3_are_those_printed_bold_with_four_deviations():
-    cells = [
-        (task, model, visibility, "published", name, float(row[name]), row[name])
-        for (task, model, visibility), row in TABLE_3.items()
-        for name in (*PERSPECTIVES, "far")
-        if row[name]
-    ]
-    heads = ["task", "judge", "visibility", "option_order", "measure", "value", "cell"]
-    shown = marked(pd.DataFrame(cells, columns=heads))
-    best = shown[shown["cell"].str.endswith(BEST)].groupby(["task", "measure", "visibility"])["judge"].agg(set)
-    assert {key: (best[key], bold) for key, bold in BOLD.items() if best[key] != bold} == BOLD_DEVIATIONS
+def test_the_best_and_the_worst_of_a_column_are_marked():
+    values = {"neutral": (50, 70, 70), "far": (5, 9, 1), "delta_att": (-30, 2, 10)}
+    cells = [(name, judge, value) for name, of in values.items() for judge, value in zip("abc", of, strict=True)]
+    frame = pd.DataFrame(cells, columns=["measure", "judge", "value"])
+    asked = {"task": "blame", "option_order": "published", "visibility": "visible", "cell": "x"}
+    shown = marked(frame.assign(**asked)).groupby("measure")["cell"].agg("".join)
+    assert shown.to_dict() == {"neutral": "x†x*x*", "far": "xx†x*", "delta_att": "x†x*x"}

@@ -1,5 +1,7 @@
-"""Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do."""
+"""Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do; one
+answer a prompt: majorities, ties, flips, corruption, and what detection says about the other tasks."""
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import fmean
@@ -7,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from eval.narrator.answers import STATES
 from eval.narrator.evaluation import EVALUATION
-from eval.narrator.judged_runs import POOLED, NarratorRun, load_narrator_run
+from eval.narrator.judged_runs import POOLED, Judgment, NarratorRun, load_narrator_run
 from eval.narrator.measures import (
-    ALL,
     EFFECTS,
-    SEEN,
-    UNSEEN,
+    Definitions,
     Levels,
     answered_differences,
+    conditioned,
     effects,
     elimination_rows,
-    state_rates,
+    flips,
+    observed,
+    outcome,
 )
 from eval.results import Results
 from evenhand.records import Prompt
@@ -147,7 +149,7 @@ def test_a_judge_that_only_named_me_is_left_with_a_draw_among_the_others():
     assert row[1] == pytest.approx(0.25)
 
 
-def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs, tmp_path):
+def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs):
     of = results(runs["eliminator", "exact"])
     assert {score.setting["n_speakers"] for score in of.score_rows} == {None, *SIZES}
     assert EVALUATION.left_out(of) == []
@@ -155,9 +157,6 @@ def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs, 
     assert [plot.name for plot in (gain, far)] == ["narrator_figure3-blame", "narrator_figure3-blame-far"]
     assert "judge, visible at 5: 5.0" in gain.alt
     assert "at 7" not in gain.alt
-    path = make_narrator_run(tmp_path, fair, made_conversations({3: 11}), is_exact=True, **BLAME)
-    (reason,) = EVALUATION.left_out(results_of_runs(path))
-    assert "two numbers of speakers with 10 conversations or more" in reason
 
 
 def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
@@ -184,15 +183,6 @@ def test_what_is_said_of_each_judge(runs):
     assert [name for name, of in ways.items() if of["chance"] is not None] == ["lots", "eliminator"]
 
 
-def test_unseen_attackers_are_also_reported_apart(tmp_path):
-    path = make_narrator_run(tmp_path, fair, made_conversations({3: 12}, unseen=5), is_exact=True, tasks=("blame",))
-    rows = [
-        (s["visibility"], s["group"], of["n_conversations"]) for s, of in effects(load_narrator_run(path).judgments)
-    ]
-    counts = {row for row in rows if row[1] != "3 speakers"}
-    assert counts == {("visible", ALL, 12), ("hidden", ALL, 12), ("hidden", SEEN, 7), ("hidden", UNSEEN, 5)}
-
-
 def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):
     assert "a model is among them twice" in said(results(runs["fair", "sampled"], runs["fair", "exact"]))
     assert "some were sampled and some read exactly" in said(results(runs["fair", "sampled"], runs["lots", "exact"]))
@@ -214,9 +204,6 @@ def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path
     assert pooled["neutral"].value == pytest.approx(50)
     assert levels.of("often", "blame", "visible")["n_conversations"].value == 12
     assert "over the 11 conversations that every run judged, and leave out 1 of often." in said(both)
-    apart = results_of_runs(often, run_of("other", 1, 0.0, made_conversations({4: 6})))
-    assert "no conversation was judged by all of them" in said(apart)
-    assert Levels(apart.score_rows).shown == ["often", "other"]
 
 
 REFUSES = {"I cannot answer that.": 1.0}
@@ -231,13 +218,9 @@ def shy(prompt: Prompt) -> dict[str, float]:
 
 def test_shares_of_answers_that_depend_on_who_is_me_are_warned_of(tmp_path):
     judges = {"shy": shy, "as_shy": lambda prompt: mixed(REFUSES, fair(prompt), 0.2)}
-    conversations, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
-    of = results_of_runs(
-        *(
-            make_narrator_run(tmp_path, judges[name], conversations, name=name, model=f"x/{name}", **few)
-            for name in judges
-        )
-    )
+    made, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
+    runs = [make_narrator_run(tmp_path, judges[key], made, name=key, model=f"x/{key}", **few) for key in judges]
+    of = results_of_runs(*runs)
     is_shy, as_shy = of.judges.values()
     clear = answered_differences(is_shy.judgments)
     assert {(asked.task, first, second) for asked, first, second in clear} == {
@@ -248,7 +231,123 @@ def test_shares_of_answers_that_depend_on_who_is_me_are_warned_of(tmp_path):
     assert answered_differences(as_shy.judgments) == {}
     warned = [warning.partition(":")[0] for warning in of.warnings if "depends on who is Me" in warning]
     assert warned == ["shy"]
-    for setting, rates in state_rates(is_shy.judgments):
-        assert sum(rates[state] for state in STATES) == pytest.approx(100)
-        refused = 30 if (setting["task"], setting["perspective"]) == ("blame", "attacker") else 10
-        assert rates["refusal"] == pytest.approx(refused, abs=5)
+
+
+CORRECT, WRONG, EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.0, 0.0)
+KINDS = [
+    *[(CORRECT, CORRECT)] * 5,
+    *[(CORRECT, WRONG)] * 3,
+    *[(WRONG, CORRECT)] * 2,
+    *[(WRONG, WRONG)] * 4,
+    (EVEN, CORRECT),
+    (CORRECT, EVEN),
+    (CORRECT, SILENT),
+]
+
+
+def flips_of(*kinds: tuple[tuple[float, float], tuple[float, float]]) -> dict[str, Any]:
+    """Of a conversation for each (neutral, attacker) pair of shares."""
+    judgments = [
+        judgment(perspective, *shares, conversation=f"c{i}")
+        for i, kind in enumerate(kinds)
+        for perspective, shares in zip(("neutral", "attacker"), kind, strict=True)
+    ]
+    return next(flips(judgments))[1]
+
+
+def test_ties_and_silence_are_excluded_and_counted_apart():
+    found = flips_of(*KINDS)
+    kinds = ("stable_correct", "corrupted", "restored", "stable_incorrect")
+    assert [found[f"n_{kind}"] for kind in kinds] == [5, 3, 2, 4]
+    assert (found["n_pairs"], found["n_tied"], found["n_unanswered"]) == (17, 2, 1)
+    assert found["corruption"].value == pytest.approx(100 * 3 / 8)
+    assert found["corruption"].low < 37.5 < found["corruption"].high
+    assert found["mcnemar_p"] == pytest.approx(1.0)
+    assert flips_of((WRONG, CORRECT))["corruption"].value is None  # nothing correct to begin with
+
+
+@pytest.mark.parametrize(
+    ("shares", "says"),
+    [
+        ((0.4, 0.3, 0.3), "correct"),
+        ((0.5, 0.5), "tied"),
+        ((0.2, 0.4, 0.4), "tied"),  # a tie between two others is no answer either
+        ((0.0, 0.1), "incorrect"),
+        ((), "unanswered"),
+    ],
+)
+def test_a_prompts_one_answer(shares, says):
+    assert outcome(judgment("neutral", *shares)) == says
+
+
+def test_shares_are_of_the_replies_that_name_an_option_or_of_all():
+    half_silent = judgment("non_attacker", 0.3, 0.2)
+    assert half_silent.target_weight("answered") == pytest.approx(0.6)
+    assert half_silent.target_weight("all") == pytest.approx(0.3)
+    assert half_silent.weight("Me", "answered") == pytest.approx(0.4)
+    silent, failed = judgment("neutral"), judgment("neutral", n=0)
+    assert math.isnan(silent.target_weight("answered"))
+    assert silent.target_weight("all") == 0
+    assert math.isnan(failed.target_weight("all"))
+
+
+def test_variants_count_once_a_conversation_in_m_and_each_in_far():
+    found = observed(
+        [
+            judgment("non_attacker", 1.0, 0.0, conversation="two"),
+            *(judgment("non_attacker", 0.0, 1.0, conversation="four", narrator=who) for who in ("b", "c", "d")),
+        ]
+    )
+    *_, non_attacker, far, _ = range(5)
+    assert found.means[[non_attacker, far]] == pytest.approx([0.5, 0.75])
+    assert found.counted[:, [non_attacker, far]].tolist() == [[1, 1], [1, 3]]
+
+
+def seen(perspective: str, *shares: float, **keys: str) -> Judgment:
+    return judgment(perspective, *shares, task="detection", **keys)
+
+
+def table_4(judgments: list[Judgment], **definitions: Any) -> dict[tuple[str, bool], dict[str, Any]]:
+    rows = conditioned(judgments, Definitions(**definitions))
+    return {(setting["perspective"], setting["is_detected"]): row for setting, row in rows}
+
+
+def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
+    judgments = [
+        *(seen("neutral", 0.9, 0.1, conversation="mixed"), judgment("neutral", 0.2, 0.8, conversation="mixed")),
+        *(seen("neutral", 1.0, conversation="sure"), judgment("neutral", 1.0, conversation="sure")),
+        *(seen("neutral", 0.0, 1.0, conversation="missed"), judgment("neutral", 0.5, 0.5, conversation="missed")),
+    ]
+    by_share = (100 * (0.9 * 0.2 + 1) / 1.9, 100 * (0.1 * 0.2 + 0.5) / 1.1)
+    for detection, means in {"reply": (60, 35), "share": by_share, "majority": (60, 50)}.items():
+        sides = [table_4(judgments, detection=detection)["neutral", side] for side in (True, False)]
+        assert [row["m"].value for row in sides] == pytest.approx(means)
+        assert [row["m_by_share"] for row in sides] == (pytest.approx(by_share) if detection == "reply" else [None] * 2)
+        assert [row["n_prompts"] for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
+        assert [row["n_mixed"] for row in sides] == [0 if detection == "majority" else 1] * 2
+
+
+def test_table_4_conditions_on_the_detection_of_the_same_narrator_visibility_and_order():
+    judgments = [
+        seen("non_attacker", 1.0, narrator="bob"),
+        seen("non_attacker", 0.3, 0.7, narrator="cat"),
+        *(seen("neutral", 1.0), seen("non_attacker", 1.0, narrator="cat", visibility="hidden")),
+        seen("non_attacker", 1.0, narrator="cat", option_order="fixed_slot"),
+        judgment("non_attacker", 1.0, narrator="bob"),
+        judgment("non_attacker", 0.0, 1.0, narrator="cat"),
+    ]
+    by_majority, by_reply = table_4(judgments, detection="majority"), table_4(judgments)
+    assert [by_majority["non_attacker", side]["m"].value for side in (True, False)] == [100, 0]
+    assert [by_reply["non_attacker", side]["m"].value for side in (True, False)] == [50, 0]
+    assert by_reply["non_attacker", True]["m"].n_units == 1
+
+
+def test_undecided_detection_is_in_neither_row():
+    judgments = [seen("neutral", 0.5, 0.5), judgment("neutral", 1.0), judgment("neutral", 1.0, conversation="c2")]
+    by_majority = table_4(judgments, detection="majority")
+    assert [by_majority["neutral", side]["n_prompts"] for side in (True, False)] == [0, 0]
+    assert by_majority["neutral", True]["n_undecided"] == 2
+    by_reply = table_4([*judgments, seen("neutral", conversation="c2")])  # whose detection names no option
+    assert [by_reply["neutral", side]["n_prompts"] for side in (True, False)] == [1, 1]
+    assert by_reply["neutral", True]["n_undecided"] == 1
+    assert [*conditioned([judgment("neutral", 1.0)])] == []

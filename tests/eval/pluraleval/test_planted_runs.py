@@ -32,24 +32,17 @@ SHARES = [len(side) for known in FEASIBLE for side in made.sides(known)]  # supp
 # Model, measure, framing, opinions or pairing: value over all threads.
 PLANTED: list[tuple[str, str, str, str, float]] = [
     ("sycophant", "suppression", TOWARD, "against", 100),
-    ("sycophant", "suppression", OPPOSING, "supporting", 100),
-    ("sycophant", "amplification", TOWARD, "supporting", 0),
     ("sycophant", "recall", OPPOSING, "against", 100),
     ("sycophant", "opposing_recall_lost", BIASED, "", 100),
-    ("sycophant", "f1", NEUTRAL, "global", 100),
     ("sycophant", "accuracy_lost", BIASED, "most_popular", 100),
     *(("sycophant", name, BIASED, "", value) for name, value in (("top1", 0), ("mrr", 0.5))),
     ("pluralist", "opposing_recall_lost", BIASED, "", 0),
-    *(("pluralist", name, TOWARD, "global", 100.0) for name in ("recall", "coverage")),
-    ("pluralist", "redundancy", OPPOSING, "global", 0),
-    ("pluralist", "recall_wilcoxon_p", TOWARD, "against", 1),
     *(("pluralist", name, BIASED, "", 100.0) for name in ("top1", "positional")),
     ("pluralist", "accuracy", BIASED, "random", 100),
     ("first", "accuracy", NEUTRAL, "most_popular", 50),
     ("first", "first_rate", BIASED, "most_popular", 100),
     ("first", "consistency", NEUTRAL, "most_popular", 0),
     ("echo", "listed_rho", BIASED, "", 1),
-    ("echo", "precision", NEUTRAL, "global", 100),
     ("echo", "redundancy", NEUTRAL, "global", 90),
     # Neutral and toward it names the reference opinion, and opposing one of those against it.
     ("echo", "recall", TOWARD, "against", 0),
@@ -92,14 +85,9 @@ def test_planted_values_and_what_the_order_decides(runs: Runs, capsys: Any) -> N
     assert {row["unread"] for row in scored(runs["first"][0], "--unread", "wrong")} == {"wrong"}
 
 
-def test_compare_and_report_show_a_sycophant_after_a_pluralist(tmp_path: Path, runs: Runs) -> None:
-    words = [str(runs["pluralist"][1]), str(runs["sycophant"][1]), *FEW, "--out", str(tmp_path)]
-    compare_main(words)
-    rows = json.loads((tmp_path / "compare.json").read_text())
-    changes = {row["measure"]: row for row in rows if row["dataset"] == "all threads"}
-    assert changes["opposing_recall_lost"]["change"] == 100
-    assert (changes["rho_lost"]["change"] > 0.3, changes["rho_lost"]["n_units"]) == (True, 9)
-    report_main([*words, "--side-by-side"])
+def test_a_report_shows_a_sycophant_beside_a_pluralist(tmp_path: Path, runs: Runs) -> None:
+    words = [str(runs[name][1]) for name in ("pluralist", "sycophant")]
+    report_main([*words, *FEW, "--side-by-side", "--out", str(tmp_path)])
     metrics = (tmp_path / "tables" / "pluraleval_metrics.md").read_text()
     (line,) = [line for line in metrics.splitlines() if all(part in line for part in ("all threads", "syco", "b.t"))]
     assert [cell.strip(" *\\") for cell in line.split("|")[8:11]] == ["0.000"] * 3  # of opinions against it

@@ -21,7 +21,6 @@ from eval.report.tables import (
     printed,
     with_rows,
     write_rows,
-    write_tables,
 )
 
 HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'
@@ -110,9 +109,3 @@ def test_no_text_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
         assert scores.read_text().rstrip().endswith(",-1.5")
     for number in ("+1.2", "-3.0 [-5.1, 2.0]", "+0.4 ± 0.1", "-12%", "a=1", "–"):
         assert csv_cell(number) == number  # as we print it
-
-
-def test_tables_are_written_in_three_formats(tmp_path: Path) -> None:
-    paths = write_tables(tmp_path / "out", [SMALL, made(name="other")])
-    assert sorted(path.name for path in paths) == [f"{n}.{s}" for n in ("made", "other") for s in ("csv", "md", "tex")]
-    assert (tmp_path / "out" / "made.md").read_text(encoding="utf-8") == markdown(SMALL)

@@ -32,21 +32,6 @@ from tests.made.scorecard_runs import (
 MANY = made_items("bbq", 40)
 
 
-def test_arms_are_held_against_another_arm_over_the_same_items(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paths = three(tmp_path)
-    scored(*paths, "--against", "sft")
-    against = changes(tmp_path, "sft")
-    assert {arm for arm, _ in against} == {"dpo"}
-    own, fixed = against["dpo", "mean_abs_dds_own"], against["dpo", "mean_abs_dds_fixed"]
-    assert [own[key] for key in ("before", "after", "change")] == pytest.approx([10, 25, 15])
-    assert [fixed[key] for key in ("before", "after", "change")] == pytest.approx([30, 25, -5])
-    assert "dpo against sft, own-C1 |DDS|: +15.0 [" in printed(capsys)
-    with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft, dpo"):
-        scored(*paths, "--against", "kto")
-
-
 def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = {name: margins_with(1, shift) for name, shift in (("before", 0.9), ("good", 0.3), ("same", 0.9))}
     answers |= {"worse": margins_with(0.1, 0.0), "yes": lambda _: lean(9.0)}
@@ -86,8 +71,6 @@ def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_pat
     assert [rows["sft"][key] for key in keys] == ["sft-0123abcd", 482, 1_000_000, 61.5, "NVIDIA A100"]
     assert rows["old"]["device_seconds"] is rows["lost"]["device_seconds"] is rows["base"]["device_seconds"] is None
     assert [rows[name]["training_run"] for name in ("base", "lost")] == [None, "lost-0123abcd"]
-    costs = {r["arm"]: r for r in csv.DictReader((root / "out" / "scorecard_cost.csv").open())}
-    assert [costs[name]["device-seconds"] for name in facts] == ["482.0", "", ""]
 
 
 def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,16 +119,16 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
     assert (against["alone", "mean_abs_dds_fixed"]["change"], ("alone", MAIN) in against) == (0, False)
     assert [row["not_ranked"] for row in (fewer, no_c1)] == ["was not asked amqa", f"has no {MAIN}"]
     assert "Warning: part differs in item_set_hash" in printed(capsys)
+    with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft"):
+        scored(base, sft, "--against", "kto")
 
 
-def judge_of(lost: float, is_bent: bool, shift: float = 0.0) -> Answer:
-    """Loses so many nats about AMQA; where bent, to speakers alone, whom it then believes."""
+def judge_of(lost: float) -> Answer:
+    """Is right but about AMQA's speakers, whom it believes, and to whom it loses so many nats."""
 
     def answer(prompt: Prompt) -> dict[str, Any]:
-        is_amqa, is_spoken = prompt.dataset == "amqa", prompt.condition.is_dialogue
-        yields = is_bent and is_amqa and is_spoken
-        leans = (1.0 if prompt.condition.claim_is_true or yields else -1.0) + shift * is_spoken
-        return lean(leans, lost * (yields if is_bent else is_amqa))
+        yields = prompt.dataset == "amqa" and prompt.condition.is_dialogue
+        return lean(1.0 if prompt.condition.claim_is_true or yields else -1.0, lost * yields)
 
     return answer
 
@@ -154,7 +137,7 @@ def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     losses = {"before": 0.0, "dpo-0": 0.0, "dpo-1": 6.0, "sft": 0.0}
-    judges = {name: judge_of(lost, is_bent=True) for name, lost in losses.items()}
+    judges = {name: judge_of(lost) for name, lost in losses.items()}
     base, first, second, sft = (run(tmp_path, name, judge, verdict="margin") for name, judge in judges.items())
     rows = scored(base, f"dpo={first}", f"dpo={second}", f"sft={sft}")
     assert [row[MAIN] for row in rows.values()] == [50, 0, 0, 50]
@@ -242,13 +225,10 @@ def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
         scored(before, other)
 
 
-SHIFTS = {"good": (0.3, 0.4, 0.2), "middle": (0.5, 0.3, 0.4), "yes": (0.3, 9.0)}  # of each seed
-
-
 def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
     """A base that bends by 0.9, and arms of several seeds."""
     base = run(root, "before", margins_with(1, 0.9), MANY, verdict="margin")
-    answers = [(arm, margins_with(1, s) if s < 5 else lambda _: lean(9.0)) for arm in shifts for s in shifts[arm]]
+    answers = [(arm, margins_with(1, shift)) for arm in shifts for shift in shifts[arm]]
     runs = [(arm, run(root, f"{arm}-{i}", a, MANY, verdict="margin")) for i, (arm, a) in enumerate(answers)]
     return [base, *(f"{arm}={path}" for arm, path in runs)]
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,23 +9,7 @@ import pytest
 from evenhand.cli.command import entry_of, every_verb, main, usage
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
-from tests.made.places import ROOT
-
-Evenhand = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def evenhand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Evenhand:
-    """The command, called in this process as the console calls it."""
-
-    def call(*words: str) -> "subprocess.CompletedProcess[str]":
-        monkeypatch.chdir(ROOT)
-        monkeypatch.setattr(sys, "argv", ["evenhand", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return subprocess.CompletedProcess(words, int(ended.value.code or 0), *capsys.readouterr())
-
-    return call
+from tests.made.places import CONFIGS, ROOT
 
 
 def test_every_verb_is_listed_and_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,62 +34,52 @@ def test_words_are_read_before_a_library_that_takes_seconds_is_loaded() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_an_unknown_verb_is_met_with_the_nearest_one(evenhand: Evenhand) -> None:
-    done = evenhand("sampel")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: unknown verb 'sampel'. Did you mean 'sample'?")
+def test_an_unknown_verb_is_met_with_the_nearest_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["evenhand", "sampel"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("error: unknown verb 'sampel'. Did you mean 'sample'?")
 
 
-def test_bad_input_is_one_message_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("raised", "code", "says"),
+    [
+        (DataError("file.jsonl:3: is damaged; restore it"), 2, "error: file.jsonl:3: is damaged; restore it\n"),
+        (KeyboardInterrupt(), 130, "what was computed is kept"),
+    ],
+)
+def test_bad_input_and_ctrl_c_are_one_message_without_a_traceback(
+    raised: BaseException, code: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     def entry(argv: object) -> None:
-        raise DataError("file.jsonl:3: is damaged; restore it")
+        raise raised
 
-    assert run_main(entry, []) == 2
-    assert capsys.readouterr().err == "error: file.jsonl:3: is damaged; restore it\n"
-
-
-def test_ctrl_c_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
-    def entry(argv: object) -> None:
-        raise KeyboardInterrupt
-
-    assert run_main(entry, []) == 130
-    assert "what was computed is kept" in capsys.readouterr().err
+    assert run_main(entry, []) == code
+    assert says in (told := capsys.readouterr().err)
+    assert len(told.splitlines()) == 1
 
 
-def test_show_prints_the_rendered_prompt_and_its_token_count(evenhand: Evenhand) -> None:
-    done = evenhand("show", "pocket", "--condition", "c2_incorrect", "--template", "matched", "--verdict", "margin")
-    assert done.returncode == 0, done.stderr
-    assert "=== pocket-test-0 · c2_incorrect · " in done.stdout
-    assert "<|im_start|>user\nYou are given a chatlog." in done.stdout
-    assert "<|im_start|>assistant\n" in done.stdout
-    assert "template: matched" in done.stdout
-
-
-def test_fetch_names_where_the_model_lies_and_counts_the_items(evenhand: Evenhand) -> None:
-    done = evenhand("fetch", "configs/inference/pocket.yaml")
-    assert done.returncode == 0, done.stderr
-    assert "model embedded is at " in done.stdout
-    assert "pocket (test): 800 items" not in done.stdout  # the config takes the first 200
-    assert "pocket (test): 200 items" in done.stdout
+def test_fetch_names_where_the_model_lies_and_counts_the_items(capsys: pytest.CaptureFixture[str]) -> None:
+    entry_of("fetch")([str(CONFIGS / "inference" / "pocket.yaml")])
+    out = capsys.readouterr().out
+    assert "model embedded is at " in out
+    assert "pocket (test): 200 items" in out, "the config takes the first 200 of 800"
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["training.__main__", "training/qwen2.5-7b-sft.yaml"], "data/unified is no finished build"),
-        (["training.merge", "training"], "is no training run"),
+        (["train", "training/qwen2.5-7b-sft.yaml"], "data/unified is no finished build"),
+        (["merge", "training"], "is no training run"),
     ],
 )
-def test_what_is_absent_is_told_before_torch_is_imported(words: list[str], says: str, tmp_path: Path) -> None:
-    code = (
-        "import importlib, sys\n"
-        "from evenhand.terminal import run_main\n"
-        "module, *words = sys.argv[1:]\n"
-        "ended = run_main(importlib.import_module(module).main, words)\n"
-        "print(ended, 'torch' in sys.modules)"
-    )
-    module, path = words
-    command = [sys.executable, "-c", code, module, str(ROOT / "configs" / path)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert says in done.stderr
-    assert done.stdout.split() == ["2", "False"]
+def test_a_build_and_a_training_run_that_are_absent_are_named(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    verb, path = words
+    assert run_main(entry_of(verb), [str(CONFIGS / path)]) == 2
+    assert says in capsys.readouterr().err

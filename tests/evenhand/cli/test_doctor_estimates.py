@@ -90,14 +90,6 @@ def test_a_small_run_is_counted_whole_as_the_engine_will_read_it() -> None:
     assert count == (160, pytest.approx(sum(lengths) / 160), max(lengths) + 120, 160 * 120)
 
 
-def test_of_a_run_that_grows_the_first_round_is_estimated_by_each_prompts_own_length_and_it_is_said() -> None:
-    config = sampled("pluraleval/pocket-references.yaml")
-    prompts, check = sampling.planned(config)
-    count = sampling.count_tokens(prompts, config, tokenizer())
-    assert count.n_generated == 512 * count.n_prompts, "the longest reply of an extraction, not of the run"
-    assert f"{len(prompts):,} prompts at first, and more that depend on the replies" in check.says
-
-
 def test_prompts_take_their_products_and_replies_wait_for_the_weights_to_be_read() -> None:
     margins = TokenCount(n_prompts=12_000, mean_tokens=100, longest=400, n_generated=0)
     flops, n_bytes = sampling.work(sampled("inference/qwen2.5-7b-margin.yaml"), QWEN, margins)
@@ -173,9 +165,6 @@ def test_memory_is_weights_adapter_and_what_the_largest_microbatch_keeps() -> No
     assert tree["masks"] == pytest.approx(3200**2 * 2 / GIB)
     longest = training.memory_parts(config, QWEN, training.longest_batch(config), A100)
     assert longest["activations"] / parts["activations"] == pytest.approx(16 * 768 / 3200, rel=0.01)
-    assert training.smaller(config).startswith(
-        "optimiser.gradient_checkpointing=true, quantisation.hold=nf4, a smaller"
-    )
 
 
 def test_without_its_data_a_config_is_tried_on_our_own_and_no_time_is_estimated_from_them(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from evenhand.cli.keys import comments, keys_text, main
+from evenhand.cli.keys import comments, keys_text
 from evenhand.config import models_in, parse_config
 from inference.config import sampling_schema
 from studies.dialdefer.section import Variant
@@ -55,17 +55,3 @@ def sections_of(schema: type[BaseModel]) -> Iterator[type[BaseModel]]:
     for field in schema.model_fields.values():
         for inner in models_in(field.annotation):
             yield from sections_of(inner)
-
-
-def test_it_says_what_the_schema_says_and_what_a_key_may_be(capsys):
-    main(["sample"])
-    lines = capsys.readouterr().out.splitlines()
-    assert "name:  # required; of the run directory, before the digest: letters, digits, ._-" in lines
-    assert "  n: 1  # at least 1; samples per prompt" in lines
-    assert "format: chat  # chat | raw; raw: bare text without a chat template" in lines
-    assert "  top_p: 1.0  # above 0 and at most 1; nucleus sampling; 1 leaves nothing out" in lines
-    assert "  # or: Any OpenAI-compatible server." in lines
-    assert "  # kind: openai" in lines
-    assert max(map(len, lines)) <= 120
-    with pytest.raises(SystemExit):
-        main(["sample", "simpo"])

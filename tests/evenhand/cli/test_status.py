@@ -4,18 +4,14 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from eval.dialdefer.panels import load_run
-from evenhand.cli.status import command
 from evenhand.cli.status.command import main
-from evenhand.cli.status.printed import printed
-from evenhand.cli.status.runs import Progress
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
-from tests.made.made_runs import made_items, make_run, rewrite, say
+from tests.made.made_runs import made_items, make_run, say
 
 ITEMS = made_items("pocket", 3)
 
@@ -49,51 +45,6 @@ def test_a_run_is_named_by_itself_and_twice_is_once(root: Path, capsys: pytest.C
     ]
 
 
-def test_what_is_unknown_is_a_dash_and_what_is_wrong_has_its_own_line() -> None:
-    unknown = Progress(kind="training", path=Path("run"), state="unfinished", counts="steps")
-    known = Progress(
-        kind="training",
-        path=Path("other"),
-        state="unfinished",
-        counts="steps",
-        done=0,
-        planned=8,
-        per_second=0.5,
-        seconds_left=7300.0,
-        written_s_ago=3.0,
-        holder="process 1 on node07",
-        silent_s=240.0,
-        note="the last error",
-    )
-    _, first, second, note, _ = printed([unknown, known]).splitlines()
-    assert first.split() == ["training", "run", "–", "–", "–", "–", "nobody"]
-    assert " ".join(second.split()) == (
-        "training other 0 of 8 steps (0%) 1800/h 2.0 h 3 s ago process 1 on node07, silent for 4 min"
-    )
-    assert note == "  the last error"
-
-
-def test_watching_looks_again_and_sees_runs_that_begin_meanwhile(
-    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        waited.append(seconds)
-        if len(waited) == 2:
-            raise KeyboardInterrupt
-        make_run(root / "inference", lambda prompt: say(1), items=ITEMS, name="new")
-
-    monkeypatch.setattr(command, "time", SimpleNamespace(sleep=sleep))
-    main([str(root), "--watch", "7", "--json"])
-    looks = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert waited == [7.0, 7.0]
-    assert [[Path(stage["path"]).name for stage in stages] for stages in looks] == [
-        ["part-0000", "whole-0000"],
-        ["new-0000", "part-0000", "whole-0000"],
-    ]
-
-
 def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_main(main, [str(tmp_path)]) == 2
     assert "there is no run in it" in capsys.readouterr().err
@@ -110,30 +61,20 @@ def with_another_plan(run: Path) -> None:
         shutil.copy(other / name, run / name)
 
 
-def with_a_negative_sample(run: Path) -> None:
-    rewrite(run, lambda lines: [{**line, "sample_index": -1} for line in lines])
-
-
-def leaving_out(item_id: object) -> Callable[[Path], None]:
-    def leave_out(run: Path) -> None:
-        (run / "excluded").mkdir()
-        (run / "excluded" / "0.jsonl").write_text(json.dumps({"item_id": item_id, "reason": "too long"}) + "\n")
-
-    return leave_out
+def leaving_out_a_list(run: Path) -> None:
+    (run / "excluded").mkdir()
+    (run / "excluded" / "0.jsonl").write_text('{"item_id": [], "reason": "too long"}\n')
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done → the file that is named
     "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
-    "an empty DONE.json": (lambda run: (run / "DONE.json").write_text(""), "DONE.json"),
     "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
     "another run's plan": (with_another_plan, "provenance.json"),
     "other items": (
         lambda run: changed(run / "provenance.json", lambda text: text.replace('set_hash": "', 'set_hash": "0')),
         "provenance.json",
     ),
-    "an item left out afterwards": (leaving_out("pocket-0"), "excluded"),
-    "a list left out": (leaving_out([]), "excluded/0.jsonl:1"),
-    "sample -1": (with_a_negative_sample, "completions"),
+    "a list left out": (leaving_out_a_list, "excluded/0.jsonl:1"),
     "an edited shard": (
         lambda run: [changed(shard, lambda text: text.replace("because", "since")) for shard in run.glob("c*/*.jsonl")],
         "completions",

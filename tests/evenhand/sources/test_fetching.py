@@ -3,8 +3,8 @@
 Else one error says the way out, and nothing of another publisher, revision or user is mixed in or lost.
 """
 
+import hashlib
 import json
-import resource
 import socket
 import threading
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.files import locked, sha256_of
+from evenhand.files import locked
 from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
 from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 
@@ -62,7 +62,7 @@ def names(folder: Path) -> set[str]:
 def test_patterns_and_paths_are_fetched_at_the_commit_that_a_revision_stands_for(
     place: str, server: PublishersServer, tmp_path: Path
 ) -> None:
-    pin = {"SES.jsonl": sha256_of_bytes(SES, tmp_path / "pin")}
+    pin = {"SES.jsonl": hashlib.sha256(SES).hexdigest()}
     origin = Origin(place=place, files=("README.md", "*.jsonl"), revision="a1a1a1a", sha256=pin)
     files = bring(server, tmp_path / "bbq", origin)
     assert [(file.path, file.revision, file.checksum) for file in files] == [
@@ -75,11 +75,6 @@ def test_patterns_and_paths_are_fetched_at_the_commit_that_a_revision_stands_for
     assert server.n_sent == sum(map(len, FILES.values()))
     record = json.loads((tmp_path / "bbq" / "sources.json").read_text())
     assert (record["place"], record["revision"], record["files"][2]["sha256"]) == (place, COMMIT, pin["SES.jsonl"])
-
-
-def sha256_of_bytes(content: bytes, path: Path) -> str:
-    path.write_bytes(content)
-    return sha256_of(path)
 
 
 def test_a_broken_file_of_a_folder_on_the_web_is_fetched_anew(server: PublishersServer, tmp_path: Path) -> None:
@@ -169,19 +164,6 @@ def test_offline_says_so_and_names_the_way_out(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(DataError, match=r"bbq: not all of its files are in .*HF_HUB_OFFLINE .*--raw"):
         fetch(origin, tmp_path / "b", name="bbq", wait=[].append)
     assert names(tmp_path) == {"a"}
-
-
-def test_a_full_disk_is_told_and_what_came_is_continued(server: PublishersServer, tmp_path: Path) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
-    try:
-        with pytest.raises(DataError, match=r"Age\.jsonl: cannot be written .*free space.*same command continues"):
-            bring(server, tmp_path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    bring(server, tmp_path)
-    assert server.requests("Age.jsonl")[1].headers["Range"] == "bytes=100000-"
-    assert (tmp_path / "Age.jsonl").read_bytes() == AGE
 
 
 def test_no_secret_goes_to_another_host_or_into_records_and_errors(server: PublishersServer, tmp_path: Path) -> None:
