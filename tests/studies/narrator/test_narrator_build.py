@@ -7,6 +7,7 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.sources.fetching import Origin
+from studies import built_folder
 from studies.narrator.build import build, main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.records import Conversation
@@ -52,12 +53,27 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
         build(out, raw, seed=7)
 
 
-def test_a_folder_without_a_finished_build_and_one_of_another_build_are_refused(tmp_path: Path) -> None:
+def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    build(out, raw)
+    (out / "conversations.jsonl").write_text("")  # so that it is built again
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(built_folder, "write_whole", killed)
+        with pytest.raises(KeyboardInterrupt):
+            build(out, raw)
     with pytest.raises(DataError, match="holds no finished build; make one with `evenhand build narrator`"):
-        load(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"benchmark": "unified"}')
+        load(out)
+    build(out, raw)
+    assert len(load(out)) == 40
+    (out / "manifest.json").write_text('{"benchmark": "unified"}')
     with pytest.raises(DataError, match=r"manifest\.json: is not of `evenhand build narrator`"):
-        load(tmp_path)
+        build(out, raw)
 
 
 def test_the_zip_is_downloaded_once_and_recorded(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
