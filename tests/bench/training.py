@@ -1,17 +1,14 @@
 """Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO.
 
 The embedded model, steps of 16 prompts in 4 x 4 (DialDefer, Tables 35 and 37), dialogues of about 200 tokens. All train
-on the same 16 examples, each in a process of its own, a microbatch at a time, in turn with each other. A step is four
-times the median microbatch and the optimiser's part.
+on the same 16 examples, a microbatch at a time, in turn with each other and with a pass of matrix products. A step is
+four times the median microbatch and the optimiser's part.
 """
 
 import json
 import os
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -21,15 +18,18 @@ import transformers.trainer
 from transformers import TrainerCallback
 
 from evenhand.checkpoints import load_tokenizer, resolve
-from tests.made.places import ROOT
+from evenhand.model_size import model_size
+from evenhand.run_directory import read_json
+from tests.bench.necessary import training_flops, training_tokens
+from tests.bench.turns import Matmul, Worker, now, peak_gib, race
 from tests.made.stock_trl import train_with_trl
 from training import train
-from training.config import parse_training_config
+from training.config import AnyRun, parse_training_config
 from training.data import examples_of, load_data
 
 SIZE, PARTS = 4, 4  # a step of 16
 GOALS = {"SFT tokens/s": 2.0, "DPO examples/s": 2.5}
-ROUNDS = 3  # that count; one before them warms up
+SHARE_GOAL = 0.6
 
 Tree = dict[str, Any]
 
@@ -66,54 +66,10 @@ def config(method: str, *, is_trl: bool = False) -> Tree:
     return tree | ({"precompute_reference": not is_trl} if method == "dpo" else {})
 
 
-class Worker:
-    """A training run, which takes a microbatch at a time: it prints READY, then for each line that it reads "TOOK" and
-    the seconds of the microbatch and of the optimiser, and "PEAK GiB" when its input ends.
-    """
-
-    def __init__(self, method: str, root: str, *, is_trl: bool = False) -> None:
-        tree = {**config(method, is_trl=is_trl), "run": {"root": tempfile.mkdtemp(dir=root)}}
-        words = [sys.executable, "-m", "tests.bench.training", json.dumps(tree), *["trl"] * is_trl]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(words, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
-        self.seconds: list[float] = []  # of each microbatch
-        self.optimiser: list[float] = []  # of the optimiser's part, where a microbatch was a step's last
-
-    def heard(self, wanted: str) -> list[str]:
-        """The words behind the one that the next line begins with, once that is the wanted one."""
-        for line in self.process.stdout:
-            word, *others = line.split() or [""]
-            if word == wanted:
-                return others
-        raise RuntimeError(f"a worker ended before it said {wanted}: {self.process.args!r}")
-
-    def take(self) -> None:
-        """Do a microbatch."""
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-        seconds, optimiser = map(float, self.heard("TOOK"))
-        self.seconds.append(seconds)
-        self.optimiser += [optimiser] if optimiser else []
-
-    def end(self) -> None:
-        """Hear of the most memory that it took, and stop it."""
-        self.process.stdin.close()
-        self.peak = float(self.heard("PEAK")[0])
-        self.process.wait()
-
-
-def now() -> float:
-    """Seconds, when all that was asked of the device is done."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter()
-
-
-def peak_gib() -> float:
-    """The most memory that this process has held: of the GPU where there is one."""
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated() / 2**30
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+def contender(method: str, root: str, *, is_trl: bool = False) -> Worker:
+    """A training run, which takes a microbatch at a time."""
+    tree = {**config(method, is_trl=is_trl), "run": {"root": tempfile.mkdtemp(dir=root)}}
+    return Worker(["tests.bench.training", json.dumps(tree), *["trl"] * is_trl], root)
 
 
 class Gate(TrainerCallback):
@@ -150,31 +106,33 @@ def work(tree: Tree, *, is_trl: bool) -> None:
 
 
 def main() -> None:
-    run = parse_training_config(config("sft"), "bench")
-    tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    lengths = [e.n_tokens for e in examples_of(load_data(run), run, tokenizer)[0]]
+    runs: dict[str, AnyRun] = {method: parse_training_config(config(method), "bench") for method in ("sft", "dpo")}
+    run = runs["sft"]
+    checkpoint = resolve(run.model, weights=False)
+    lengths = [e.n_tokens for e in examples_of(load_data(run), run, load_tokenizer(checkpoint))[0]]
+    size = model_size(read_json(checkpoint / "config.json"))
+    tokens = {method: training_tokens(one) for method, one in runs.items()}
     print(f"training, embedded model, {PARTS} x {SIZE} prompts of {min(lengths)} to {max(lengths)} tokens", flush=True)
     with tempfile.TemporaryDirectory() as root:
-        of_trl = {method: Worker(method, root, is_trl=True) for method in ("sft", "dpo")}
-        ours = {method: Worker(method, root) for method in ("sft", "dpo")}
-        workers = [*of_trl.values(), *ours.values()]
-        for worker in workers:
-            worker.heard("READY")
-        for _ in range(1 + ROUNDS):
-            for worker in workers:
-                worker.take()
-        for worker in workers:
-            worker.end()
-    optimiser = median(seconds for worker in workers for seconds in worker.optimiser)
+        matmul = Matmul(size, round(tokens["sft"].n), run.quantisation.compute_dtype, root, backward=True)
+        of_trl = {method: contender(method, root, is_trl=True) for method in runs}
+        ours = {method: contender(method, root) for method in runs}
+        race([*of_trl.values(), *ours.values(), matmul])
+    optimiser = median(seconds for worker in [*of_trl.values(), *ours.values()] for seconds in worker.optimiser)
 
     def step(worker: Worker) -> float:
         return PARTS * median(worker.seconds[1:]) + optimiser
 
-    for owner, each_method in (("TRL", of_trl), ("ours", ours)):
-        for method, worker in each_method.items():
-            speed = f"{SIZE * PARTS * mean(lengths) / step(worker):.0f} tokens/s"
-            print(f"  {owner} {method.upper()}: {step(worker):.2f} s a step, {speed}, peak {worker.peak:.2f} GiB")
-    for (what, goal), method in zip(GOALS.items(), ours, strict=True):
+    print(f"share of {matmul}, counting only what a step needs; goal {SHARE_GOAL}:")
+    for owner, workers in (("TRL", of_trl), ("ours", ours)):
+        for method, worker in workers.items():
+            flops = training_flops(size, tokens[method], size.n_lora(run.lora.r, run.lora.target_modules))
+            print(
+                f"  {owner} {method.upper()}: {matmul.share(flops, worker.seconds, optimiser / PARTS)}; "
+                f"{step(worker):.2f} s a step, {SIZE * PARTS * mean(lengths) / step(worker):.0f} tokens/s, "
+                f"peak {worker.peak:.2f} GiB"
+            )
+    for (what, goal), method in zip(GOALS.items(), runs, strict=True):
         each = [a / b for a, b in zip(of_trl[method].seconds[1:], ours[method].seconds[1:], strict=True)]
         times = f"{step(of_trl[method]) / step(ours[method]):.2f} ({min(each):.2f} to {max(each):.2f} in single rounds)"
         print(f"{what}, ours / TRL: {times}; goal {goal}")
