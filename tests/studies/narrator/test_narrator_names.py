@@ -37,6 +37,7 @@ def test_names_are_distinct_lines_that_can_be_seen_and_none_is_the_narrators(raw
     ("raw", "expected"),
     [
         (["Anna", "Ben", "Anna"], ["Anna", "Ben", "Anna (2)"]),
+        (["Anna", "Anna", "Anna (2)"], ["Anna", "Anna (3)", "Anna (2)"]),
         (["Anna (2)", "Anna", "Anna", "Anna (2)"], ["Anna (2)", "Anna", "Anna (3)", "Anna (2) (2)"]),
     ],
 )

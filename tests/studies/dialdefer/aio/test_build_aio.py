@@ -184,6 +184,21 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     assert not (made.raw / "check" / "money1.yaml").exists()  # not decided yet
 
 
+def test_a_check_file_that_does_not_parse_keeps_no_other_deletion_waiting(made):
+    made.stages(*TO_CHECK)
+    whole = (made.raw / "check" / "trip1.yaml").read_text()
+    (made.raw / "check" / "trip1.yaml").write_text("keep: [")
+    gone = {name: made.reddit.posts[name].comments[1][1] for name in ("trip1", "two001")}
+    for name, text in gone.items():
+        made.reddit.posts[name].gone_comments.add(text)
+    with pytest.raises(ConfigError, match=r"trip1\.yaml(.|\n)*Comments of 1 posts with such files are still here"):
+        made.run("harvest")
+    assert gone["two001"] not in json.dumps(made.kept("posts")["two001"])
+    (made.raw / "check" / "trip1.yaml").write_text(whole)
+    made.run("harvest")
+    assert gone["trip1"] not in json.dumps(made.kept("posts")["trip1"])
+
+
 def test_a_stage_is_not_mixed_of_two_models(made):
     made.stages("discover", "harvest", "transcribe")
     made.reddit.posts["more01"] = post("more01", screenshot(TRIP))
