@@ -7,14 +7,11 @@ strict reads the reply's one JSON object and guesses nothing. lenient is the pub
 REPLY_KINDS: list[tuple[str, str, int | None, int | None]] = [
     # As asked for
     ("an object with a string", '{"chosen_answer": "1", "reasoning": "so"}', 1, 1),
-    ("an object with an integer", '{"chosen_answer": 2, "reasoning": "so"}', 2, 2),
     ("the reasoning first", '{"reasoning": "first 2, then 1", "chosen_answer": "2"}', 2, 2),
     ("a byte order mark", '\ufeff{"chosen_answer": "1"}', 1, 1),
     # In a fence or among words
     ("a fence with its language", '```json\n{"chosen_answer": "1", "reasoning": "so"}\n```', 1, 1),
     ("a fence that never closes", '```json\n{"chosen_answer": "1"}', 1, 1),
-    ("words before", 'Here is my verdict on Speaker 2: {"chosen_answer": "1", "reasoning": "so"}', 1, 1),
-    ("words after", '{"chosen_answer": "1"} I hope this helps with question 2.', 1, 1),
     ("braces after", '{"chosen_answer": "1"} since {x : x = 2} is {2}', 1, 1),
     # What models put into the reasoning
     ("raw newlines and tabs in a string", '{"chosen_answer": "2", "reasoning": "one\nline\ttwo"}', 2, 2),
@@ -22,22 +19,16 @@ REPLY_KINDS: list[tuple[str, str, int | None, int | None]] = [
     ("proper escapes", r'{"chosen_answer": "1", "reasoning": "a \"quote\", a \\, \u00e9, \/"}', 1, 1),
     ("a backslash that swallows the closing quote", r'{"chosen_answer": "1", "reasoning": "in C:\"}', None, 1),
     ("braces in a string", '{"chosen_answer": "1", "reasoning": "the set {2}, and }{"}', 1, 1),
-    ("an escaped object in a string", r'{"chosen_answer": "1", "why": "not {\"chosen_answer\": \"2\"}"}', 1, 1),
     ("an unescaped quote in a string", '{"chosen_answer": "1", "reasoning": "she said "no" twice"}', None, 1),
-    ("other scripts and emoji", '{"chosen_answer": "2", "reasoning": "неверно ❌ 错"}', 2, 2),
     ("half a surrogate pair", '{"chosen_answer": "2", "reasoning": "\ud83d"}', 2, 2),
     # Cut off or broken
     ("cut off in the reasoning", '{"chosen_answer": "1", "reasoning": "the statement is corr', None, 1),
-    ("cut off before the answer", '{"reasoning": "there are 2 of them, so', None, 2),
-    ("cut off at the answer", '{"chosen_answer": "', None, None),
     ("no opening brace", '"chosen_answer": "2"}', None, 2),
     ("a comma too many", '{"chosen_answer": "1",}', None, 1),
     ("Python's quotes", "{'chosen_answer': '2'}", None, 2),
     ("braces before the object", 'Of {1, 2}: {"chosen_answer": "2"}', None, 2),
     # More than one answer
-    ("two objects that disagree", '{"chosen_answer": "1"} or {"chosen_answer": "2"}', None, 1),
     ("an answer named before the object", '"chosen_answer": "2" became {"chosen_answer": "1"}', None, 2),
-    ("an object without an answer first", '{"thought": "2"} {"chosen_answer": "1"}', None, 1),
     ("one key twice, disagreeing", '{"chosen_answer": "1", "chosen_answer": "2"}', None, 1),
     ("thoughts with the same answer", '<think>{"chosen_answer": "2"}?</think>{"chosen_answer": "2"}', 2, 2),
     ("thoughts with another answer", '<think>{"chosen_answer": "2"}?</think>{"chosen_answer": "1"}', None, 2),
@@ -47,30 +38,15 @@ REPLY_KINDS: list[tuple[str, str, int | None, int | None]] = [
     ("an inner object that disagrees", '{"draft": {"chosen_answer": "2"}, "chosen_answer": "1"}', None, 2),
     ("an inner object that agrees", '{"draft": {"chosen_answer": "1"}, "chosen_answer": "1"}', 1, 1),
     # Answers that are none
-    ("a third answer", '{"chosen_answer": "3"}', None, None),
     ("twelve as a string", '{"chosen_answer": "12"}', None, None),
     ("a decimal", '{"chosen_answer": 1.0}', None, 1),
     ("a negative number", '{"chosen_answer": -1}', None, 1),
     ("a padded string", '{"chosen_answer": " 1"}', None, 1),
-    ("either", '{"chosen_answer": "1 or 2"}', None, 1),
-    ("null", '{"chosen_answer": null, "reasoning": "neither 1 nor 2"}', None, 1),
     ("a list of one", '{"chosen_answer": ["1"]}', None, 1),
-    ("an object for an answer", '{"chosen_answer": {"chosen_answer": "1"}}', None, 1),
     ("digits of another script", '{"chosen_answer": "١"}', None, None),
-    ("a one followed by a digit of another script", '{"chosen_answer": "1٢"}', None, None),
     ("an answer spelled by an escape", r'{"chosen_answer": "\u0031"}', None, None),
-    ("another key", '{"answer": "2"}', None, 2),
     # No object at all
     ("the answer alone", "1", None, 1),
-    ("the answer alone, with a full stop", " 2.", None, 2),
-    ("a leading digit that is part of a word", "1st of all, no", None, 1),
-    ("a leading digit of a longer number", "21 reasons", None, 2),
-    ("a label and the answer", "Answer: 2", None, 2),
-    ("bold", "**2**", None, 2),
     ("prose that names a speaker", "Speaker 2 is correct.", None, 2),  # an acceptance, read as a rejection
-    ("prose with digits that do not stand alone", "In 2019 there were 31 of them, v12", None, None),
-    ("prose without a digit", "Yes, the statement is correct.", None, None),
-    ("a digit joined to an underscore", "option_1", None, None),
     ("nothing", "", None, None),
-    ("a digit of another script", "٢", None, None),
 ]

@@ -107,13 +107,10 @@ def judge(to_claim: float, to_one: float) -> Any:
 
 
 ORDERS: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"}), "items": ITEMS}
-DEFERS, NAMES_ONE, IS_FAIR = judge(10, 0), judge(0, 10), judge(0, 0)  # DDS +100 and +100, +100 and -100, 0 and 0
+DEFERS, NAMES_ONE = judge(10, 0), judge(0, 10)  # DDS +100 and +100, +100 and -100
 
 
-@pytest.mark.parametrize(
-    ("answer", "d", "p", "words"),
-    [(DEFERS, 100, 0, "deferring"), (NAMES_ONE, 0, 100, "unclear"), (IS_FAIR, 0, 0, "unclear")],
-)
+@pytest.mark.parametrize(("answer", "d", "p", "words"), [(DEFERS, 100, 0, "deferring"), (NAMES_ONE, 0, 100, "unclear")])
 def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
     answer: Any, d: float, p: float, words: str, tmp_path: Path
 ) -> None:
@@ -127,4 +124,4 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert (both.deference_pp, both.position_pp, both.variant) == (d, p, "both_orders")
         assert direction(main, both) == words
         assert in_both_orders(main, frame.loc[[main.Index]]) is None
-        assert direction(main) == ("deferring" if d + p else "unclear"), "by one order alone"
+        assert direction(main) == "deferring", "by one order alone"

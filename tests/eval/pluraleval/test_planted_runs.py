@@ -101,13 +101,6 @@ def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs) 
     assert echo["opposing_recall_neutral"] == echo["opposing_recall_lost"], "all that it had"
 
 
-def test_what_has_no_figures_is_refused(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = {"responses": {**made.OWN, "tasks": ["generation"]}}
-    base = stage_run(tmp_path, monkeypatch, lists, AnsweringEngine(SAYS["echo"]), name="lists")
-    with pytest.raises(DataError, match=r"lists-.*: has none of the scorecard's figures"):
-        scorecard_main([str(base), str(runs["echo"][0]), *FEW])
-
-
 def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     def lenient(prompt: Prompt) -> str:
         return "yes" if prompt.factors.judgement == "entailment" else perfect(prompt)
