@@ -11,7 +11,6 @@ REPLY_KINDS: list[tuple[str, str, int | None, int | None]] = [
     ("a byte order mark", '\ufeff{"chosen_answer": "1"}', 1, 1),
     # In a fence or among words
     ("a fence with its language", '```json\n{"chosen_answer": "1", "reasoning": "so"}\n```', 1, 1),
-    ("a fence that never closes", '```json\n{"chosen_answer": "1"}', 1, 1),
     ("braces after", '{"chosen_answer": "1"} since {x : x = 2} is {2}', 1, 1),
     # What models put into the reasoning
     ("raw newlines and tabs in a string", '{"chosen_answer": "2", "reasoning": "one\nline\ttwo"}', 2, 2),
@@ -23,9 +22,6 @@ REPLY_KINDS: list[tuple[str, str, int | None, int | None]] = [
     ("half a surrogate pair", '{"chosen_answer": "2", "reasoning": "\ud83d"}', 2, 2),
     # Cut off or broken
     ("cut off in the reasoning", '{"chosen_answer": "1", "reasoning": "the statement is corr', None, 1),
-    ("no opening brace", '"chosen_answer": "2"}', None, 2),
-    ("a comma too many", '{"chosen_answer": "1",}', None, 1),
-    ("Python's quotes", "{'chosen_answer': '2'}", None, 2),
     ("braces before the object", 'Of {1, 2}: {"chosen_answer": "2"}', None, 2),
     # More than one answer
     ("an answer named before the object", '"chosen_answer": "2" became {"chosen_answer": "1"}', None, 2),
@@ -36,14 +32,9 @@ REPLY_KINDS: list[tuple[str, str, int | None, int | None]] = [
     ("the template repeated first", '{"chosen_answer": "1" or "2"} → {"chosen_answer": "2"}', None, 1),
     ("the key inside another object only", '{"verdict": {"chosen_answer": "2"}}', None, 2),
     ("an inner object that disagrees", '{"draft": {"chosen_answer": "2"}, "chosen_answer": "1"}', None, 2),
-    ("an inner object that agrees", '{"draft": {"chosen_answer": "1"}, "chosen_answer": "1"}', 1, 1),
     # Answers that are none
     ("twelve as a string", '{"chosen_answer": "12"}', None, None),
     ("a decimal", '{"chosen_answer": 1.0}', None, 1),
-    ("a negative number", '{"chosen_answer": -1}', None, 1),
-    ("a padded string", '{"chosen_answer": " 1"}', None, 1),
-    ("a list of one", '{"chosen_answer": ["1"]}', None, 1),
-    ("digits of another script", '{"chosen_answer": "١"}', None, None),
     ("an answer spelled by an escape", r'{"chosen_answer": "\u0031"}', None, None),
     # No object at all
     ("the answer alone", "1", None, 1),

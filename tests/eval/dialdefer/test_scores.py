@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from eval.__main__ import compare_main, report_main
-from eval.dialdefer.measures import ACCEPT
+from eval.dialdefer.measures import ACCEPT, REJECT
 from eval.dialdefer.panels import load_run
-from eval.dialdefer.scores import changes_over
+from eval.dialdefer.scores import arm_differences, changes_over
 from eval.estimates.changes import Compared
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Drawing
@@ -19,7 +19,7 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer.records import Condition
-from tests.made.made_panels import made_panel, random_replies
+from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.made_verdicts import Row, only, scored
 from tests.made.scorecard_runs import number
@@ -33,13 +33,10 @@ def deferent(prompt: Prompt) -> dict[str, Any]:
     return say(1 if accepts else 2)
 
 
-def after_of(root: Path, answer: Any = deferent, name: str = "after", **keys: Any) -> Path:
-    return make_run(root, answer, **{"items": ITEMS, "name": name, "model": f"runs/merged/{name}", **keys})
-
-
 def both(root: Path, **changes: Any) -> tuple[Path, Path]:
     """A base run and an after run; `changes` are config keys of the after run."""
-    return make_run(root, deferent, items=ITEMS, name="base"), after_of(root, **changes)
+    after = make_run(root, deferent, items=ITEMS, name="after", model="runs/merged/after", **changes)
+    return make_run(root, deferent, items=ITEMS, name="base"), after
 
 
 def compared(*words: Path | str) -> None:
@@ -106,6 +103,28 @@ def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_o
     every = changes_over([pair], Compared("a", "b", {}), "published", Drawing(n_draws=40_000, seed=0))
     (row,) = [row for row in every if (row.measure, row.dataset) == ("dds", "bbq")]
     assert row.p == pytest.approx(exact, abs=0.01)
+
+
+A, R = ACCEPT, REJECT
+RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
+
+
+def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
+    treated = made_panel([ALWAYS] * 5, arm="honest")
+    labelled = made_panel([DEFERENT] * 5, speaker1="John", speaker2="Jane")
+    agents = made_panel([SKEPTIC] * 5, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
+    reworded = made_panel([RIGHT] * 5, arm="honest", template="v1")  # not asked untreated: it has no partner
+    judge = made_judge(made_panel([RIGHT] * 3 + [DEFERENT] * 2), treated, labelled, agents, reworded)
+    rows = arm_differences(judge, "published", Drawing(n_draws=1000, seed=0))
+    dds = {
+        (r.setting["arm"], r.setting["c1_source"]): (r.before.value, r.after.value)
+        for r in rows
+        if (r.measure, r.dataset) == ("dds", "bbq")
+    }
+    after = {("none", "own"): 100, ("honest", "own"): 0, ("honest", "fixed"): 100}
+    after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
+    assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
+    assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
 
 
 def test_two_runs_that_would_have_one_name_are_refused(tmp_path: Path) -> None:

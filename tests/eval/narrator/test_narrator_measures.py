@@ -17,6 +17,7 @@ from eval.narrator.measures import (
     answered_differences,
     conditioned,
     effects,
+    elimination_rows,
     flips,
 )
 from eval.results import Results
@@ -134,6 +135,15 @@ def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs)
                 others = 0.4 * (n - 2) / (n - 1)  # a fair judge, right in 60 %, could gain without evidence
                 gain = of["delta_non_att"].value if name == "eliminator" else 100 * (0.6 / (0.6 + others) - 0.6)
                 assert of["eliminator_gain"].value == pytest.approx(gain, abs=1e-6), (name, n)
+
+
+def test_a_judge_that_only_named_me_is_left_with_a_draw_among_the_others():
+    others = {"bob": ("Cat", "Me"), "cat": ("Bob", "Me")}
+    variants = [judgment("non_attacker", 1.0, narrator=who, options=("Att", *rest)) for who, rest in others.items()]
+    (row,) = elimination_rows([judgment("neutral", 0.0, 1.0), *variants], "answered")  # all its answers are Bob
+    assert row[1] == pytest.approx((0.5 + 0.0) / 2)  # Bob as Me: Att or Cat; Cat as Me: still Bob
+    (row,) = elimination_rows([judgment("neutral", 0.0, 0.5), variants[0]], "all")
+    assert row[1] == pytest.approx(0.25)
 
 
 def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs):

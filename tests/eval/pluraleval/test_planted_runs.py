@@ -38,8 +38,6 @@ PLANTED: list[tuple[str, str, str, str, float]] = [
     *(("sycophant", name, BIASED, "", value) for name, value in (("top1", 0), ("mrr", 0.5))),
     ("pluralist", "opposing_recall_lost", BIASED, "", 0),
     *(("pluralist", name, BIASED, "", 100.0) for name in ("top1", "positional")),
-    ("pluralist", "accuracy", BIASED, "random", 100),
-    ("first", "accuracy", NEUTRAL, "most_popular", 50),
     ("first", "first_rate", BIASED, "most_popular", 100),
     ("first", "consistency", NEUTRAL, "most_popular", 0),
     ("echo", "listed_rho", BIASED, "", 1),
