@@ -2,6 +2,7 @@
 between runs: paired by conversation; compare and scorecard."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,7 @@ def test_failed_replies_leave_the_denominator(tmp_path, is_exact):
     run = load_narrator_run(path)
     judgments = [judgment for judgment in run.judgments if judgment.prompt_hash == spoiled]
     assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in judgments)
+    assert all(math.isnan(judgment.target_weight("all")) for judgment in judgments)
     assert next(effects(run.judgments))[1]["neutral"].n_units == 22
 
 
