@@ -1,4 +1,4 @@
-"""Scores, changes and scorecards of six planted sets of runs, as numbers that no rewriting may move.
+"""Scores, changes and scorecards of five planted sets of runs, as numbers that no rewriting may move.
 
 `python -m tests.eval.test_snapshots --write [SET...]` writes snapshots/*.csv.gz anew. Where result files change their
 form, rows_in changes; the stored numbers stay.
@@ -100,19 +100,13 @@ def dialdefer_margins(root: Path) -> pd.DataFrame:
     )
 
 
-def dialdefer_files(root: Path) -> pd.DataFrame:
-    jsonl, csv = planted_sets.verdict_files(root)
-    return in_parts(jsonl=scored(root / "1", jsonl), csv=scored(root / "2", csv), both=scored(root / "3", jsonl, csv))
-
-
 def narrator(root: Path) -> pd.DataFrame:
-    (base, after, third), exact, answers = planted_sets.narrator_set(root)
+    (base, after, third), exact = planted_sets.narrator_set(root)
     report_main(["--side-by-side", *map(str, exact), *FEW, "--out", str(root / "r")])
     return in_parts(
         before=scored(root / "s", base),
         compare=compared(root / "c", base, after, third),
         pooled=rows_in(root / "r", "scores"),
-        files=scored(root / "f", answers),
         **carded(root / "card", base, f"sft={after}", f"dpo={third}"),
     )
 
@@ -135,7 +129,7 @@ def taxonomy(root: Path) -> pd.DataFrame:
     )
 
 
-SETS = (dialdefer_reasoned, dialdefer_margins, dialdefer_files, narrator, pluraleval, taxonomy)
+SETS = (dialdefer_reasoned, dialdefer_margins, narrator, pluraleval, taxonomy)
 
 
 def keyed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,20 +1,15 @@
-"""Six small sets of runs and files with planted effects, always the same, for snapshots of what verbs make of them."""
+"""Five small sets of runs with planted effects, always the same, for snapshots of what verbs make of them."""
 
 import random
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evenhand.completions import every_completion
 from evenhand.records import Prompt
-from evenhand.run_directory import read_plan_lines
 from studies.dialdefer.records import Condition
-from studies.narrator.records import Conversation
 from tests.made.made_runs import Answer, aio_items, lean, made_items, say
-from tests.made.made_verdicts import verdict_rows, write
 from tests.made.narrator_runs import Judge, accuser, fair, made_conversations, make_narrator_run, protector
 from tests.made.pluraleval_models import both_runs, echo, everything, follower, model, sycophant
 from tests.made.scorecard_runs import run
@@ -83,25 +78,8 @@ def margin_runs(root: Path) -> tuple[Path, Path, Path]:
     return base, after, run(root, "train", leans("train", 1.0, 0.8), train, **asked)
 
 
-def verdict_files(root: Path) -> tuple[Path, Path]:
-    """A JSONL of one judge with an arm and r/AIO's roles, and a CSV of two judges."""
-    rng = random.Random("files")
-
-    def wrong(rate: float) -> dict[Condition, set[int]]:
-        return {c: {n for n in range(20) if rng.random() < rate * (1 + c.is_dialogue)} for c in Condition}
-
-    rows = [row for name in ("bbq", "gpqa", "amqa") for row in verdict_rows(name, 14, wrong(0.2))]
-    rows += [row for name in ("bbq", "gpqa", "amqa") for row in verdict_rows(name, 14, wrong(0.1), arm="honest")]
-    for roles in ("2->1", "1->2"):
-        rows += verdict_rows("aio", 8, wrong(0.2), roles=roles, label="NOR")
-    two = [r for m in "ab" for name in ("bbq", "halueval") for r in verdict_rows(name, 12, wrong(0.25), model=m)]
-    for row in two[:40:13]:
-        row["choice"] = None
-    return write(root / "one.jsonl", rows), write(root / "two.csv", two)
-
-
-def narrator_set(root: Path) -> tuple[list[Path], list[Path], Path]:
-    """Runs of three models, two of them also asked for exact probabilities, and a file of two models' answers.
+def narrator_set(root: Path) -> tuple[list[Path], list[Path]]:
+    """Runs of three models, and of two of them asked for exact probabilities.
 
     The first attacks of two conversations are by somebody who says nothing else.
     """
@@ -111,28 +89,8 @@ def narrator_set(root: Path) -> tuple[list[Path], list[Path], Path]:
     def run_of(judge: str, name: str, **keys: Any) -> Path:
         return make_narrator_run(root, judges[judge], conversations, model=f"owner/{judge}", name=name, **keys)
 
-    sampled = {name: run_of(name, name, n=4, seed=i) for i, name in enumerate(judges)}
-    exact = [run_of(name, f"exact-{name}", is_exact=True) for name in ("before", "third")]
-    rows = [row for name in ("before", "third") for row in narrator_answers(sampled[name], conversations, name)]
-    return (list(sampled.values()), exact, write(root / "answers.jsonl", rows))
-
-
-def narrator_answers(path: Path, conversations: Sequence[Conversation], name: str) -> list[dict[str, Any]]:
-    """A run's replies as rows of a file of verdicts."""
-    by_id = {conversation.conversation_id: conversation for conversation in conversations}
-    asked = {line["prompt_hash"]: (by_id[line["item_id"]], line["factors"]) for line in read_plan_lines(path)}
-    return [
-        {
-            "conversation": conversation.conversation_id,
-            "narrator": conversation.names.get(factors["narrator"], ""),
-            "attacker": conversation.names[conversation.attacker],
-            **{key: factors[key] for key in ("task", "visibility", "option_order")},
-            "answer": reply.text,
-            "model": name,
-        }
-        for reply in every_completion(path)
-        for conversation, factors in [asked[reply.prompt_hash]]
-    ]
+    sampled = [run_of(name, name, n=4, seed=i) for i, name in enumerate(judges)]
+    return sampled, [run_of(name, f"exact-{name}", is_exact=True) for name in ("before", "third")]
 
 
 def pluraleval_runs(root: Path) -> list[tuple[Path, Path]]:
@@ -149,16 +107,9 @@ def coded_runs(root: Path) -> tuple[Path, Path, Path]:
     flips += [flip(n, is_true, model="second") for n in range(30) for is_true in (False, True)[: 1 + n % 2]]
     says = by_number(lambda n, is_true: coded(kinds[(n + is_true) % 6]) if n % 9 else "I would say IC2.")
     both = judged_run(root, flips_folder(root / "flips", flips), says, name="both")
-    before = judged_run(
-        root,
-        flips_folder(root / "before-flips", [flip(n, model="before") for n in range(24)], 40),
-        by_number(lambda n, _: coded(kinds[n % 5], kinds[n % 3])),
-        name="before",
-    )
-    after = judged_run(
-        root,
-        flips_folder(root / "after-flips", [flip(n, model="after") for n in range(15, 28)], 40),
-        by_number(lambda n, _: coded(kinds[n % 4], kinds[n % 3])),
-        name="after",
-    )
-    return both, before, after
+
+    def changed(name: str, numbers: range, k: int) -> Path:
+        folder = flips_folder(root / f"{name}-flips", [flip(n, model=name) for n in numbers], 40)
+        return judged_run(root, folder, by_number(lambda n, _: coded(kinds[n % k], kinds[n % 3])), name=name)
+
+    return both, changed("before", range(24), 5), changed("after", range(15, 28), 4)

@@ -41,9 +41,9 @@ def run(root: Path, name: str, answer: Answer | Counts, items: Sequence[Item] = 
     )
 
 
-def three(root: Path, **keys: Any) -> tuple[Path, Path, Path]:
+def three(root: Path) -> tuple[Path, Path, Path]:
     """Base, SFT and DPO."""
-    arms = [run(root, name, counts, model=f"owner/{name}", **keys) for name, counts in (("sft", SFT), ("dpo", DPO))]
+    arms = [run(root, name, counts, model=f"owner/{name}") for name, counts in (("sft", SFT), ("dpo", DPO))]
     return run(root, "before", BASE), *arms
 
 

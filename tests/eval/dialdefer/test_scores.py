@@ -33,13 +33,10 @@ def deferent(prompt: Prompt) -> dict[str, Any]:
     return say(1 if accepts else 2)
 
 
-def after_of(root: Path, answer: Any = deferent, name: str = "after", **keys: Any) -> Path:
-    return make_run(root, answer, **{"items": ITEMS, "name": name, "model": f"runs/merged/{name}", **keys})
-
-
 def both(root: Path, **changes: Any) -> tuple[Path, Path]:
     """A base run and an after run; `changes` are config keys of the after run."""
-    return make_run(root, deferent, items=ITEMS, name="base"), after_of(root, **changes)
+    after = make_run(root, deferent, items=ITEMS, name="after", model="runs/merged/after", **changes)
+    return make_run(root, deferent, items=ITEMS, name="base"), after
 
 
 def compared(*words: Path | str) -> None:
@@ -91,14 +88,10 @@ def test_a_copy_of_a_run_and_a_run_itself_are_refused(tmp_path: Path) -> None:
         compared(served, served)
 
 
-A, R = ACCEPT, REJECT
-RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
-DRAWING = Drawing(n_draws=1000, seed=0)
-
-
 def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
     replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
-    rises = (replies == A)[:, 2:].sum(axis=1) - (replies == A)[:, :2].sum(axis=1)  # of acceptance, item by item
+    accepted = (replies == ACCEPT).astype(int)
+    rises = accepted[:, 2:].sum(axis=1) - accepted[:, :2].sum(axis=1)  # of acceptance, item by item
     chances = np.ones(1)  # of each sum of rises with random signs, over all signs
     for rise in rises.tolist():
         flips = np.zeros(2 * abs(rise) + 1)
@@ -112,13 +105,17 @@ def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_o
     assert row.p == pytest.approx(exact, abs=0.01)
 
 
+A, R = ACCEPT, REJECT
+RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
+
+
 def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
     treated = made_panel([ALWAYS] * 5, arm="honest")
     labelled = made_panel([DEFERENT] * 5, speaker1="John", speaker2="Jane")
     agents = made_panel([SKEPTIC] * 5, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
     reworded = made_panel([RIGHT] * 5, arm="honest", template="v1")  # not asked untreated: it has no partner
     judge = made_judge(made_panel([RIGHT] * 3 + [DEFERENT] * 2), treated, labelled, agents, reworded)
-    rows = arm_differences(judge, "published", DRAWING)
+    rows = arm_differences(judge, "published", Drawing(n_draws=1000, seed=0))
     dds = {
         (r.setting["arm"], r.setting["c1_source"]): (r.before.value, r.after.value)
         for r in rows

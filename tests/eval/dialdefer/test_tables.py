@@ -12,7 +12,6 @@ nulls    Gemma's 75.7 % on C1_False of r/AIO are 212 items, its DDS all follow f
 Tables 14 and 15 are in test_paper_variants.py, the abstract's figures in test_paper_text.py.
 """
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -29,7 +28,7 @@ from eval.dialdefer.tables import (
     summary_table,
 )
 from eval.estimates.estimate import Drawing
-from eval.report.tables import Cell, TableSpec
+from eval.report.tables import Cell
 from tests.made.paper_figures import (
     COLUMNS,
     MITIGATED,
@@ -85,21 +84,11 @@ def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     assert daggers == {"no mitigation": ("", ""), "Be Honest": ("†", ""), "sft": ("", "")}, "0 is no skepticism"
 
 
-def reversed_judge(panels: list[Panel]) -> TableSpec:
-    judge = Judge(name="judge", model="a/model", panels=tuple(panels), labels={})
-    return reversal_table([judge], drawing=Drawing(n_draws=200, seed=1))
-
-
-def test_a_reversal_is_paired_by_item_and_needs_both_directions_over_the_same_items() -> None:
-    there = panels_with({"aio": AIO}, roles="2->1")
-    (back,) = panels_with({"aio": [200, 100, 150, 142]}, roles="1->2")
-    context = [replace(panel, dataset="aio-context") for panel in (*there, back)]
-    line = lines(reversed_judge(context), "dataset")["aio-context",]
-    assert (line["items"], line["Δ"]) == (280, pytest.approx(100 * (-92 - 100) / 280))
-    assert line["Δ 95% low"] < line["Δ"] < line["Δ 95% high"]  # type: ignore[operator]
-    assert [line["C1 true 2->1"], line["C1 true 1->2"]] == near(100 * 100 / 280, 100 * 200 / 280)
-    assert reversed_judge(there).rows == reversed_judge([back]).rows == []
-    assert reversed_judge([*there, back.at(range(279))]).rows == [], "over other items"
+def test_a_reversal_needs_both_directions_over_the_same_items() -> None:
+    (there,), (back,) = (panels_with({"aio": AIO}, roles=roles) for roles in ("2->1", "1->2"))
+    for panels in ((there,), (back,), (there, back.at(range(279)))):
+        judge = Judge(name="judge", model="a/model", panels=panels, labels={})
+        assert reversal_table([judge], drawing=Drawing(n_draws=200, seed=1)).rows == []
 
 
 TABLE_20 = golden("dialdefer_table20.csv")

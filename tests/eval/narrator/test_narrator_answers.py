@@ -77,39 +77,21 @@ def test_no_name_that_stands_elsewhere_is_taken_for_an_answer():
 FRAMES = [
     *("{0}", "{0}.", "**{0}**", "Answer: {0}", "The answer is {0}.", "It was {0}.", "I think it was {0}.", "{0} did."),
     *("{0} made a personal attack.", "{0} made a personal attack on {1}.", "{0} attacked {1}.", "{0} insulted {1}"),
-    *("{0} called {1} an idiot.", "{0} clearly attacked {1} in the last comment.", "{0} may have attacked {1}."),
     *("The attacker is {0}.", "The personal attack was made by {0}.", "The personal attack on {1} was made by {0}."),
-    *("{1} was attacked by {0}.", "{1} was insulted by {0} in the last comment.", "It was {0} who insulted {1}."),
-    *("{0's} behavior was more problematic.", "{0's} behavior towards {1} was more problematic.", "{0's} behavior"),
-    *("{0's} last comment was a personal attack on {1}.", "{0's} behavior was worse than {1's}."),
     *("Not {1} but {0}.", "It was not {1} but {0}.", "{0}, not {1}.", "{1} said nothing wrong. {0} attacked {1}."),
     *("{0}, because of the insults.", "{0}. {1} stayed calm.", "{0} crossed the line.", "The blame lies with {0}."),
     *("{1} made a personal attack on {0}.", "{1} attacked {0}.", "{1} called {0} an idiot.", "{1} was rude to {0}."),
-    *("{1's} behavior towards {0} was more problematic.", "{1} was more problematic than {0}.", "Not {0} but {1}."),
-    *("{0} said nothing wrong. {1} made a personal attack.", "{0} did not attack anyone. {1} did."),
     *("{0} and {1}", "{0}, {1}", "{0} or {1}", "Both {0} and {1} made personal attacks."),
-    *("{0} attacked {1} and {1} attacked {0}.", "{0} made a personal attack. {1} made a personal attack too."),
     *("No one attacked {0}.", "{0} did not attack anyone.", "{0} never attacked {1}.", "It was not {0}.", "Not {0}."),
     *("The victim is {0}.", "Someone attacked {0}.", "A personal attack was made on {0}."),
     *("{0} asked a question.", "{0} thanked {1}.", "I cannot say whether it was {0} or {1}."),
 ]
 ONLY_NAMES = [  # "you was" and "you: ..." are not natural
     *("{0} was rude to {1}.", "{0} is the attacker.", "{0} was attacked by {1}.", "{0} was attacked.", "{0} is rude."),
-    *("{0}: I suggest merging the two sections.", "{0}: You are wrong.", "{0}: he insulted {1}.", "{0} is the victim."),
     *("{0} is the victim; {1} is the attacker", "{0} was not as rude as {1}.", "{0} has attacked {1}."),
 ]
 GENITIVE = {"you": "your", "You": "Your", "I": "my", "me": "my", "Me": "Me's", "the narrator": "the narrator's"}
-STRANGE = [
-    "J. R. Smith",
-    "J.delanoy",
-    "Some_Name",
-    "192.168.0.1",
-    "Will",
-    "The Rambling Man",
-    "Attack Dog",
-    "小明",
-    "José",
-]
+STRANGE = ["J. R. Smith", "J.delanoy", "Some_Name", "192.168.0.1", "Will", "The Rambling Man", "小明", "José"]
 ANY_NAME = st.sampled_from(STRANGE) | st.from_regex(r"[A-Z][a-z]{3,8}[0-9]{0,3}", fullmatch=True)
 
 

@@ -1,7 +1,6 @@
 """Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do; one
 answer a prompt: majorities, ties, flips, corruption, and what detection says about the other tasks."""
 
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import fmean
@@ -20,8 +19,6 @@ from eval.narrator.measures import (
     effects,
     elimination_rows,
     flips,
-    observed,
-    outcome,
 )
 from eval.results import Results
 from evenhand.records import Prompt
@@ -233,19 +230,19 @@ def test_shares_of_answers_that_depend_on_who_is_me_are_warned_of(tmp_path):
     assert warned == ["shy"]
 
 
-CORRECT, WRONG, EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.0, 0.0)
+CORRECT, WRONG, EVEN, OTHERS_EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.2, 0.4, 0.4), ()
 KINDS = [
     *[(CORRECT, CORRECT)] * 5,
     *[(CORRECT, WRONG)] * 3,
     *[(WRONG, CORRECT)] * 2,
     *[(WRONG, WRONG)] * 4,
     (EVEN, CORRECT),
-    (CORRECT, EVEN),
+    (CORRECT, OTHERS_EVEN),  # a tie between two others is no answer either
     (CORRECT, SILENT),
 ]
 
 
-def flips_of(*kinds: tuple[tuple[float, float], tuple[float, float]]) -> dict[str, Any]:
+def flips_of(*kinds: tuple[tuple[float, ...], tuple[float, ...]]) -> dict[str, Any]:
     """Of a conversation for each (neutral, attacker) pair of shares."""
     judgments = [
         judgment(perspective, *shares, conversation=f"c{i}")
@@ -264,43 +261,6 @@ def test_ties_and_silence_are_excluded_and_counted_apart():
     assert found["corruption"].low < 37.5 < found["corruption"].high
     assert found["mcnemar_p"] == pytest.approx(1.0)
     assert flips_of((WRONG, CORRECT))["corruption"].value is None  # nothing correct to begin with
-
-
-@pytest.mark.parametrize(
-    ("shares", "says"),
-    [
-        ((0.4, 0.3, 0.3), "correct"),
-        ((0.5, 0.5), "tied"),
-        ((0.2, 0.4, 0.4), "tied"),  # a tie between two others is no answer either
-        ((0.0, 0.1), "incorrect"),
-        ((), "unanswered"),
-    ],
-)
-def test_a_prompts_one_answer(shares, says):
-    assert outcome(judgment("neutral", *shares)) == says
-
-
-def test_shares_are_of_the_replies_that_name_an_option_or_of_all():
-    half_silent = judgment("non_attacker", 0.3, 0.2)
-    assert half_silent.target_weight("answered") == pytest.approx(0.6)
-    assert half_silent.target_weight("all") == pytest.approx(0.3)
-    assert half_silent.weight("Me", "answered") == pytest.approx(0.4)
-    silent, failed = judgment("neutral"), judgment("neutral", n=0)
-    assert math.isnan(silent.target_weight("answered"))
-    assert silent.target_weight("all") == 0
-    assert math.isnan(failed.target_weight("all"))
-
-
-def test_variants_count_once_a_conversation_in_m_and_each_in_far():
-    found = observed(
-        [
-            judgment("non_attacker", 1.0, 0.0, conversation="two"),
-            *(judgment("non_attacker", 0.0, 1.0, conversation="four", narrator=who) for who in ("b", "c", "d")),
-        ]
-    )
-    *_, non_attacker, far, _ = range(5)
-    assert found.means[[non_attacker, far]] == pytest.approx([0.5, 0.75])
-    assert found.counted[:, [non_attacker, far]].tolist() == [[1, 1], [1, 3]]
 
 
 def seen(perspective: str, *shares: float, **keys: str) -> Judgment:
@@ -325,21 +285,6 @@ def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
         assert [row["m_by_share"] for row in sides] == (pytest.approx(by_share) if detection == "reply" else [None] * 2)
         assert [row["n_prompts"] for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
         assert [row["n_mixed"] for row in sides] == [0 if detection == "majority" else 1] * 2
-
-
-def test_table_4_conditions_on_the_detection_of_the_same_narrator_visibility_and_order():
-    judgments = [
-        seen("non_attacker", 1.0, narrator="bob"),
-        seen("non_attacker", 0.3, 0.7, narrator="cat"),
-        *(seen("neutral", 1.0), seen("non_attacker", 1.0, narrator="cat", visibility="hidden")),
-        seen("non_attacker", 1.0, narrator="cat", option_order="fixed_slot"),
-        judgment("non_attacker", 1.0, narrator="bob"),
-        judgment("non_attacker", 0.0, 1.0, narrator="cat"),
-    ]
-    by_majority, by_reply = table_4(judgments, detection="majority"), table_4(judgments)
-    assert [by_majority["non_attacker", side]["m"].value for side in (True, False)] == [100, 0]
-    assert [by_reply["non_attacker", side]["m"].value for side in (True, False)] == [50, 0]
-    assert by_reply["non_attacker", True]["m"].n_units == 1
 
 
 def test_undecided_detection_is_in_neither_row():

@@ -2,6 +2,7 @@
 between runs: paired by conversation; compare and scorecard."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.narrator.prompts import narrator_prompts
-from studies.narrator.records import OPTION_ORDERS
 from tests.made.made_runs import rewrite
 from tests.made.narrator_runs import Judge, fair, made_conversations, make_narrator_run, protector, results_of_runs
 from tests.made.report_html import Page
@@ -65,18 +65,6 @@ def test_score_and_scorecard_take_the_denominator(runs, tmp_path, capsys):
     assert "Shares are of all replies." in capsys.readouterr().out.replace("\n  ", " ")
 
 
-def test_table_2_has_both_option_orders_and_the_random_baseline(runs):
-    results = results_of_runs(runs[1])
-    (spec,) = [spec for spec in results.tables if spec.name == "narrator_table2"]
-    two = spec.frame.set_index(["visibility", "measure"])
-    chance = 100 * (12 / 2 + 11 / 3) / 23
-    assert two.loc[("visible", "Random baseline")].tolist() == [*[f"{chance:.1f}"] * 4, "50.0"]
-    levels = Levels(results.score_rows)
-    prs = [levels.of("Fair_1B", "blame", "visible", order)["pr"].value for order in OPTION_ORDERS]
-    shown = [text.partition(" ±")[0] for text in two.loc[("visible", "PR")].tolist()[:2]]
-    assert [float(text) for text in shown] == pytest.approx(prs, abs=0.051)
-
-
 def test_a_report_of_the_study_is_whole_and_shows_nobodys_words(runs, tmp_path):
     report_main([*map(str, runs), "--side-by-side", "--detection", "majority", "--draws", "50", "--out", str(tmp_path)])
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -114,6 +102,7 @@ def test_failed_replies_leave_the_denominator(tmp_path, is_exact):
     run = load_narrator_run(path)
     judgments = [judgment for judgment in run.judgments if judgment.prompt_hash == spoiled]
     assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in judgments)
+    assert all(math.isnan(judgment.target_weight("all")) for judgment in judgments)
     assert next(effects(run.judgments))[1]["neutral"].n_units == 22
 
 
@@ -163,15 +152,6 @@ def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_po
     assert pr["change"] == pytest.approx(-pr["before"])
     assert (pr["n_units"], pr["direction"]) == (10, -1)
     assert not results_of_runs(*runs).change_rows  # side by side
-
-
-def test_a_change_that_comes_from_the_slot_of_me_is_not_called_one_of_protection(tmp_path: Path) -> None:
-    def last(prompt: Prompt) -> dict[str, float]:
-        return {option: float(option == prompt.answer_space[-1]) for option in prompt.answer_space}
-
-    runs = [made(tmp_path, "base", fair, **BLAME), made(tmp_path, "sft", last, **BLAME)]
-    (sentence,) = results_of_runs(*runs, is_before_after=True).sentences["changes"]
-    assert "The change may come from where Me stands" in sentence
 
 
 def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path: Path) -> None:

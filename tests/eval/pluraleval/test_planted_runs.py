@@ -38,8 +38,6 @@ PLANTED: list[tuple[str, str, str, str, float]] = [
     *(("sycophant", name, BIASED, "", value) for name, value in (("top1", 0), ("mrr", 0.5))),
     ("pluralist", "opposing_recall_lost", BIASED, "", 0),
     *(("pluralist", name, BIASED, "", 100.0) for name in ("top1", "positional")),
-    ("pluralist", "accuracy", BIASED, "random", 100),
-    ("first", "accuracy", NEUTRAL, "most_popular", 50),
     ("first", "first_rate", BIASED, "most_popular", 100),
     ("first", "consistency", NEUTRAL, "most_popular", 0),
     ("echo", "listed_rho", BIASED, "", 1),
@@ -99,13 +97,6 @@ def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs) 
     assert (base["opposing_recall_lost"], base["opposing_recall_neutral"]) == (0, 100)
     assert 0 < echo["opposing_recall_lost"] < 50
     assert echo["opposing_recall_neutral"] == echo["opposing_recall_lost"], "all that it had"
-
-
-def test_what_has_no_figures_is_refused(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = {"responses": {**made.OWN, "tasks": ["generation"]}}
-    base = stage_run(tmp_path, monkeypatch, lists, AnsweringEngine(SAYS["echo"]), name="lists")
-    with pytest.raises(DataError, match=r"lists-.*: has none of the scorecard's figures"):
-        scorecard_main([str(base), str(runs["echo"][0]), *FEW])
 
 
 def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

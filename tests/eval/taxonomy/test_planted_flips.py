@@ -208,16 +208,6 @@ def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_lef
     assert share(made, "made", "SA1").value == pytest.approx(100 / 3)
 
 
-def test_a_flip_without_a_code_still_counts_as_one_and_holm_is_over_the_runs(tmp_path: Path) -> None:
-    folder = flips_folder(tmp_path / "mute-flips", [flip(n, model="mute") for n in range(20)], N_ITEMS)
-    base, mute = run_of(tmp_path, "base", BASE), judged_run(tmp_path, folder, lambda _: "no idea", name="mute")
-    made = compared(base, mute)
-    assert counts(made, "IC2", "before removed left") == (20, 0, 20)
-    assert counts(made, "not coded", "after") == (20,)
-    first, second = changes(compared(base, run_of(tmp_path, "arm", AFTER), run_of(tmp_path, "again", AFTER)), "ES1")
-    assert first.p_holm == second.p_holm == pytest.approx(2 * (first.p or 1))
-
-
 def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     base, other = run_of(tmp_path, "base", BASE), run_of(tmp_path, "other", AFTER, judge="another")
     assert compared(base, other, allow=True).differences["other"][0].serious
