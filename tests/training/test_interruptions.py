@@ -58,6 +58,7 @@ def test_a_killed_run_continues_to_the_same_losses_and_adapter(
     skipped, also_skipped = (read_json(run / DONE_FILE).get("n_skipped_steps") for run in (undisturbed, path))
     assert skipped == also_skipped
     assert (skipped in (1, 2)) == (name == "fp16")
+    assert logged(path, "n_skipped_steps").get(4) == skipped
 
 
 @pytest.fixture
