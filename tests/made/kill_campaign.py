@@ -1,6 +1,7 @@
 """Six commands killed before one of their file operations, run again, and compared with an undisturbed run."""
 
 import json
+import os
 import random
 import re
 import shutil
@@ -55,7 +56,7 @@ def run(command: Command, folder: Path, kill: Kill | None = None) -> int:
     """The exit code of a command; -9 when it was killed. It leaves FOLDER.log, and FOLDER.operations at its end."""
     settings = {**LEASES, **command.settings}
     words = (folder, command.entry, command.words, settings, kill.at if kill else None, bool(kill and kill.tear))
-    process = PROCESSES.Process(target=run_killed, args=words)
+    process = PROCESSES.Process(target=run_killed, args=(dict(os.environ), *words))
     process.start()
     process.join()
     assert process.exitcode is not None

@@ -111,12 +111,20 @@ def place_of(path: Any, descriptor: int | None) -> str:
 
 
 def run_killed(
-    folder: Path, entry: str, words: Sequence[str], settings: Mapping[str, Any], kill_at: int | None, tear: bool
+    environment: Mapping[str, str],
+    folder: Path,
+    entry: str,
+    words: Sequence[str],
+    settings: Mapping[str, Any],
+    kill_at: int | None,
+    tear: bool,
 ) -> None:
     """What a forked process does: the command in its folder, as the console would run it.
 
+    environment: what holds now; the server that it is forked from has that of its own start.
     What it prints is added to FOLDER.log; its operations are left in FOLDER.operations.
     """
+    os.environ.update(environment)
     os.chdir(folder)
     for number in (1, 2):
         os.dup2(os.open(f"{folder}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
