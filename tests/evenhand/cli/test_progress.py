@@ -86,17 +86,6 @@ def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
     assert str(stage.note).startswith("1 items are left out")
 
 
-def test_the_last_reason_why_there_was_no_reply_is_told_until_there_is_one(tmp_path: Path) -> None:
-    run = planned_run(tmp_path / "run")
-    answer(run, PROMPTS[:2], reason="error: 500\nserver says no")
-    (stage,) = stages_of(run)
-    assert stage.done == 0
-    assert str(stage.note).startswith("2 prompts got no reply")
-    assert str(stage.note).endswith("error: 500 server says no")
-    answer(run, PROMPTS[:2])
-    assert stages_of(run)[0].note is None
-
-
 def training_run(path: Path, **optimiser: Any) -> Path:
     """A run that was opened and has not logged a step."""
     config = tiny_run("sft", path / "model", path.parent, optimiser=optimiser)
