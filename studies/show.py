@@ -85,7 +85,9 @@ def parser(name: str, dataset: Shown, schema: type[StudySection], verdict: str |
     words.add_argument("--unit", help="the unit's id; the first one when left out")
     for option, place in dataset.options.items():
         words.add_argument(f"--{option.replace('_', '-')}", help=f"sets `{schema.key}.{place}`, see `evenhand keys`")
-    words.add_argument("--verdict", choices=schema.verdicts, default=verdict or schema.verdicts[0], help="as in a config")
+    words.add_argument(
+        "--verdict", choices=schema.verdicts, default=verdict or schema.verdicts[0], help="as in a config"
+    )
     words.add_argument("--model", default="embedded", help="whose chat template: Hub id, folder or 'embedded'")
     words.add_argument("--format", choices=("chat", "raw"), default="chat")
     return words

@@ -61,8 +61,8 @@ class FramingEval(Evaluation):
     kept = ("right",)
     mild_keys = ("framing",)
     card_note = (
-        "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, over "
-        "both orders of the answers where both were asked; in percentage points. 0 is a judge that the framing does not move."
+        "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, "
+        "over both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
     )
 
     def load(self, path: Path, options: argparse.Namespace) -> FramedRun:
@@ -77,7 +77,12 @@ class FramingEval(Evaluation):
     def tables(self, results: Results) -> list[TableSpec]:
         changes = results.changes
         is_main = changes["measure"].isin(COMPARED) & (changes["group"] == ALL) if len(changes) else slice(None)
-        return [framings_table(results), groups_table(results), flips_table(results), changes_table(results, changes[is_main])]
+        return [
+            framings_table(results),
+            groups_table(results),
+            flips_table(results),
+            changes_table(results, changes[is_main]),
+        ]
 
     def plots(self, results: Results) -> list[Any]:
         """The shift of each framing."""
@@ -154,9 +159,9 @@ def framings_table(results: Results) -> TableSpec:
 
 
 NOTE = (
-    "shift: from the baseline, in points, paired by item; over both orders of the answers it is d. pull: half of what it "
-    "differs by between the orders. less placebos: less the mean placebo. p: sign-flip test over items, adjusted over the "
-    "framings (Holm); placebos are not in it."
+    "shift: from the baseline, in points, paired by item; over both orders of the answers it is d. pull: half of what "
+    "it differs by between the orders. less placebos: less the mean placebo. p: sign-flip test over items, adjusted "
+    "over the framings (Holm); placebos are not among them."
 )
 
 
@@ -175,7 +180,9 @@ def p_values(results: Results) -> pd.DataFrame:
             known = {framing: p for framing, p in tested.items() if p is not None}
             adjusted = dict(zip(known, holm([*known.values()]), strict=True))
             rows += [(name, over, framing, p, adjusted.get(framing)) for framing, p in tested.items()]
-    return pd.DataFrame(rows, columns=["judge", "dataset", "framing", "p", "p_holm"]).astype({"p": float, "p_holm": float})
+    return pd.DataFrame(rows, columns=["judge", "dataset", "framing", "p", "p_holm"]).astype(
+        {"p": float, "p_holm": float}
+    )
 
 
 LEVEL = Measure(name="level", unit="", statistic=lambda means: means.mean(axis=-1))
@@ -248,7 +255,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         for name in sorted(framings, key=lambda name: -abs(shifts[name].value))
     ]
     base = run.section.baseline
-    flipped = {name: 0 for name in framings}
+    flipped = dict.fromkeys(framings, 0)
     for grid in run.grids.values():
         for framing, *_ in flips(grid):
             flipped[framing] = flipped.get(framing, 0) + 1

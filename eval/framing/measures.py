@@ -6,7 +6,7 @@ answer gets its part. Every figure is a mean over cases and orders of means over
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -72,7 +72,10 @@ def read_prompt(replies: Sequence[Completion], factors: Mapping[str, Any], run: 
     if known:
         fields["unread"] = 1 - len(said) / len(known)
     if said:
-        by_name = {name: sum(1 / len(names) if one.place is None else names[one.place] == name for one in said) for name in names}
+        by_name = {
+            name: sum(1 / len(names) if one.place is None else names[one.place] == name for one in said)
+            for name in names
+        }
         shares = np.array([by_name[name] / len(said) for name in answers])
         fields["value"] = float(shares @ run.values)
         fields["first"] = by_name[factors["first"]] / len(said)
@@ -129,7 +132,10 @@ class FramedRun:
         wordings, section = self.section.wordings, self.section
         framings = tuple(dict.fromkeys([section.baseline, *(wording.name for wording in wordings)]))
         cases, orders = tuple(section.cases) or ("",), section.order_names
-        place = {name: {key: i for i, key in enumerate(keys)} for name, keys in (("f", framings), ("c", cases), ("o", orders))}
+        place = {
+            name: {key: i for i, key in enumerate(keys)}
+            for name, keys in (("f", framings), ("c", cases), ("o", orders))
+        }
         by_dataset: dict[str, list[Any]] = {}
         for prompt in self.run.plan:
             by_dataset.setdefault(prompt.dataset, []).append(prompt)
@@ -141,7 +147,12 @@ class FramedRun:
             shares, groups, n_errors = np.full((*shape, len(self.answers)), math.nan), [""] * len(items), 0
             for prompt in prompts:
                 factors = dict(prompt.factors)
-                at = items[prompt.item_id], place["f"][prompt.condition], place["c"][factors["case"]], place["o"][factors["order"]]
+                at = (
+                    items[prompt.item_id],
+                    place["f"][prompt.condition],
+                    place["c"][factors["case"]],
+                    place["o"][factors["order"]],
+                )
                 read = read_prompt(self.run.replies[prompt.prompt_hash], factors, self)
                 for name, value in read.fields.items():
                     fields[name][at] = value
@@ -161,14 +172,18 @@ class FramedRun:
         return grids
 
 
-def columns(dataset: str, grid: Grid, parts: Sequence[FloatArray], rows: FloatArray | None = None) -> Observed:
-    """Parts, each (n_items, ...) with NaN where nothing is known, as columns side by side. rows: of some items alone."""
+def columns(dataset: str, grid: Grid, parts: Sequence[FloatArray], rows: Any = None) -> Observed:
+    """Parts, each (n_items, ...) with NaN for unknown, as columns side by side. rows: of some items alone."""
     kept = np.arange(len(grid.items)) if rows is None else rows
     flat = np.hstack([part[kept].reshape(len(kept), -1) for part in parts])
     is_known = ~np.isnan(flat)
     units = tuple(grid.items[i] for i in kept)
     return Observed(
-        dataset=dataset, units=units, earned=np.where(is_known, flat, 0.0), counted=is_known.astype(float), n_errors=grid.n_errors
+        dataset=dataset,
+        units=units,
+        earned=np.where(is_known, flat, 0.0),
+        counted=is_known.astype(float),
+        n_errors=grid.n_errors,
     )
 
 
@@ -183,11 +198,12 @@ class Sides:
 
     def by_order(self, means: FloatArray) -> FloatArray:
         """(..., n_sides, n_orders): means over cases."""
-        return means.reshape(*means.shape[:-1], self.n_sides, self.n_cases, self.n_orders).mean(axis=-2) * self.scale
+        sides = means.reshape(*means.shape[:-1], self.n_sides, self.n_cases, self.n_orders)
+        return np.asarray(sides.mean(axis=-2) * self.scale)
 
     def level(self, means: FloatArray) -> FloatArray:
         """The first side's mean."""
-        return self.by_order(means)[..., 0, :].mean(axis=-1)
+        return np.asarray(self.by_order(means)[..., 0, :].mean(axis=-1))
 
     def rises(self, means: FloatArray) -> FloatArray:
         """(..., n_orders): the first side less the second."""
@@ -196,7 +212,7 @@ class Sides:
 
     def shift(self, means: FloatArray) -> FloatArray:
         """The rise over orders: d where both were asked."""
-        return self.rises(means).mean(axis=-1)
+        return np.asarray(self.rises(means).mean(axis=-1))
 
     def pull(self, means: FloatArray) -> FloatArray:
         """Half of what the rise differs by between the orders: p, the pull of the answer that is shown first."""
@@ -212,7 +228,7 @@ class Sides:
     def mean_absolute(self, means: FloatArray) -> FloatArray:
         """The mean of |shift| over all sides but the last, which is the baseline."""
         sides = self.by_order(means).mean(axis=-1)
-        return np.abs(sides[..., :-1] - sides[..., -1:]).mean(axis=-1)
+        return np.asarray(np.abs(sides[..., :-1] - sides[..., -1:]).mean(axis=-1))
 
 
 class Piece(NamedTuple):
@@ -274,16 +290,19 @@ def levels(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
     n_cases, n_orders, is_scale = len(grid.cases), len(grid.orders), run.section.scale is not None
     sides = Sides(1, n_cases, n_orders)
     plain = Sides(1, n_cases, n_orders, 1.0)
-    in_percent = {"unit": "%", "statistic": sides.level, "is_share": True}
+    in_percent: dict[str, Any] = {"unit": "%", "statistic": sides.level, "is_share": True}
 
     def of(name: str) -> Any:
         return lambda grid: [grid.fields[name][:, grid.at(framing)]]
 
-    value = {"unit": "points", "statistic": plain.level} if is_scale else in_percent
+    value: dict[str, Any] = {"unit": "points", "statistic": plain.level} if is_scale else in_percent
     yield Piece([Measure(name="value", **value)], of("value"))
     if not is_scale and len(grid.answers) > 2:
         for i, name in enumerate(grid.answers):
-            yield Piece([Measure(name=f"share of {name}", **in_percent)], lambda grid, i=i: [grid.shares[:, grid.at(framing), ..., i]])
+            yield Piece(
+                [Measure(name=f"share of {name}", **in_percent)],
+                lambda grid, i=i: [grid.shares[:, grid.at(framing), ..., i]],
+            )
     yield Piece([Measure(name="unread", **in_percent)], of("unread"))
     yield Piece([Measure(name="soft", **value)], of("soft"))
     if n_orders > 1:
@@ -343,7 +362,9 @@ def overall(run: FramedRun, grid: Grid, moved: Sequence[str]) -> Piece:
     scale, unit = (1.0, "points") if run.section.scale else (100.0, "pp")
     sides = Sides(len(moved) + 1, len(grid.cases), len(grid.orders), scale)
     measure = Measure(name="mean_abs_shift", unit=unit, statistic=sides.mean_absolute, is_linear=False)
-    return Piece([measure], lambda grid: [grid.fields["value"][:, grid.at(name)] for name in (*moved, grid.framings[0])])
+    return Piece(
+        [measure], lambda grid: [grid.fields["value"][:, grid.at(name)] for name in (*moved, grid.framings[0])]
+    )
 
 
 def is_claim(section: FramingSection) -> bool:
@@ -354,7 +375,7 @@ def is_claim(section: FramingSection) -> bool:
 
 
 def flips(grid: Grid) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """(framing, item, case, order, the baseline's answer, the framing's) where both name one answer, and not the same."""
+    """(framing, item, case, order, the baseline's answer, the framing's) where these are two answers."""
     best = np.where(np.isnan(grid.shares).any(axis=-1), -1, grid.shares.argmax(axis=-1))
     is_even = np.isclose(np.sort(grid.shares, axis=-1)[..., -1], np.sort(grid.shares, axis=-1)[..., -2])
     best = np.where(is_even, -1, best)

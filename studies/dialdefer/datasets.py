@@ -110,7 +110,7 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
 
 
 def rows_of(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The items of a dataset as rows of plain values, for a study in YAML; of a train split none gives a test item away.
+    """The items of a dataset as rows of plain values, for a study in YAML; of a train split none is a test item.
 
     keys: those of DatasetSpec.
     """
@@ -120,7 +120,8 @@ def rows_of(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
         refuse_leaks(items, [spec])
     shared = ("benchmark", "dataset", "question", "correct_answer", "incorrect_answer", "context")
     return [
-        {"id": item.item_id, **{name: getattr(item, name) for name in shared}, "meta": dict(item.meta)} for item in items
+        {"id": item.item_id, **{name: getattr(item, name) for name in shared}, "meta": dict(item.meta)}
+        for item in items
     ]
 
 

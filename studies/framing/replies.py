@@ -10,7 +10,9 @@ from studies.json_replies import last_object_with, said
 CHOSEN, TIE, UNREAD, ERROR = "chosen", "tie", "unread", "error"
 KEYS = ("chosen_answer", "answer")  # of a reasoned reply
 EDGES = " \t\r\n\"'`*_.:()[]{}"
-ANNOUNCED = re.compile(r"\b(?:answer|verdict|choice|score|rating)\b[\s*_\"'`]*(?:is\b|:|=)[\s*_\"'`(\[]*", re.IGNORECASE)
+ANNOUNCED = re.compile(
+    r"\b(?:answer|verdict|choice|score|rating)\b[\s*_\"'`]*(?:is\b|:|=)[\s*_\"'`(\[]*", re.IGNORECASE
+)
 
 
 class Choice(NamedTuple):

@@ -74,7 +74,7 @@ class ItemSource(Closed):
 
 
 def load_rows(source: ItemSource, columns: Columns) -> list[Row]:
-    """The items of a source in their order. Raises DataError naming file and line, ConfigError for what is not there."""
+    """The items of a source in their order. Raises DataError that names file and line."""
     rows = [row_of(record, source, columns) for record in records_of(source)]
     if source.file is not None and source.split in ("train", "test"):
         rows = [row for row in rows if (place(row.group) < source.test_share) == (source.split == "test")]

@@ -31,9 +31,13 @@ def checked(text: str) -> str:
 
 
 def plain_keys(given: Any) -> Any:
-    """A mapping whose keys YAML has read as true and false, as they were written."""
+    """A mapping whose keys YAML has read as true and false, with their names."""
     names = {True: "true", False: "false"}
-    return {names.get(key, key) if isinstance(key, bool) else key: v for key, v in given.items()} if isinstance(given, dict) else given
+    return (
+        {names.get(key, key) if isinstance(key, bool) else key: v for key, v in given.items()}
+        if isinstance(given, dict)
+        else given
+    )
 
 
 def one_source(given: Any) -> Any:
@@ -115,22 +119,24 @@ class FramingSection(StudySection):
         is_fixed = self.symbols or not (self.pair or any("{" in text for text in self.answer_texts.values()))
         yield not is_fixed, 'symbols: answers whose texts are of the item need symbols, such as ["1", "2"]'
         yield self.baseline not in self.framings, f"baseline: '{self.baseline}' is none of {', '.join(self.framings)}"
-        for name, wording in self.framings.items():
-            after = wording.after if isinstance(wording, FramingText) else None
-            known = [other for other, text in self.framings.items() if getattr(text, "after", None) is None]
-            yield after is not None and after not in known, f"framings.{name}: after must name one of {', '.join(known)}"
-            yield after is not None and name == self.baseline, "baseline: goes on behind another framing; name that one"
+        known = [name for name, text in self.framings.items() if getattr(text, "after", None) is None]
+        yield self.baseline not in known, "baseline: goes on behind another framing; name that one"
         for wording in self.wordings:
-            odd = {*wording.answers} ^ {*names}
-            yield bool(odd), f"framings.{wording.name}: its answers must be {', '.join(names)}"
-            used = names_in(wording.ask)
-            is_own = wording.text is not None
-            yield is_own and "framing" not in used, f"framings.{wording.name}: ask shows no {{{{ framing }}}}, so that it changes nothing"
-            yield not is_own and "framing" in used, f"framings.{wording.name}: ask shows {{{{ framing }}}}, and it has no text"
-            yield wording.after is None and bool(used & {*AFTER}), f"framings.{wording.name}: {' and '.join(AFTER)} are known behind a reply alone (after)"
+            where, used, after = f"framings.{wording.name}", names_in(wording.ask), wording.after
+            yield after is not None and after not in known, f"{where}: after must name one of {', '.join(known)}"
+            yield {*wording.answers} != {*names}, f"{where}: its answers must be {', '.join(names)}"
+            has_text, shows_it = wording.text is not None, "framing" in used
+            yield has_text and not shows_it, f"{where}: ask shows no {{{{ framing }}}}, so that it changes nothing"
+            yield shows_it and not has_text, f"{where}: ask shows {{{{ framing }}}}, and it has no text"
+            is_early = after is None and bool(used & {*AFTER})
+            yield is_early, f"{where}: {' and '.join(AFTER)} are known behind a reply alone (after)"
         if self.symbols and len(self.order_names) > 1:
+            shown = "{{ first }}, {{ second }} or {{ choices }}"
             is_shown = any(self.shows_order(wording) for wording in self.wordings)
-            yield not is_shown, "orders: both changes nothing, for no text shows {{ first }}, {{ second }} or {{ choices }}; show them, or set orders: given"
+            yield (
+                not is_shown,
+                f"orders: both changes nothing, for no text shows {shown}; show them, or set orders: given",
+            )
 
     def shows_order(self, wording: Wording) -> bool:
         """Whether a framing's prompt hangs on the order of the answers."""
@@ -224,13 +230,17 @@ class FramingSection(StudySection):
         """Items, framings and prompts; see StudySection."""
         rows = self.rows
         n = len(self.cases or [""]) * len(self.order_names) * len(self.wordings)
-        return f"{len(rows)} items, {len(self.framings)} framings and {len(self.placebos)} placebos: {n} prompts an item"
+        return (
+            f"{len(rows)} items, {len(self.framings)} framings and {len(self.placebos)} placebos: {n} prompts an item"
+        )
 
     def refuse_verdict(self, verdict: str) -> None:
         """Also a margin of other symbols than 1 and 2; see StudySection."""
         super().refuse_verdict(verdict)
         if verdict == "margin" and self.symbols != ("1", "2"):
-            raise ValueError('verdict margin reads the symbols "1" and "2"; write symbols: ["1", "2"], or verdict: options')
+            raise ValueError(
+                'verdict margin reads the symbols "1" and "2"; write symbols: ["1", "2"], or verdict: options'
+            )
 
 
 def first_symbol(prompt: Prompt) -> Completion:

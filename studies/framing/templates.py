@@ -18,8 +18,22 @@ from evenhand.errors import DataError
 
 MOST_CHARACTERS = 400_000  # of a rendered text
 LONGEST_TEMPLATE = 20_000
-FILTERS = ("capitalize", "default", "first", "float", "int", "join", "last", "length", "lower", "round", "title")
-FILTERS += ("tojson", "trim", "upper")
+FILTERS = [
+    "capitalize",
+    "default",
+    "first",
+    "float",
+    "int",
+    "join",
+    "last",
+    "length",
+    "lower",
+    "round",
+    "title",
+    "tojson",
+    "trim",
+    "upper",
+]
 MOST_FILTERS = 3  # on one value: `tojson` doubles backslashes each time
 LONGEST_JOIN = 10  # characters between the elements that `join` puts together
 ALLOWED = (
@@ -45,7 +59,8 @@ class Values(SandboxedEnvironment):
         except (TypeError, LookupError):
             return self.undefined(obj=obj, name=argument)
 
-    getattr = getitem
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        return self.getitem(obj, attribute)
 
 
 def printable(value: Any) -> Any:

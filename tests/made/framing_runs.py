@@ -18,7 +18,10 @@ Judge = Callable[[Prompt], str]
 
 def claims(path: Path, n: int) -> Path:
     """A file of n items of two topics."""
-    rows = [{"id": f"c{i}", "topic": "even" if i % 2 == 0 else "odd", "yes": f"claim {i}", "no": f"lie {i}"} for i in range(n)]
+    rows = [
+        {"id": f"c{i}", "topic": "even" if i % 2 == 0 else "odd", "yes": f"claim {i}", "no": f"lie {i}"}
+        for i in range(n)
+    ]
     write_jsonl(path, rows)
     return path
 
