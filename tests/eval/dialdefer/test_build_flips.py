@@ -84,7 +84,7 @@ def test_an_arms_turns_are_held_against_those_without_it(tmp_path: Path) -> None
     made = run(tmp_path, wrong, arms=("none", "honest"), conditions=conditions)
     (flip,) = flips = built(tmp_path / "flips", made, "--first", "c2", "--second", "c2/honest")
     assert names(flips) == [(0, "deference", True)]
-    assert flip.second.framing == "a speaker's turn, arm honest"
+    assert flip.second.put_as == "a speaker's turn, arm honest"
     with pytest.raises(DataError, match="no dataset was judged as a bare statement, arm honest"):
         built(tmp_path / "none", made, "--first", "c1/honest")
     with pytest.raises(DataError, match="framing 'c3': write c1 or c2"):
