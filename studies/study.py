@@ -105,6 +105,10 @@ class StudySection(Closed):
     def shown(cls) -> Mapping[str, Shown]:
         """What `evenhand show NAME` takes: names that no other study has."""
 
+    def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
+        """Replies to a unit's first prompts that `evenhand show` may suppose, to show what is asked behind them."""
+        return {}
+
     @abstractmethod
     def on_own_items(self) -> Self:
         """The same section over units of ours, which are always there: what doctor renders without data."""

@@ -4,15 +4,15 @@ A new dataset of the Unified Benchmark has an entry in unified/catalogue.yaml an
 branch of `source`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evenhand.config import Closed, did_you_mean
+from evenhand.config import Closed, did_you_mean, parse_config
 from evenhand.errors import ConfigError, DataError
 from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket, release
@@ -107,6 +107,22 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
         items += chosen if n is None or seed is None else drawn(chosen, n, f"{spec.dataset} {seed}")
     refuse_repeats((item.item_id for item in items), " and ".join(spec.dataset for spec in specs))
     return items
+
+
+def rows_of(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The items of a dataset as rows of plain values, for a study in YAML; of a train split none is a test item.
+
+    keys: those of DatasetSpec.
+    """
+    spec = parse_config(DatasetSpec, dict(keys), "items")
+    items = load_items([spec])
+    if spec.split == "train":
+        refuse_leaks(items, [spec])
+    shared = ("benchmark", "dataset", "question", "correct_answer", "incorrect_answer", "context")
+    return [
+        {"id": item.item_id, **{name: getattr(item, name) for name in shared}, "meta": dict(item.meta)}
+        for item in items
+    ]
 
 
 def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:

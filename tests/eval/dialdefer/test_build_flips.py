@@ -63,8 +63,8 @@ def test_a_flip_is_a_right_verdict_that_becomes_wrong_and_has_both_reasons_and_g
     made = run(tmp_path, {C2_INCORRECT: {0, 1}, C1_FALSE: {1, 3}, C2_CORRECT: {2}})
     flips = built(tmp_path / "flips", made)
     assert names(flips) == [(2, "skepticism", True), (0, "deference", True)]
-    assert flips[1].first == FlipSide(framing="a bare statement", accepts=False, reason="c1_false of 0 in none")
-    assert flips[1].second == FlipSide(framing="a speaker's turn", accepts=True, reason="c2_incorrect of 0 in none")
+    assert flips[1].first == FlipSide(put_as="a bare statement", accepts=False, reason="c1_false of 0 in none")
+    assert flips[1].second == FlipSide(put_as="a speaker's turn", accepts=True, reason="c2_incorrect of 0 in none")
     assert (flips[1].model, flips[1].claim_is_true) == ("model", False)
     assert names(built(tmp_path / "gains", made, "--kinds", "gained")) == [(3, "skepticism", False)]
 
