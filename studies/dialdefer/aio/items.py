@@ -16,9 +16,18 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.files import write_json, write_jsonl, write_whole
 from evenhand.markdown import filled, table
-from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, PROMPTS, READINGS, TRANSCRIPTS, WRITES_FIRST, RawFolder
+from studies.dialdefer.aio.folder import (
+    ITEMS_FOLDER,
+    POSTS,
+    PROMPTS,
+    READINGS,
+    TRANSCRIPTS,
+    WRITES_FIRST,
+    Check,
+    RawFolder,
+)
 from studies.dialdefer.aio.pii import redact
-from studies.dialdefer.aio.replies import AIO, POSTER, dialogue, neutral, poster_as_b, turns_in, unfit, who_wrote
+from studies.dialdefer.aio.replies import AIO, POSTER, Turn, dialogue, neutral, poster_as_b, turns_in, unfit, who_wrote
 from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS
 
 WAITING = "not done yet"  # the stage has still to be run, or its server did not answer
@@ -87,26 +96,16 @@ def record_of(
         return record
 
     of_stage(POSTS, "harvest")
-    turns, reading = of_stage(TRANSCRIPTS, "transcribe")["turns"], dict[str, Any]()
-    if released is None:
-        if why := unfit(turns):
-            raise LeftOut("filter", why)
+    turns = of_stage(TRANSCRIPTS, "transcribe")["turns"]
+    if released is not None:
+        reading: dict[str, Any] = {"poster": who_wrote(turns, released.get(WRITES_FIRST))}
+    elif why := unfit(turns):
+        raise LeftOut("filter", why)
+    else:
         reading = of_stage(READINGS, "label")
-    poster = who_wrote(turns, released.get(WRITES_FIRST)) if released else reading.get("poster")
-    check = folder.check(post_id)
-    if check is not None and check.keep is not None:
-        if not check.keep:
-            raise LeftOut("check", check.why.strip() or "rejected without a reason")
-        turns, poster, reading = turns_in(check.dialogue), check.poster, check.model_dump()
-        if not poster:
-            raise LeftOut("check", "kept, but `poster` is not filled in")
-    elif not unchecked:
-        raise LeftOut("check", "not checked by a person yet")
-    elif reading.get("doubts") or not poster:
-        raise LeftOut("check", "doubtful label or poster, and not checked by a person")
+    turns, reading = decided(folder.check(post_id), turns, reading, unchecked=unchecked)
     if not turns:
         raise LeftOut("transcribe", "no conversation of two")
-    turns = poster_as_b(turns, poster)
     spoken = redact(dialogue(turns))
     if released is not None:
         return {**released, "c2_input": spoken}
@@ -127,6 +126,23 @@ def record_of(
         "speaker_a_identity": f"Speaker B's {reading['relationship'] or 'unknown'}",
         WRITES_FIRST: turns[0][0] == POSTER,
     }
+
+
+def decided(
+    check: Check | None, turns: Sequence[Turn], reading: dict[str, Any], *, unchecked: bool
+) -> tuple[list[Turn], dict[str, Any]]:
+    """(turns with the poster as Speaker B, reading) as a person left them, else as the models did. Raises LeftOut."""
+    if check is not None and check.keep is not None:
+        if not check.keep:
+            raise LeftOut("check", check.why.strip() or "rejected without a reason")
+        if not check.poster:
+            raise LeftOut("check", "kept, but `poster` is not filled in")
+        return poster_as_b(turns_in(check.dialogue), check.poster), check.model_dump()
+    if not unchecked:
+        raise LeftOut("check", "not checked by a person yet")
+    if reading.get("doubts") or not reading.get("poster"):
+        raise LeftOut("check", "doubtful label or poster, and not checked by a person")
+    return poster_as_b(turns, reading["poster"]), reading
 
 
 def progress_text(outcome: Outcome) -> str:
