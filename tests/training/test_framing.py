@@ -29,11 +29,14 @@ def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_a
     data = load_data(config)
     examples, excluded = TRAINING.examples(data.units, config, tokenizer)
     groups = by_group(examples)
-    assert excluded == [] and len(groups) == 2 * len(data.units) and {len(group) for group in groups} == {2 * 4}
+    assert excluded == []
+    assert len(groups) == 2 * len(data.units)
+    assert {len(group) for group in groups} == {2 * 4}
     for example in examples:
         text = tokenizer.decode(example.prompt_ids)
         accepts, rejects = (tokenizer.decode([token]) for token in example.choices)
-        assert f"{accepts} = Yes" in text and f"{rejects} = No" in text
+        assert f"{accepts} = Yes" in text
+        assert f"{rejects} = No" in text
         assert (example.right == 0) == ("lie" not in text)
         assert example.is_anchor == ("Claim: " in text)
     assert {sum(example.is_anchor for example in group) for group in groups} == {2}
@@ -47,7 +50,8 @@ def test_the_label_free_target_is_the_mean_of_both_orders_in_which_a_pull_of_the
         verdicts=verdicts, ends=None, right=right, groups=groups, anchors=anchors, reference_verdicts=verdicts
     )
     loss = own_c1(answers, hard=False)
-    assert loss[2:].tolist() == pytest.approx([0.0, 0.0], abs=1e-6) and float(loss[0]) > 0.1
+    assert loss[2:].tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert float(loss[0]) > 0.1
 
 
 @pytest.mark.parametrize(

@@ -88,11 +88,14 @@ def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
     (table,) = [table for table in results.tables if table.name == "framings"]
     rows = table.frame.set_index("framing")
     assert list(rows.index) == ["statement", "expert", "placebo 1", "placebo 2"]
-    assert rows.loc["expert", "shift_value"] == pytest.approx(40, abs=12) and rows.loc["expert", "p_holm"] < 0.01
+    assert rows.loc["expert", "shift_value"] == pytest.approx(40, abs=12)
+    assert rows.loc["expert", "p_holm"] < 0.01
     assert rows.loc["expert", "net_shift_value"] == pytest.approx(40, abs=12)
-    assert math.isnan(rows.loc["placebo 1", "p_holm"]) and math.isnan(rows.loc["statement", "shift_value"])
+    assert math.isnan(rows.loc["placebo 1", "p_holm"])
+    assert math.isnan(rows.loc["statement", "shift_value"])
     groups = next(table for table in results.tables if table.name == "groups").frame
-    assert set(groups["group"]) == {"even", "odd"} and set(groups["n_units"]) == {30}
+    assert set(groups["group"]) == {"even", "odd"}
+    assert set(groups["n_units"]) == {30}
     assert any("expert" in sentence for sentence in results.sentences["scores"])
     assert not [warning for warning in results.warnings if "one order" in warning]
 
@@ -102,7 +105,8 @@ def test_holm_is_over_the_framings_of_a_judge(tmp_path, monkeypatch):
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40), framings=framings), planted(3), monkeypatch)
     results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
     of = p_values(results).sort_values("p")
-    assert len(of) == 4 and of["p_holm"].iloc[0] == pytest.approx(min(1.0, 4 * of["p"].iloc[0]))
+    assert len(of) == 4
+    assert of["p_holm"].iloc[0] == pytest.approx(min(1.0, 4 * of["p"].iloc[0]))
 
 
 def test_flips_are_counted_both_ways_with_the_item(bent):
@@ -116,7 +120,8 @@ def test_flips_are_counted_both_ways_with_the_item(bent):
 def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
     means = np.array([0.9, 0.7, 0.5, 0.5])  # framing and baseline, one case, two orders
     sides = Sides(2, 1, 2)
-    assert sides.shift(means) == pytest.approx(30) and sides.pull(means) == pytest.approx(10)
+    assert sides.shift(means) == pytest.approx(30)
+    assert sides.pull(means) == pytest.approx(10)
 
 
 def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(tmp_path, monkeypatch):
@@ -134,9 +139,9 @@ def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(tmp_path, mo
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), judge, monkeypatch)
     results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
     of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == "all"}
-    assert (
-        of["value", "expert"] == 9 and of["shift", "expert"] == 2 and of["unread", "expert"] == pytest.approx(100 / 12)
-    )
+    assert of["value", "expert"] == 9
+    assert of["shift", "expert"] == 2
+    assert of["unread", "expert"] == pytest.approx(100 / 12)
 
 
 def test_pairwise_judging_tells_position_from_preference(tmp_path, monkeypatch):
@@ -155,7 +160,8 @@ def test_pairwise_judging_tells_position_from_preference(tmp_path, monkeypatch):
     of = {(row.measure, row.framing): row.value for row in results.scores.itertuples()}
     assert (of["first", "statement"], of["consistent", "statement"], of["right", "statement"]) == (100, 0, 50)
     assert (of["first", "mine"], of["consistent", "mine"], of["right", "mine"]) == (50, 100, 100)
-    assert of["shift", "mine"] == 50 and of["pull", "mine"] == -50
+    assert of["shift", "mine"] == 50
+    assert of["pull", "mine"] == -50
 
 
 def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsys):
@@ -164,8 +170,11 @@ def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsy
     assert "expert on items: shift from" in said
     rows = json.loads((tmp_path / "changes" / "compare.json").read_text())
     (shift,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", "all")]
-    assert shift["before"] > 25 and abs(shift["after"]) < 15 and shift["p_holm"] < 0.05
+    assert shift["before"] > 25
+    assert abs(shift["after"]) < 15
+    assert shift["p_holm"] < 0.05
     report_main([*map(str, bent), "--draws", "400", "--allow-differences", "--out", str(tmp_path / "report")])
     score_main([str(bent[0]), "--draws", "400"])
     page = (tmp_path / "report" / "report.html").read_text()
-    assert "What the framings do" in page and "Flipped answers" in page
+    assert "What the framings do" in page
+    assert "Flipped answers" in page

@@ -1,4 +1,4 @@
-"""What a study in YAML asks: the prompts of an item, framing by framing, and what is refused before anything is asked."""
+"""What a study in YAML asks: the prompts of an item, framing by framing, and what is refused beforehand."""
 
 import csv
 from typing import Any
@@ -59,7 +59,8 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
     logs = {"1": -2.0, "2": -0.1}
     replies = {p.prompt_hash: [reply(p, "2", answer_logprobs=logs)] for p in first}
     later = unit.next_prompts(replies)
-    assert {p.condition for p in later} == {"pressed"} and len(later) == 4
+    assert {p.condition for p in later} == {"pressed"}
+    assert len(later) == 4
     turns = {(p.factors.case, p.factors.order): [(m.role, m.content) for m in p.messages] for p in later}
     behind = [("assistant", "2"), ("user", "Are you sure? I think it is Yes, not No.")]
     assert turns["true", "given"][1:] == behind
@@ -98,7 +99,7 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
 )
 def test_a_study_that_does_not_hang_together_is_refused_with_the_key(changes, words, tmp_path):
     with pytest.raises((ConfigError, DataError), match=words):
-        section({**study(claims(tmp_path / "items.jsonl", 1)), **changes}).rows
+        section({**study(claims(tmp_path / "items.jsonl", 1)), **changes}).units("margin")
 
 
 def test_a_margin_needs_the_symbols_1_and_2(tmp_path):
@@ -158,8 +159,10 @@ def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_gro
         for split in ("train", "test", "all")
     }
     groups = {split: {row.group for row in of} for split, of in sides.items()}
-    assert groups["train"].isdisjoint(groups["test"]) and groups["train"] | groups["test"] == groups["all"]
-    assert len(sides["train"]) + len(sides["test"]) == 40 and 4 <= len(sides["test"]) <= 20
+    assert groups["train"].isdisjoint(groups["test"])
+    assert groups["train"] | groups["test"] == groups["all"]
+    assert len(sides["train"]) + len(sides["test"]) == 40
+    assert 4 <= len(sides["test"]) <= 20
 
 
 def test_pocket_is_at_hand_without_a_file():
@@ -194,7 +197,8 @@ def test_a_template_fills_values_in_and_can_do_no_more(template, is_let_in, tmp_
     tree = study(tmp_path / "items.jsonl", framings={"statement": "{{ claim }}", "odd": template})
     if is_let_in:
         texts = [p.messages[-1].content for p in prompts_of(tree) if p.condition == "odd" and p.factors.case == "true"]
-        assert "{{ 7 * 7 }} {% X" in texts[0] and "1p2q" in texts[0]  # what stands in an item is text
+        assert "{{ 7 * 7 }} {% X" in texts[0]
+        assert "1p2q" in texts[0]
     else:
         with pytest.raises((ConfigError, DataError)):
             prompts_of(tree)
