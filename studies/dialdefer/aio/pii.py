@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
 
 MARK = "[REDACTED]"
@@ -66,23 +65,14 @@ def redact(text: str, handles: Iterable[str] = ()) -> str:
 
 def without_telephones(text: str) -> str:
     """Telephone numbers masked: those of a region's length, whether or not they are in use."""
-    try:
-        from phonenumbers import Leniency, PhoneNumberMatcher
-    except ImportError:
-        raise needs("phonenumbers") from None
+    from phonenumbers import Leniency, PhoneNumberMatcher
+
     for region, fewest in REGIONS.items():
         matches = list(PhoneNumberMatcher(text, region, leniency=Leniency.POSSIBLE))
         for match in reversed(matches):
             if sum(map(str.isdigit, match.raw_string)) >= fewest:
                 text = f"{text[: match.start]}{MARK}{text[match.end :]}"
     return text
-
-
-def needs(library: str) -> ConfigError:
-    """The error to raise where a library of the extra `aio` is not installed."""
-    return ConfigError(
-        f"`evenhand build aio` needs {library}, which is not installed: pip install --no-deps -r requirements/aio.lock"
-    )
 
 
 def without_names(text: str) -> str:

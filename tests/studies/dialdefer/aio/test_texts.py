@@ -193,6 +193,11 @@ def test_a_neutral_text_stays_as_it_is_but_for_its_blanks(text):
         ("Here is the rewritten text:\n\nSpeaker B left.", "Speaker B left."),
         ('"Speaker B left with my dog."', "Speaker B left with Speaker B's dog."),
         ("Speaker A said that Speaker B is overreacting.", "Speaker A said that Speaker B is overreacting."),
+        ("Am I overreacting or not. He left.", "He left."),
+        ("He left. Speaker B is genuinely not sure if Speaker B is overreacting.", "He left."),
+        ("Just wondering if I'm in the wrong\nHe left", "He left"),
+        ("Is Speaker B Overreacting To This\n\nHe left", "He left"),
+        ("I asked if he is sure.", "Speaker B asked if he is sure."),
         ("A trip to the US after World War I, i.e. a mission", "A trip to the US after World War I, i.e. a mission"),
     ],
 )
@@ -215,13 +220,19 @@ def test_what_holds_a_text_back(text, held):
 LONG = "I told you three times that the keys lie under the blue pot by the door, and you never listen"
 
 
+@pytest.mark.parametrize("place", ["title", "body", "comment", "message"])
 @pytest.mark.parametrize(
-    ("turn", "context", "is_copy"),
+    ("text", "context", "is_copy"),
     [
         (f"{LONG} also buy bread", f"Speaker A wrote '{LONG}'.", True),  # another bubble beside it
         (LONG.replace("keys lie", "keys  lie"), LONG.upper(), True),
         (LONG, "Speaker A said that the keys were by the door, annoyed that Speaker B had not listened.", False),
+        ("AIO? The keys lie under the blue pot", "So the keys lie under the blue pot.", True),  # the whole of it
+        ("Under the blue pot", "The keys lie under the blue pot.", False),  # too short to be found by
     ],
 )
-def test_a_context_that_repeats_a_long_stretch_of_a_message_is_known(turn, context, is_copy):
-    assert copies({"c2_input": f"Speaker 1: hello\nSpeaker 2: {turn}", "context": context}) == is_copy
+def test_a_context_that_repeats_a_long_stretch_or_the_whole_of_a_text_is_known(place, text, context, is_copy):
+    said = {"title": "x", "body": "y", "comment": "z", "message": "hello", place: text}
+    post = {"title": said["title"], "body": said["body"], "comments": [{"id": "c1", "text": said["comment"]}]}
+    spoken = f"Speaker A: hi\nSpeaker B: {said['message']}"
+    assert copies({"c2_input": spoken, "context": context}, post) == is_copy
