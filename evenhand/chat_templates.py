@@ -28,6 +28,9 @@ FIRST_MARK = 0x100000  # of a private plane of Unicode
 # Special tokens of the families served, where the tokenizer is a server's and not at hand.
 LOOKS_SPECIAL = re.compile(r"<\|[a-z_]+\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?s>|<(?:bos|eos|pad|unk)>")
 
+# The end of a prompt whose template opens a thought: Qwen3-Thinking, DeepSeek-R1, Seed-OSS, Command A.
+OPEN_THOUGHT = re.compile(r"[<\[]\|?(?:seed:|start_)?(?:think|thinking|thought|reasoning)\|?[>\]]\s*\Z", re.IGNORECASE)
+
 
 class Rendered(str):
     """A rendered prompt with special tokens in its content: the text as it reads, and where they stand."""
@@ -154,6 +157,16 @@ def encode_batch(tokenizer: Any, texts: Sequence[str], chat_format: str = "chat"
         elif chat_format == "raw" and found_in(tokenizer, [text]):  # a bare text is content, all of it
             ids[number] = as_text(tokenizer, text, add_special_tokens=True)
     return ids
+
+
+def refuse_open_thought(text: str, name: str) -> None:
+    """Raises ModelError where a prompt rendered for the model of this name opens a thought and does not close it."""
+    if OPEN_THOUGHT.search(text, max(0, len(text) - 40)):
+        raise ModelError(
+            f"{name}: its chat template opens a thought, so the next token is no answer, and its probabilities say "
+            "nothing. Switch thinking off in model.chat_template_args ({enable_thinking: false} for many models), or "
+            "take a verdict that is written (`verdict: reason` or `answer`)"
+        )
 
 
 class AnswerTokens(NamedTuple):
