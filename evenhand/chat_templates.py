@@ -202,8 +202,9 @@ def single_tokens(tokens: dict[str, list[int]], name: str) -> AnswerTokens:
 def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
     """Option → its tokens as a reply to `text` (the rendered prompt) would hold them; two may have the same ones.
 
-    Raises ModelError when the tokenizer joins an option with the line that it answers.
+    Raises ModelError when the text ends in an open thought, or the tokenizer joins an option with the line it answers.
     """
+    refuse_open_thought(text, tokenizer.name_or_path)
     line = text.rsplit("\n", 1)[-1] if chat_format == "raw" else ""
     space = " " if line and not line[-1].isspace() else ""
     before = encode(tokenizer, line) if line else []

@@ -76,16 +76,13 @@ class Encoder:
         ]
 
     def encoded(self, prompt: Prompt, text: str, token_ids: list[int]) -> Encoded:
-        """A prompt with the answers that are read behind it.
-
-        Raises ModelError for an option without tokens, and where the next token belongs to a thought.
-        """
+        """A prompt with the answers that are read behind it. Raises ModelError where they cannot be."""
         config = self.config
         options: Mapping[str, Tokens] = {answer: (token,) for answer, token in self.answers.ids.items()}
-        if config.verdict == "options":
-            options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
         if options:
             refuse_open_thought(text, self.tokenizer.name_or_path)
+        if config.verdict == "options":
+            options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
         longest = max(map(len, options.values())) if options else config.sampling.for_prompt(prompt).max_tokens
         return Encoded(prompt, text, token_ids, options, len(token_ids) + longest)
 

@@ -60,10 +60,12 @@ def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark() -> 
     assert len({*plain.ids.values()}) == len({*marked.ids.values()}) == 2
 
 
-def test_options_that_are_written_alike_or_with_no_token_are_refused() -> None:
+def test_options_that_are_written_alike_or_with_no_token_or_in_a_thought_are_refused() -> None:
     for options in (["Ann", ""], ["Ann", "Ann"]):
         with pytest.raises(ModelError, match="cannot be told apart"):
             option_tokens(byte_tokenizer(), options, "<user>Answer:</s>")
+    with pytest.raises(ModelError, match="opens a thought"):
+        option_tokens(byte_tokenizer(), ["Ann", "Bo"], "<user>Answer:</s><think>\n")
 
 
 def test_an_answer_of_several_tokens_has_no_margin() -> None:

@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from evenhand.chat_templates import encode, encode_options, own_tokens, refuse_open_thought, render_chat
+from evenhand.chat_templates import encode, encode_options, own_tokens, render_chat
 from evenhand.records import Prompt
 from studies.narrator import convokit, pocket
 from studies.narrator.corpora import (
@@ -77,7 +77,6 @@ def example_of(prompt: Prompt, conversation: Conversation, config: TrainingConfi
     factors, chat_format = prompt.factors, config.examples.format
     assert isinstance(factors, NarratorFactors)
     text = render_chat(tokenizer, prompt.messages, chat_format, config.model.chat_template_args)
-    refuse_open_thought(text, tokenizer.name_or_path)
     options = encode_options(tokenizer, prompt.answer_space, text, chat_format)
     answers = own_tokens(options)
     outcomes = [ME if who == factors.narrator else conversation.names[who] for who in conversation.speakers]
