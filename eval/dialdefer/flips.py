@@ -162,7 +162,7 @@ class Side:
         reason = measures.reasoning_in(self.replies.get((prompt_hash, choice), ""))
         # JSON can spell half surrogate pairs, which no file takes.
         reason = reason.encode("utf-8", "replace").decode()
-        return FlipSide(framing=self.words, accepts=choice == measures.ACCEPT, reason=reason)
+        return FlipSide(put_as=self.words, accepts=choice == measures.ACCEPT, reason=reason)
 
 
 def main(argv: Sequence[str]) -> None:

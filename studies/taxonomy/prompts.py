@@ -77,7 +77,7 @@ def messages(flip: Flip) -> tuple[Message, ...]:
 def side(name: str, of: FlipSide) -> list[str]:
     """One verdict with its reasons."""
     verdict = "the claim is correct" if of.accepts else "the claim is incorrect"
-    return [f"{name}, the claim as {of.framing}. Verdict: {verdict}.", f"{name}'s reasons: {quoted(of.reason)}"]
+    return [f"{name}, the claim as {of.put_as}. Verdict: {verdict}.", f"{name}'s reasons: {quoted(of.reason)}"]
 
 
 def quoted(text: str) -> str:
