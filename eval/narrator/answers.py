@@ -3,11 +3,11 @@
 The paper matches replies to the options "after removing common preambles" and says no more. A name that occurs in a
 reply is not its answer. A reply is read in this order; the first step that finds an answer decides:
 
-1. An option alone: the whole reply, or its JSON; its first line; what stands behind "Answer:" or "The answer is". Within
-   markup, quotes, punctuation and preambles, in any case.
-2. Its sentences (eval/narrator/clauses.py): an option that opens or concludes the reply, or that they say attacked or is
-   to blame. A sentence that no frame fits says nothing: a lost name is better than a wrong one.
-3. Detection: "yes" and "no", and sentences that say whether it ends in an attack; the last of them decides.
+1. An option alone: the whole reply, or its JSON; its first line; what stands behind "Answer:" or "The answer is".
+   Within markup, quotes, punctuation and preambles, in any case.
+2. Its sentences (eval/narrator/clauses.py): an option that opens or concludes the reply, or that they say attacked or
+   is to blame. A sentence that no frame fits says nothing: a lost name is better than a wrong one.
+3. Detection: "yes" and "no", and sentences that say whether it ends in an attack.
 
 In these places "you", "I", "my behavior" and "the narrator" are Me where Me is an option. Else the reply has a state.
 Nothing is guessed: a reply that could mean several options is ambiguous.
@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.narrator.clauses import PATTERNS, Said, decided, explains, read_sentence, says_yes, sentences, with_persons
-from eval.narrator.names import NOT_LISTED, OPENING, Names, named_text, options_in, plain, prose
+from eval.narrator.names import BULLET, NOT_LISTED, OPENING, Names, named_text, options_in, plain, prose
 from studies.json_replies import json_in
 from studies.narrator.prompts import NO, YES
 
@@ -27,6 +27,7 @@ State = Literal[
     "chosen", "ambiguous", "negated_only", "continues_transcript", "refusal", "off_list", "cut_off", "empty", "error"
 ]
 STATES: tuple[State, ...] = get_args(State)
+AFTER = " ,!.:：=\"'"  # between a preamble and the answer
 LONGEST = 12  # preambles taken from one reply; a loop of them is no answer
 MOST_MARKERS = 4  # a reply that loops has thousands
 THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.IGNORECASE | re.DOTALL)
@@ -155,7 +156,7 @@ def said_in(text: str, names: Names) -> tuple[Answer, bool]:
     end = ""
     for sentence in stated:
         concludes = PATTERNS["concludes"].match(sentence)
-        end = with_persons(sentence[concludes.end() :] if concludes else sentence, names)
+        end = with_persons(sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence, names)
         read.append(read_sentence(end, concludes is not None))
     named, denied = decided(read), "".join(said.denied for said in read)
     is_early = bool(decided(read[:-1])) or text.rstrip()[-1:] in ".!?…。"
@@ -185,7 +186,9 @@ def peelings(head: str, names: Names) -> list[str]:
         line = lines[-1]
         preamble = PATTERNS["preamble"].match(line)
         is_preamble = preamble is not None and not names.whole(preamble[0])
-        shorter = line[preamble.end() :].lstrip() if preamble and is_preamble else line.lstrip(OPENING)
+        shorter = (
+            line[preamble.end() :].lstrip(AFTER) if preamble and is_preamble else BULLET.sub("", line.lstrip(OPENING))
+        )
         if not shorter or shorter == line:
             break
         lines.append(shorter)

@@ -19,14 +19,22 @@ SPEC = yaml.safe_load(Path(__file__).with_name("blame.yaml").read_text(encoding=
 SYMBOLS = {kind: chr(0x2500 + i) for i, kind in enumerate(["other", *SPEC["words"]])}
 
 
+def spaced(pattern: str) -> str:
+    """A pattern with what its capitals stand for; its blanks are any, and none where a line ends with "|"."""
+    for word in ("STEM", "PRAISE", "DECIDE"):
+        pattern = pattern.replace(word, SPEC[word.lower()])
+    return re.sub(r"\| ", "|", pattern).replace("NAME", NAME).replace(f"{NAME}S", f"{NAME}+").replace(" ", r"\s+")
+
+
+def words_of(listed: str) -> str:
+    """A pattern of the words or phrases of a list, as whole words."""
+    return rf"(?<!{LETTER})(?:{spaced(listed.replace(', ', '|'))})(?!{LETTER})"
+
+
 def lexicon(words: dict[str, str]) -> re.Pattern[str]:
     """A pattern that finds the words and marks of a sentence, each in the group of its class."""
-    kinds = [f"(?P<names>{NAME})"]
-    for kind in SPEC["words"]:
-        listed = words.get(kind, "(?!)").replace("STEM", SPEC["stem"]).replace("NAME", NAME)
-        pattern = "|".join(listed.split(", ")).replace(" ", r"\s+")
-        kinds.append(f"(?P<{kind}>{pattern if kind in MARKS else f'(?<!{LETTER})(?:{pattern})(?!{LETTER})'})")
-    return re.compile(rf"{'|'.join(kinds)}|(?P<other>{LETTER}+(?:['-]{LETTER}+)*|\w)")
+    kinds = [f"(?P<{kind}>{words[kind] if kind in MARKS else words_of(words[kind])})" for kind in SPEC["words"]]
+    return re.compile(rf"(?P<names>{NAME})|{'|'.join(kinds)}|(?P<other>{LETTER}+(?:['-]{LETTER}+)*|\w)")
 
 
 def filled(pattern: str) -> str:
@@ -40,14 +48,17 @@ def filled(pattern: str) -> str:
 
 
 MARKS = ("strong", "comma", "gen")
-LEXICONS = [lexicon(SPEC["words"]), lexicon(SPEC["foreign"])]
+LEXICONS = [lexicon(SPEC["words"]), lexicon({**SPEC["words"], **SPEC["foreign"]})]
 PARTS = {"any": ".", "names": f"(?:{NAME}+)"}
 for _name, _part in SPEC["parts"].items():
     PARTS[_name] = f"(?:{filled(_part)})"
 FRAMES = [(kind, re.compile(filled(text))) for frame in SPEC["frames"] for kind, text in frame.items()]
 CUTS = {name: re.compile(filled(text)) for name, text in SPEC["cuts"].items()}
-HOW = re.VERBOSE | re.IGNORECASE | re.MULTILINE
-PATTERNS = {name: re.compile(text.replace("NAMES", f"{NAME}+"), HOW) for name, text in SPEC["patterns"].items()}
+PHRASES = {name: words_of(phrases) for name, phrases in SPEC["phrases"].items()}
+PATTERNS = {
+    name: re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    for name, pattern in (PHRASES | {name: spaced(pattern) for name, pattern in SPEC["patterns"].items()}).items()
+}
 
 
 class Said(NamedTuple):
@@ -134,7 +145,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
             denied += denies
             if is_worse:
                 worst += names
-            elif (concedes and (i == 0 or lead["despite"])) or ALL in names:
+            elif (concedes and (i == 0 or (lead and lead["despite"]))) or ALL in names:
                 conceded += names
             else:
                 named += names
@@ -155,7 +166,8 @@ def decided(read: Sequence[Said]) -> str:
         return (read[0].named or read[0].conceded) + "".join(said.named for said in read[1:2] if said.is_answer)
     if ends := "".join(said.named for said in read if said.is_answer):
         return ends
-    named, worst, conceded = ("".join(said[part] for said in read) for part in (0, 3, 2))
+    named, worst = "".join(said.named for said in read), "".join(said.worse for said in read)
+    conceded = "".join(said.conceded for said in read)
     if len(set(worst)) == 1 and (ALL in named + conceded or worst[0] in named):
         return worst
     return named + worst or conceded
@@ -191,9 +203,10 @@ def stands_for_itself(clauses: list[tuple[str, bool]], i: int) -> bool:
     """Whether a name that is a clause is an answer, and not a name that is spoken to or said something about."""
     if i > 0:
         return i == len(clauses) - 1 and (clauses[i - 1][1] or CUTS["opening"].match(clauses[i - 1][0]) is not None)
-    return len(clauses) == 1 or (
-        (clauses[0][1] or CUTS["explaining"].match(clauses[1][0]) is not None) and not CUTS["victim"].match(clauses[1][0])
-    )
+    if len(clauses) == 1:
+        return True
+    is_explained = clauses[0][1] or CUTS["explaining"].match(clauses[1][0]) is not None
+    return is_explained and CUTS["victim"].match(clauses[1][0]) is None
 
 
 def with_subject(clause: str, before: str, subject: str) -> str:
@@ -209,22 +222,24 @@ def with_subject(clause: str, before: str, subject: str) -> str:
 
 def explains(turn: re.Match[str]) -> bool:
     """Whether what stands behind "Ann:" is said about Ann, and is not Ann's turn."""
-    if PATTERNS["first_person"].search(turn["words"]) or PATTERNS["second_person"].search(turn["words"]):
+    if PATTERNS["speaks"].search(turn["words"]):
         return False
-    about = symbols(PATTERNS["pronoun"].sub("", PATTERNS["possessive"].sub("'s ", turn["words"])))
+    about = symbols(re.sub(r"^(?:he|she|they)\b", "", re.sub(r"^(?:his|her|their)\b", "'s", turn["words"])))
     return CUTS["lead"].match(about) is not None or bool(read_clause(turn["names"] + about)[0])
 
 
 def says_yes(text: str) -> list[bool]:
-    """Whether each answer to detection in some prose says yes. Words count before sentences; where they come first, alone."""
-    words = [*PATTERNS["yes_or_no"].finditer(text)]
-    said = []
-    if words and words[0].start() == 0:
-        return [words[-1]["yes"] is not None]
+    """Whether what some prose says of detection is yes: the last "yes" or "no" where one comes first, else each of these
+    and the last sentence that says it."""
+    words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(text)]
+    if words and PATTERNS["yes_or_no"].match(text):
+        return words[-1:]
+    said: list[bool] = []
     for sentence in sentences(text):
-        stated = symbols(PATTERNS["opinion"].sub("", sentence))
         if PATTERNS["denial"].match(sentence):
             said.append(False)
-        elif not PATTERNS["open"].match(sentence):
-            said += [not no for clause, _ in clauses_of(stated) if (no := CUTS["says_no"].match(clause)) or CUTS["says_yes"].match(clause)]
-    return said[-1:] + [word["yes"] is not None for word in words]
+        elif not PATTERNS["leaves_open"].search(sentence):
+            for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", sentence))):
+                if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
+                    said.append(CUTS["says_no"].match(clause) is None)
+    return said[-1:] + words

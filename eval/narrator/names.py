@@ -35,7 +35,7 @@ PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\
 
 
 def plain(text: str) -> str:
-    """Text in the one spelling in which replies and options are compared: the plainest letters, straight quotes, single blanks."""
+    """Text in the one spelling in which replies and options are compared: plain letters and quotes, single blanks."""
     text = unicodedata.normalize("NFKC", text).translate(INVISIBLE).translate(QUOTES)
     return BLANKS.sub(" ", ESCAPED.sub(r"\1", TAG.sub("", text))).strip()
 
@@ -47,7 +47,9 @@ def bare(text: str) -> str:
 
 def alone(form: str) -> str:
     """A pattern for a name that is no part of a longer word or emoji: "Ann" stands alone in "Ann's", not in "Anna"."""
-    before, after = (LETTER[1:-1] if character.isalnum() or character == "_" else "" for character in (form[0], form[-1]))
+    before, after = (
+        LETTER[1:-1] if character.isalnum() or character == "_" else "" for character in (form[0], form[-1])
+    )
     name = re.sub("_|\\\\ ", "[_ ]", re.escape(form))  # in the names of Wikipedia's users they are the same
     before = rf"(?<![{before}{GLUE}])" if before else ""
     return rf"{before}{name}(?![{after}{GLUE}])|(?<=_){name}(?=_)"  # _Ann_
@@ -95,7 +97,7 @@ class Names:
         is_first = not bare(line)
         if option in self.only_alone:
             return is_first and PAUSE.match(text, start + len(form)) is not None
-        is_spelled = written.replace("_", " ") in (form.replace("_", " "), (form[:1].upper() + form[1:]).replace("_", " "))
+        is_spelled = written.replace("_", " ") in [f.replace("_", " ") for f in (form, form[:1].upper() + form[1:])]
         return is_spelled or (option != ME and (is_first or not form.isalpha()))
 
     def is_extended(self, text: str) -> bool:
@@ -117,7 +119,7 @@ def respelled(text: str) -> str:
 
 def unmarked(text: str) -> str:
     """A name without the marks on its letters."""
-    return "".join(letter for letter in unicodedata.normalize("NFD", text.casefold()) if not unicodedata.combining(letter))
+    return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text.casefold()))
 
 
 # Ways in which a reply is an option, the closest first: (shape of the reply, shape of the option, case of both). In the
@@ -135,7 +137,7 @@ NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
 TABLE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
-BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}|[a-z])[.)])[ \t]+", re.MULTILINE)
+BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}|[A-Za-z])[.)])[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
 QUOTATION = re.compile(r"[\"«][^\"»\n]*[\"»]|(?<![\w\ue000-\uf001])'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 CONTRACTED = {
@@ -143,6 +145,7 @@ CONTRACTED = {
     r"\bwon't\b": "will not",
     r"n't\b": " not",
     r"\bvs\.": "vs",
+    r"\b(?:rather than|instead of|as opposed to|unlike)\b": ", not",
     rf"((?:\b(?:i|you|he|she|they|we)|{NAME}))'(?:m|re)\b": r"\1 are",
     r"\b(i|you|he|she|they|we)'ve\b": r"\1 have",
     r"\b(i|you|he|she|they|we)'(?:d|ll)\b": r"\1 would",
