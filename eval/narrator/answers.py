@@ -14,12 +14,12 @@ Nothing is guessed: a reply that could mean several options is ambiguous.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.narrator.clauses import PATTERNS, Said, decided, explains, read_sentence, says_yes, sentences, with_persons
-from eval.narrator.names import BULLET, NOT_LISTED, OPENING, Names, named_text, options_in, plain, prose
+from eval.narrator.names import BULLET, NOT_LISTED, Names, named_text, options_in, plain, prose
 from studies.json_replies import json_in
 from studies.narrator.prompts import NO, YES
 
@@ -27,9 +27,6 @@ State = Literal[
     "chosen", "ambiguous", "negated_only", "continues_transcript", "refusal", "off_list", "cut_off", "empty", "error"
 ]
 STATES: tuple[State, ...] = get_args(State)
-AFTER = " ,!.:：=\"'"  # between a preamble and the answer
-LONGEST = 12  # preambles taken from one reply; a loop of them is no answer
-MOST_MARKERS = 4  # a reply that loops has thousands
 THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.IGNORECASE | re.DOTALL)
 UNENDED_THOUGHTS = re.compile(r"\A\s*<think>(?!.*</think>)", re.IGNORECASE | re.DOTALL)
 
@@ -41,7 +38,6 @@ class Answer(NamedTuple):
     option: str | None = None
 
 
-Reader = Callable[[str, Names], tuple[Answer, bool]]
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
@@ -83,7 +79,7 @@ def reading(text: str, names: Names) -> tuple[Answer, bool]:
         return answer, True
     text = plain(text)
     how = read_yes_or_no if names.options == (YES, NO) else read_sentences
-    return read_alone(text, names) or read_marked(text, names, how) or how(text, names)
+    return read_alone(text, names) or how(text, names)
 
 
 def read_object(said: dict[str, object], names: Names) -> Answer | None:
@@ -95,23 +91,9 @@ def read_object(said: dict[str, object], names: Names) -> Answer | None:
 def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
     """The option that a reply's first line is by itself; None where it is none. Two lines with one each are a list."""
     first, _, rest = said.partition("\n")
-    if PATTERNS["corrects"].search(rest):
-        return None
-    for line in peelings(first, names):
-        if whole := names.whole(line):
-            others = names.whole(peelings(rest.strip().partition("\n")[0], names)[-1])
-            return one_of({*whole, *others}), bool(rest) or not names.is_extended(line)
-    return None
-
-
-def read_marked(said: str, names: Names, how: Reader) -> tuple[Answer, bool] | None:
-    """What a reply says behind "Answer:" or "the answer is"; None where nothing is named there."""
-    announced = [said[marker.end() :].lstrip() for marker in [*PATTERNS["marker"].finditer(said)][-MOST_MARKERS:]]
-    read = [read_alone(text, names) or how(text, names) for text in announced if text]
-    known = [pair for pair in read if pair[0].state in ("chosen", "ambiguous")]
-    if not known:
-        return None
-    return known[-1] if len({answer for answer, _ in known}) == 1 else (AMBIGUOUS, True)
+    whole = () if PATTERNS["corrects"].search(rest) else names.whole(BULLET.sub("", first))
+    others = names.whole(BULLET.sub("", rest.strip().partition("\n")[0]))
+    return (one_of({*whole, *others}), bool(rest) or not names.is_extended(first)) if whole else None
 
 
 def read_yes_or_no(said: str, names: Names) -> tuple[Answer, bool]:
@@ -174,22 +156,3 @@ def said_in(text: str, names: Names) -> tuple[Answer, bool]:
 def one_of(choices: Collection[str]) -> Answer:
     """The option, where there is one; several cannot be told apart."""
     return Answer("chosen", next(iter(choices))) if len(choices) == 1 else AMBIGUOUS
-
-
-def peelings(head: str, names: Names) -> list[str]:
-    """A line as it is, and after each preamble taken from it, the barest last.
-
-    What is an option by itself is no preamble: a speaker may be called "A".
-    """
-    lines = [head]
-    while len(lines) <= LONGEST:
-        line = lines[-1]
-        preamble = PATTERNS["preamble"].match(line)
-        is_preamble = preamble is not None and not names.whole(preamble[0])
-        shorter = (
-            line[preamble.end() :].lstrip(AFTER) if preamble and is_preamble else BULLET.sub("", line.lstrip(OPENING))
-        )
-        if not shorter or shorter == line:
-            break
-        lines.append(shorter)
-    return lines

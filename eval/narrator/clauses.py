@@ -28,7 +28,7 @@ def spaced(pattern: str) -> str:
 
 def words_of(listed: str) -> str:
     """A pattern of the words or phrases of a list, as whole words."""
-    return rf"(?<!{LETTER})(?:{spaced(listed.replace(', ', '|'))})(?!{LETTER})"
+    return rf"(?<!{LETTER})(?:{spaced(listed.replace(', ', '|'))})(?!(?<={LETTER}){LETTER})"
 
 
 def lexicon(words: dict[str, str]) -> re.Pattern[str]:
@@ -161,7 +161,7 @@ def decided(read: Sequence[Said]) -> str:
     Who is conceded counts where nobody else is named, and who is worse before others if they are named too.
     """
     if ends := [end for said in read if said.concludes and (end := said.named + said.worse)]:
-        return ends[-1]
+        return "".join(ends)
     if read and read[0].is_answer:
         return (read[0].named or read[0].conceded) + "".join(said.named for said in read[1:2] if said.is_answer)
     if ends := "".join(said.named for said in read if said.is_answer):

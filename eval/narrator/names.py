@@ -13,7 +13,7 @@ from studies.narrator.prompts import ME, NO, YES
 
 OPENING = "*_`\"'«‹“‘([{<#>~ \t"
 CLOSING = "*_`\"'»›”’)]}>~ \t"
-LETTER = "[0-9A-Za-z_\u00c0-\u024f\u0370-\u04ff\u0600-\u06ff]"  # of scripts that set blanks between words
+LETTER = "[0-9A-Za-z_\u00c0-\u024f\u0370-\u04ff\u0620-\u06d3]"  # of scripts that set blanks between words
 STOPS = ".,:;!?…。，：；！？،؛؟"
 # Marks without width: they turn the direction of text, or choose how an emoji is drawn. Models drop and add them.
 INVISIBLE = dict.fromkeys([0x00AD, 0x061C, 0x200B, 0x200E, 0x200F, 0xFE0F, 0xFEFF, *range(0x202A, 0x202F)])
@@ -85,7 +85,7 @@ class Names:
         for place in self.places.finditer(text):
             if unicodedata.category(text[place.end() : place.end() + 1] or " ").startswith("M"):
                 continue  # an accent or a vowel sign: another word
-            spelled = [o for o, form in self.forms.items() if unscored(form) == unscored(place[0])]
+            spelled = [o for o, form in self.forms.items() if folded(form) == folded(place[0])]
             meant = [option for option in spelled if self.is_meant(option, text, place.start())]
             if meant:
                 yield *place.span(), [option for option in meant if self.forms[option] == place[0]] or meant
@@ -107,19 +107,14 @@ class Names:
         return any(end.endswith(form) and other != form and other.startswith(form) for form in forms for other in forms)
 
 
-def unscored(text: str) -> str:
-    """A name in small letters, with blanks for its underscores."""
-    return text.casefold().replace("_", " ")
+def folded(text: str) -> str:
+    """A name in small letters without marks, with blanks for its underscores."""
+    return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text.casefold())).replace("_", " ")
 
 
 def respelled(text: str) -> str:
     """A name as who has no umlauts on their keys writes it."""
-    return text.casefold().translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue"})
-
-
-def unmarked(text: str) -> str:
-    """A name without the marks on its letters."""
-    return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text.casefold()))
+    return folded(text.casefold().translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue"}))
 
 
 # Ways in which a reply is an option, the closest first: (shape of the reply, shape of the option, case of both). In the
@@ -128,7 +123,7 @@ Shape = Callable[[str], str]
 CASES: tuple[Shape, ...] = (str, str.casefold)
 CLOSENESS: list[tuple[Shape, Shape, Shape]] = [
     *((shape, str, case) for shape in (str, lambda t: t.lstrip(OPENING).rstrip(CLOSING), bare) for case in CASES),
-    *((bare, bare, case) for case in (*CASES, unscored, respelled, unmarked)),
+    *((bare, bare, case) for case in (*CASES, folded, respelled)),
 ]
 
 FIRST = 0xE000
@@ -136,8 +131,8 @@ NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is no option; everybody
 NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
-TABLE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
-BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}|[A-Za-z])[.)])[ \t]+", re.MULTILINE)
+TABLE = re.compile(r"^[ \t]*(?:\||options?:).*$", re.MULTILINE | re.IGNORECASE)  # and the prompt's options
+BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}[.)]|[a-z][.)]|[A-Z]\)))[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
 QUOTATION = re.compile(r"[\"«][^\"»\n]*[\"»]|(?<![\w\ue000-\uf001])'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 CONTRACTED = {
