@@ -75,17 +75,18 @@ def reading(text: str, names: Names) -> tuple[Answer, bool]:
     said = json_in(text)  # a schema holds replies to JSON strings
     if isinstance(said, str) and said in names.options:
         return Answer("chosen", said), True
-    if isinstance(said, dict) and (answer := read_object(said, names)):
-        return answer, True
+    if isinstance(said, dict):
+        return read_object(said, names), True
     text = plain(text)
     how = read_yes_or_no if names.options == (YES, NO) else read_sentences
     return read_alone(text, names) or how(text, names)
 
 
-def read_object(said: dict[str, object], names: Names) -> Answer | None:
+def read_object(said: dict[str, object], names: Names) -> Answer:
     """The option that is a value of a JSON object, but for its victim."""
     values = [value for key, value in said.items() if not PATTERNS["victim_key"].search(key)]
-    return one_of(whole) if (whole := {o for v in values if isinstance(v, str) for o in names.whole(v)}) else None
+    whole = {option for value in values if isinstance(value, str) for option in names.whole(value)}
+    return one_of(whole) if whole else OFF_LIST
 
 
 def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:

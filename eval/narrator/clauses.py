@@ -80,15 +80,14 @@ def symbols(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The beginnings of the sentences of a text that state something; of questions those that are a name alone."""
+    """The beginnings of the sentences of a text that state something; names alone may be questions."""
     pieces = SENTENCE.split(PATTERNS["answered_no"].sub(r"not \1", text))
-    cut = [piece.strip()[:MOST_LETTERS] for piece in pieces[::3]]
     marks = [*(mark or "" for mark in pieces[1::3]), ""]
-    return [
-        piece
-        for piece, mark in zip(cut, marks, strict=True)
-        if piece.strip(" \t\"'.,|") and ("?" not in mark or CUTS["bare"].fullmatch(symbols(piece)))
-    ]
+    cut = [(piece.strip()[:MOST_LETTERS], mark) for piece, mark in zip(pieces[::3], marks, strict=True)]
+    cut = [(piece, mark) for piece, mark in cut if piece.strip(" \t\"'.,|")]
+    if all("?" in mark and CUTS["bare"].fullmatch(symbols(piece)) for piece, mark in cut):
+        return [piece for piece, _ in cut]
+    return [piece for piece, mark in cut if "?" not in mark]
 
 
 def with_persons(sentence: str, names: Names) -> str:
@@ -136,6 +135,8 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
         concedes = lead is not None and bool(lead["although"])
         before = clauses[i - 1][0] if i else ""
         is_bare = CUTS["bare"].fullmatch(clause) is not None
+        if CUTS["hedges"].match(clause) and any(CUTS["but"].match(later) for later, _ in clauses[i + 1 :]):
+            continue  # "Ann may have been rude, but ..."
         if is_bare and not stands_for_itself(clauses, i):
             if i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
