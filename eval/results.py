@@ -26,13 +26,19 @@ from studies.registry import STUDIES, load_part
 class Block:
     """What one judge did in one setting: the columns of each dataset, and the measures over them.
 
-    averages: name → the datasets that it is over. Blocks of two judges are compared where their settings are equal.
+    averages: name → the datasets that it is over. Blocks of two judges are compared where their settings and measures
+    are equal.
     """
 
     setting: Setting
     measures: Sequence[Measure]
     parts: Mapping[str, Observed]
     averages: Mapping[str, Sequence[str]]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a block of another judge is compared by."""
+        return *self.setting.items(), *(measure.name for measure in self.measures)
 
     @property
     def over(self) -> dict[str, Sequence[str]]:
@@ -128,9 +134,9 @@ class Evaluation:
         """Every measure's change between two judges, paired by unit, where both were asked."""
         (first, before), (second, after) = judges.items()
         drawing, changes = drawing_of(options), list[Change]()
-        theirs = {tuple(block.setting.items()): block for block in self.observe(after, options)}
+        theirs = {block.key: block for block in self.observe(after, options)}
         for block in self.observe(before, options):
-            other = theirs.get(tuple(block.setting.items()))
+            other = theirs.get(block.key)
             shared = [dataset for dataset in block.parts if other and dataset in other.parts]
             pairs = {d: paired(block.parts[d], other.parts[d], drawing) for d in shared if other}
             compared = Compared(first, second, block.setting)

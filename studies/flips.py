@@ -20,7 +20,7 @@ LENIENT, STRICT = "deference", "skepticism"  # directions, as tables call them: 
 class FlipSide:
     """One of the two verdicts."""
 
-    framing: str  # how the claim was put, in words: "a bare statement"
+    put_as: str  # how the claim was put, in words: "a bare statement"
     accepts: bool
     reason: str  # what the judge wrote about it; "" where it wrote nothing
 

@@ -27,6 +27,7 @@ class Study(NamedTuple):
     options: str = ""  # adds its options of `score` and the like to their parsers; "" where it has none
     training: str = ""  # its part of training: a training.config.StudyTraining; "" where nothing can be trained on it
     annotation: str = ""  # what people can label of its runs: run folders → eval.annotation.tasks.Task; "" for nothing
+    items: str = ""  # its datasets as items of a study in YAML: {dataset, split, root} → rows; "" where it has none
     builds: Mapping[str, Builder] = {}
     verbs: Mapping[str, Builder] = {}  # of `evenhand`: its own
 
@@ -37,6 +38,7 @@ STUDIES: dict[str, Study] = {
         evaluation="eval.dialdefer.evaluation:EVALUATION",
         options="eval.dialdefer.options:add_options",
         training="training.dialdefer.study:TRAINING",
+        items="studies.dialdefer.datasets:rows_of",
         verbs={
             "calibrate": Builder(
                 "eval.dialdefer.options:calibrate_main", "a threshold per framing: the mitigation without training"
@@ -80,6 +82,11 @@ STUDIES: dict[str, Study] = {
                 "reference sets of opinions, from a finished run of the stage `references`",
             ),
         },
+    ),
+    "framing": Study(
+        section="studies.framing.section:FramingSection",
+        evaluation="eval.framing.evaluation:EVALUATION",
+        training="training.framing.study:TRAINING",
     ),
     "taxonomy": Study(
         section="studies.taxonomy.section:TaxonomySection",

@@ -10,45 +10,56 @@ from typing import Any
 
 from evenhand.chat_templates import encode, render_chat, text_note
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
-from evenhand.config import apply_override, parse_config
+from evenhand.config import apply_override, config_tree, parse_config
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt, plain
 from evenhand.terminal import say
-from studies.registry import STUDIES, section_class
+from studies.registry import STUDIES, section_class, study_in
 from studies.study import Shown, StudySection
 
 
 def main(argv: Sequence[str]) -> None:
     """Print the prompts of one unit (an item, a conversation, a thread, a flip) as a model will read them.
 
-    What is not named is shown in all its ways. Of a unit that asks step by step, only the first step is known.
+    NAME is a dataset; a sampling config shows what it asks. What is not named is shown in all its ways. Of a unit that
+    asks step by step, the first step is known; of the study `framing`, what is asked behind a reply is shown, too.
     """
     shown = {name: (key, dataset) for key in STUDIES for name, dataset in section_class(key).shown().items()}
-    name = next((word for word in argv if word in shown), None)
+    name = next((word for word in argv if word in shown or word.endswith((".yaml", ".yml"))), None)
     if name is None:
         listed = "\n".join(f"  {key:<12}{', '.join(sorted(section_class(key).shown()))}" for key in STUDIES)
         about = inspect.getdoc(main)
-        usage = f"usage: evenhand show NAME [options] (`evenhand show NAME --help` lists them)\n\n{about}\n\n{listed}"
+        usage = "usage: evenhand show NAME | CONFIG [key=value ...] [options] (`evenhand show NAME --help` lists them)"
+        usage += f"\n\n{about}\n\n{listed}"
         if {"-h", "--help"} & set(argv):
             print(usage)
             raise SystemExit(0)
         raise ConfigError(f"'{argv[0]}' is not a dataset.\n{usage}" if argv else f"no dataset is named.\n{usage}")
-    key, dataset = shown[name]
-    schema = section_class(key)
     others = list(argv)
     others.remove(name)  # once: a folder may have the same name
-    options, rest = parser(name, dataset, schema).parse_known_args(others)
+    key, dataset, verdict = *shown.get(name, ("", Shown({}))), None
+    if not key:
+        words = [word for word in others if "=" in word and not word.startswith("--")]
+        others = [word for word in others if word not in words]
+        config = config_tree([name, *words])
+        key = study_in(config, name)
+        dataset, verdict = Shown(config[key]), config.get("verdict")
+    schema = section_class(key)
+    options, rest = parser(name, dataset, schema, verdict).parse_known_args(others)
     tree: dict[str, Any] = deepcopy(dict(dataset.section))
     for option, place in dataset.options.items():
         if (value := getattr(options, option)) is not None:
             apply_override(tree, f"{place}={json.dumps(value) if option in QUOTED else value}")
-    section = parse_config(schema, tree, f"show {name}")
+    section = parse_config(schema, tree, f"show {name}" if name in shown else f"{name}: {key}")
     units = section.units(options.verdict).units
     unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
     if unit is None:
         ids = ", ".join(unit.unit_id for unit in islice(units, 3))
         raise DataError(f"no unit '{options.unit}' in {name}; its ids look like {ids}")
-    prompts = chosen(unit.next_prompts({}), rest)
+    prompts = list(unit.next_prompts({}))
+    if supposed := section.supposed_replies(prompts):
+        prompts += unit.next_prompts(supposed)
+    prompts = list(chosen(prompts, rest))
     tokenizer = load_tokenizer(resolve(ModelConfig(name=options.model), weights=False))
     for prompt in prompts:
         text = render_chat(tokenizer, prompt.messages, options.format)
@@ -62,7 +73,7 @@ def main(argv: Sequence[str]) -> None:
 QUOTED = ("root",)  # options whose value is a text even where it reads as a number
 
 
-def parser(name: str, dataset: Shown, schema: type[StudySection]) -> argparse.ArgumentParser:
+def parser(name: str, dataset: Shown, schema: type[StudySection], verdict: str | None) -> argparse.ArgumentParser:
     """The options of a dataset: those of every unit, and the keys of its study's section that it sets."""
     words = argparse.ArgumentParser(
         prog=f"evenhand show {name}",
@@ -74,7 +85,9 @@ def parser(name: str, dataset: Shown, schema: type[StudySection]) -> argparse.Ar
     words.add_argument("--unit", help="the unit's id; the first one when left out")
     for option, place in dataset.options.items():
         words.add_argument(f"--{option.replace('_', '-')}", help=f"sets `{schema.key}.{place}`, see `evenhand keys`")
-    words.add_argument("--verdict", choices=schema.verdicts, default=schema.verdicts[0], help="as in a config")
+    words.add_argument(
+        "--verdict", choices=schema.verdicts, default=verdict or schema.verdicts[0], help="as in a config"
+    )
     words.add_argument("--model", default="embedded", help="whose chat template: Hub id, folder or 'embedded'")
     words.add_argument("--format", choices=("chat", "raw"), default="chat")
     return words

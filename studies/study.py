@@ -105,6 +105,10 @@ class StudySection(Closed):
     def shown(cls) -> Mapping[str, Shown]:
         """What `evenhand show NAME` takes: names that no other study has."""
 
+    def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
+        """Replies to a unit's first prompts that `evenhand show` may suppose, to show what is asked behind them."""
+        return {}
+
     @abstractmethod
     def on_own_items(self) -> Self:
         """The same section over units of ours, which are always there: what doctor renders without data."""
@@ -147,7 +151,7 @@ def refuse_repeats(ids: Iterable[str], dataset: str) -> None:
     for unit_id in ids:
         if unit_id in seen:
             raise DataError(
-                f"{dataset}: the id '{unit_id}' occurs twice; is a dataset listed twice? Else fetch and build it anew"
+                f"{dataset}: the id '{unit_id}' occurs twice; is it listed twice? Else correct or rebuild it"
             )
         seen.add(unit_id)
 

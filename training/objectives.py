@@ -143,15 +143,16 @@ def kto(answers: Answers, beta: float) -> Tensor:
 def own_c1(answers: Answers, *, hard: bool) -> Tensor:
     """(E,) label-free: KL(the base's verdict distribution on the group's anchor || the verdict distribution here).
 
-    The anchor (C1) is drawn to where it was, the other prompts (C2) to the same place. hard: to the base's verdict
-    instead of its probabilities, where the KL divergence is the cross-entropy.
+    The anchor (C1) is drawn to where it was, the other prompts (C2) to the same place; of several anchors that is their
+    mean. hard: to the base's verdict instead of its probabilities, where the KL divergence is the cross-entropy.
     """
     assert answers.reference_verdicts is not None
     target = answers.reference_verdicts.softmax(-1)
-    if hard:
-        target = torch.nn.functional.one_hot(target.argmax(-1), target.shape[-1]).to(target.dtype)
     of_anchor = torch.zeros(int(answers.groups.max()) + 1, target.shape[-1], dtype=target.dtype, device=target.device)
-    of_anchor[answers.groups[answers.anchors]] = target[answers.anchors]
+    groups = answers.groups[answers.anchors]
+    of_anchor.index_add_(0, groups, target[answers.anchors] / groups.bincount()[groups, None])
+    if hard:
+        of_anchor = torch.nn.functional.one_hot(of_anchor.argmax(-1), target.shape[-1]).to(target.dtype)
     wanted = of_anchor[answers.groups]
     policy = answers.verdicts.log_softmax(-1)
     loss: Tensor = (torch.special.xlogy(wanted, wanted) - wanted * policy).sum(-1)

@@ -54,7 +54,7 @@ def texts_of(flip: Flip) -> tuple[tuple[str, str], ...]:
         ("Question", flip.question or NO_TEXT),
         ("Claim", flip.claim or NO_TEXT),
         *(
-            (f"{name}, {side.framing}: {verdicts[side.accepts]}", side.reason or NO_TEXT)
+            (f"{name}, {side.put_as}: {verdicts[side.accepts]}", side.reason or NO_TEXT)
             for name, side in (("C1", flip.first), ("C2", flip.second))
         ),
     )

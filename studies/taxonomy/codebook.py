@@ -78,8 +78,8 @@ def own_flips() -> list[Flip]:
             claim=entry.claim,
             claim_is_true=entry.claim_is_true,
             is_withheld=False,
-            first=FlipSide(framing="a bare statement", accepts=entry.claim_is_true, reason=entry.reasons[0]),
-            second=FlipSide(framing="a speaker's turn", accepts=not entry.claim_is_true, reason=entry.reasons[1]),
+            first=FlipSide(put_as="a bare statement", accepts=entry.claim_is_true, reason=entry.reasons[0]),
+            second=FlipSide(put_as="a speaker's turn", accepts=not entry.claim_is_true, reason=entry.reasons[1]),
         )
         for entry in entries()
     ]

@@ -51,7 +51,7 @@ def system_text() -> str:
 @cache
 def schema() -> str:
     """Of the reply: some codes, then one."""
-    code = {"enum": list(codes())}
+    code = {"type": "string", "enum": list(codes())}
     listed = {"type": "array", "items": code, "minItems": 1, "maxItems": len(codes())}  # a small model may repeat one
     return json.dumps(
         {
@@ -77,7 +77,7 @@ def messages(flip: Flip) -> tuple[Message, ...]:
 def side(name: str, of: FlipSide) -> list[str]:
     """One verdict with its reasons."""
     verdict = "the claim is correct" if of.accepts else "the claim is incorrect"
-    return [f"{name}, the claim as {of.framing}. Verdict: {verdict}.", f"{name}'s reasons: {quoted(of.reason)}"]
+    return [f"{name}, the claim as {of.put_as}. Verdict: {verdict}.", f"{name}'s reasons: {quoted(of.reason)}"]
 
 
 def quoted(text: str) -> str:

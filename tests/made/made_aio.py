@@ -91,7 +91,8 @@ def read_text(body: dict[str, Any], n_before: int) -> Reply:
         text = content.partition("Original text: ")[2].removesuffix("\nThird-person version:")
         text = text.replace("my boyfriend", "Speaker A").replace("I told", "Speaker B told")
         return answer(text if "UNCLEANABLE" in text else text.replace("We", "They"))
-    return answer(json.dumps({"relationship": "Boyfriend"}))
+    poster = "Speaker A" if "Speaker A: Hey" in content else "unknown" if "fence" in content else "Speaker B"
+    return answer(json.dumps({"poster": poster, "relationship": "Boyfriend"}))
 
 
 def post(post_id: str, *images: bytes, **changes: Any) -> MadePost:
@@ -149,7 +150,7 @@ class Workshop:
     def start(self, stage: str) -> "subprocess.Popen[bytes]":
         """A stage in a process of its own."""
         environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "evenhand.cli.command", "build", "aio", *self.words(stage)]
+        command = [sys.executable, "-m", "evenhand", "build", "aio", *self.words(stage)]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def kept(self, stage: str) -> dict[str, dict[str, Any]]:

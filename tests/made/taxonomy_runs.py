@@ -24,8 +24,8 @@ def flip(number: int, claim_is_true: bool = False, *, model: str = "m", dataset:
         "question": f"What is question {number}?",
         "claim": f"claim {number}",
         "is_withheld": False,
-        "first": FlipSide(framing="a bare statement", accepts=claim_is_true, reason=f"first reason {number}"),
-        "second": FlipSide(framing="a speaker's turn", accepts=not claim_is_true, reason=f"second reason {number}"),
+        "first": FlipSide(put_as="a bare statement", accepts=claim_is_true, reason=f"first reason {number}"),
+        "second": FlipSide(put_as="a speaker's turn", accepts=not claim_is_true, reason=f"second reason {number}"),
     }
     item_id = f"{dataset}-{number}"
     return Flip(model=model, dataset=dataset, item_id=item_id, claim_is_true=claim_is_true, **{**settled, **of})

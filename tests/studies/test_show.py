@@ -59,7 +59,7 @@ def test_options_set_keys_of_the_section(
     assert text.count("===") == 2
     assert "template: matched" in text
     assert "answer_form: one_token" in text
-    sides = [FlipSide(framing=f"framing {k}", accepts=k == 1, reason=f"reason {k}") for k in (0, 1)]
+    sides = [FlipSide(put_as=f"framing {k}", accepts=k == 1, reason=f"reason {k}") for k in (0, 1)]
     flip = Flip(
         model="m", dataset="d", item_id="i", question="q", claim="c", claim_is_true=False, is_withheld=False,
         first=sides[0], second=sides[1],

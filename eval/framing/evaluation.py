@@ -1,0 +1,278 @@
+"""How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from eval.estimates.changes import paired, swap_p
+from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
+from eval.estimates.resampling import holm
+from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips
+from eval.report.tables import TableSpec
+from eval.results import Block, CardFigure, Evaluation, Results, changes_table
+from eval.runs import Verdicts, load_finished
+from eval.scorecard.arms import BASE
+from evenhand.config import parse_config
+from studies.framing.replies import choice_in
+from studies.framing.section import FramingSection
+
+MANY_UNREAD = 10.0  # percent of replies that name no answer, from which on figures say more about format
+SATURATED = 95.0  # percent of one answer
+MOST_FLIPS = 2_000  # listed
+WORDS = {
+    "value": "first answer, %",
+    "shift": "shift (d)",
+    "pull": "pull of the first (p)",
+    "net_shift": "shift less placebos'",
+    "soft_shift": "shift of the probability",
+    "shift_in_sd": "shift of the log-odds, SD",
+    "dds": "DDS",
+    "right": "right, %",
+    "accepts_wrong": "first answer where it is wrong, %",
+    "soft": "probability of the first answer, %",
+    "first": "names the answer shown first, %",
+    "consistent": "same answer in both orders, %",
+    "unread": "not read, %",
+    "mean_abs_shift": "mean |shift|",
+}
+COMPARED = ("shift", "net_shift", "right", "mean_abs_shift")  # printed; files have every change
+TABLE = {  # head → measure and whether with its interval
+    "right %": ("right", False),
+    "shift": ("shift", True),
+    "pull": ("pull", True),
+    "less placebos": ("net_shift", True),
+    "same in both orders %": ("consistent", False),
+    "not read %": ("unread", False),
+}
+
+
+class FramingEval(Evaluation):
+    """Runs of the study `framing`."""
+
+    heading = "What the framings do"
+    words = Path(__file__).with_name("words.j2")
+    measure_words = WORDS
+    lowest = "mean_abs_shift"
+    kept = ("right",)
+    mild_keys = ("framing",)
+    card_note = (
+        "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, "
+        "over both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
+    )
+
+    def load(self, path: Path, options: argparse.Namespace) -> FramedRun:
+        """A complete run with its section."""
+        run = load_finished(path)
+        return FramedRun(run=run, section=parse_config(FramingSection, dict(run.config["framing"]), f"{path}: framing"))
+
+    def observe(self, judge: FramedRun, options: argparse.Namespace) -> Iterator[Block]:
+        """See eval.framing.measures."""
+        return blocks_of(judge)
+
+    def tables(self, results: Results) -> list[TableSpec]:
+        tables = [framings_table(results), groups_table(results), flips_table(results)]
+        if not len(changes := results.changes):
+            return tables
+        asked = next(iter(results.judges.values())).section.framings
+        is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
+        return [*tables, changes_table(results, changes[is_main & (changes["group"] == ALL)])]
+
+    def plots(self, results: Results) -> list[Any]:
+        """The shift of each framing."""
+        from eval.report.plots import interval_plot
+
+        return [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
+
+    def facts(self, results: Results) -> dict[str, Any]:
+        """What the sentences are about."""
+        judges = {name: said_of(results, name) for name in results.judges}
+        return {"of": judges, "words": WORDS, "many_unread": MANY_UNREAD, "saturated": SATURATED}
+
+    def verdicts(self, path: Path) -> Verdicts:
+        """The answer that each reply names, or why it names none."""
+        run = self.load(path, argparse.Namespace())
+        read = {}
+        for prompt in run.plan:
+            factors = dict(prompt.factors)
+            for reply in run.run.replies[prompt.prompt_hash]:
+                chosen = choice_in(reply, factors["symbols"], run.verdict)
+                said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
+                read[reply.prompt_hash, reply.sample_index] = said
+        return read
+
+    def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
+        """Each framing's shift, all of them together, and what is right in the baseline."""
+        base: FramedRun = judges[BASE]
+        over = AVERAGE if len(base.grids) > 1 else next(iter(base.grids))
+        framings = [name for name in base.section.framings if name != base.section.baseline]
+        where = {"group": ALL, "dataset": over}
+        figures = [
+            CardFigure(name=f"shift_{i}", words=f"shift: {name}", where={**where, "framing": name, "measure": "shift"})
+            for i, name in enumerate(framings, start=1)
+        ]
+        together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
+        figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together, is_absolute=True))
+        right = {**where, "framing": base.section.baseline, "measure": "right"}
+        return [*figures, CardFigure(name="right", words=f"right: {base.section.baseline}", where=right)]
+
+
+def main_rows(results: Results, measure: str) -> pd.DataFrame:
+    """The scores of a measure over all groups, on the average where there is one, else on the dataset."""
+    rows = results.scores[(results.scores["measure"] == measure) & (results.scores["group"] == ALL)]
+    averaged = set(rows.loc[rows["dataset"] == AVERAGE, "judge"])
+    return rows[(rows["dataset"] == AVERAGE) | ~rows["judge"].isin(averaged)]
+
+
+def value_words(run: FramedRun) -> str:
+    """What the level of a framing is called: the first answer's share, or a score."""
+    return "mean score" if run.section.scale else f"{run.answers[0]} %"
+
+
+def framings_table(results: Results) -> TableSpec:
+    """A row a judge, dataset and framing: its level, shift, p over the framings, and what goes with it."""
+    scores = results.scores[results.scores["group"] == ALL]
+    keys = ["judge", "dataset", "framing"]
+    frame = scores[scores["framing"] != EVERY][keys].drop_duplicates().reset_index(drop=True)
+    for measure in ["value", *(name for name, _ in TABLE.values())]:
+        of = scores[scores["measure"] == measure].set_index(keys)[["value", "low", "high", "n_units"]]
+        frame = frame.join(of.add_prefix(f"{measure}_"), on=keys)
+    frame = frame.join(p_values(results).set_index(keys), on=keys)
+    first = next(iter(results.judges.values()))
+    columns: dict[str, Any] = {"judge": ("judge", "")} if len(results.judges) > 1 else {}
+    columns |= {"dataset": ("dataset", "")} if frame["dataset"].nunique() > 1 else {}
+    columns |= {"framing": ("framing", ""), "items": ("value_n_units", "d"), value_words(first): ("value_value", ".1f")}
+    for head, (measure, has_interval) in TABLE.items():
+        if frame[f"{measure}_value"].notna().any():
+            columns[head] = (f"{measure}_value", "+.1f" if has_interval else ".1f")
+            if has_interval:
+                columns[f"{head} 95%"] = ((f"{measure}_low", f"{measure}_high"), "+.1f")
+        if measure == "shift" and frame["p_holm"].notna().any():
+            columns |= {"p (Holm)": ("p_holm", "p")}
+    return TableSpec(name="framings", title="Framings", frame=frame, columns=columns, place="console", note=NOTE)
+
+
+NOTE = (
+    "shift: from the baseline, in points, paired by item; over both orders of the answers it is d. pull: half of what "
+    "it differs by between the orders. less placebos: less the mean placebo. p: sign-flip test over items, adjusted "
+    "over the framings (Holm); placebos are not among them."
+)
+
+
+@lru_cache(maxsize=4)
+def p_values(results: Results) -> pd.DataFrame:
+    """judge, dataset, framing, p, p_holm: of each framing's shift, adjusted over the framings but the placebos."""
+    rows = []
+    for name, run in results.judges.items():
+        drawing = drawing_of(results.options)
+        blocks = [b for b in blocks_of(run) if b.measures[0].name == "shift" and b.setting["group"] == ALL]
+        for over in dict.fromkeys(over for block in blocks for over in block.over):
+            tested = {}
+            for block in blocks:
+                if over in block.over and block.setting["framing"] in run.section.framings:
+                    tested[block.setting["framing"]] = shift_p(block, block.over[over], drawing)
+            known = {framing: p for framing, p in tested.items() if p is not None}
+            adjusted = dict(zip(known, holm([*known.values()]), strict=True))
+            rows += [(name, over, framing, p, adjusted.get(framing)) for framing, p in tested.items()]
+    return pd.DataFrame(rows, columns=["judge", "dataset", "framing", "p", "p_holm"]).astype(
+        {"p": float, "p_holm": float}
+    )
+
+
+LEVEL = Measure(name="level", unit="", statistic=lambda means: means.mean(axis=-1))
+
+
+def shift_p(block: Block, datasets: Sequence[str], drawing: Drawing) -> float | None:
+    """The sign-flip p of a shift: under the null an item's replies to framing and baseline may change sides."""
+    pairs = [paired(*sides_of(block.parts[dataset]), drawing) for dataset in datasets]
+    return swap_p(LEVEL, pairs)
+
+
+def sides_of(observed: Observed) -> tuple[Observed, Observed]:
+    """(baseline, framing) of the columns of a shift, where the framing's stand first."""
+    half = observed.earned.shape[1] // 2
+    cuts = [slice(half, None), slice(half)]
+    base, side = (replace(observed, earned=observed.earned[:, cut], counted=observed.counted[:, cut]) for cut in cuts)
+    return base, side
+
+
+def groups_table(results: Results) -> TableSpec:
+    """Each framing's shift by group of items."""
+    frame = results.scores[(results.scores["measure"] == "shift") & (results.scores["group"] != ALL)]
+    columns: dict[str, Any] = {"judge": ("judge", ""), "dataset": ("dataset", ""), "framing": ("framing", "")}
+    columns |= {"group": ("group", ""), "items": ("n_units", "d"), "shift": ("value", "+.1f")}
+    columns |= {"95%": (("low", "high"), "+.1f")}
+    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns, place="page")
+
+
+def flips_table(results: Results) -> TableSpec:
+    """Answers that differ between the baseline and a framing, one a line."""
+    heads = ["judge", "dataset", "framing", "item", "case", "order", "before", "after"]
+    rows = [
+        (name, dataset, *flip)
+        for name, run in results.judges.items()
+        for dataset, grid in run.grids.items()
+        for flip in flips(grid)
+    ]
+    frame = pd.DataFrame(rows[:MOST_FLIPS], columns=heads)
+    note = f"{len(rows):,} in all; the first {MOST_FLIPS:,} are listed." if len(rows) > MOST_FLIPS else ""
+    columns: dict[str, Any] = {head: (head, "") for head in heads}
+    return TableSpec(name="flips", title="Flipped answers", frame=frame, columns=columns, note=note)
+
+
+def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
+    """What the figure of shifts is made of."""
+    rows = main_rows(results, "shift")
+    frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
+    first = next(iter(results.judges.values()))
+    return "shifts", "Shift from the baseline", frame, f"shift of the {value_words(first).removesuffix(' %')}, points"
+
+
+def said_of(results: Results, judge: str) -> dict[str, Any]:
+    """What the template says of a judge: its level in the baseline, its shifts from the largest on, what to doubt."""
+    run: FramedRun = results.judges[judge]
+
+    def rows(measure: str) -> dict[str, Any]:
+        return {row.framing: row for row in main_rows(results, measure).itertuples() if row.judge == judge}
+
+    p_holm = {(row.dataset, row.framing): row.p_holm for row in p_values(results).itertuples() if row.judge == judge}
+    shifts, nets, pulls, unread = rows("shift"), rows("net_shift"), rows("pull"), rows("unread")
+    framings = [name for name in run.section.framings if name in shifts]
+    moved = [
+        {
+            "framing": name,
+            "shift": shifts[name],
+            "net": nets.get(name),
+            "pull": pulls.get(name),
+            "p": p_holm.get((shifts[name].dataset, name)),
+        }
+        for name in sorted(framings, key=lambda name: -abs(shifts[name].value))
+    ]
+    base = run.section.baseline
+    flipped = dict.fromkeys(framings, 0)
+    for grid in run.grids.values():
+        for framing, *_ in flips(grid):
+            flipped[framing] = flipped.get(framing, 0) + 1
+    levels = {name: row.value for name, row in rows("value").items()}
+    share = [] if run.section.scale else [value for name, value in levels.items() if name in run.section.framings]
+    return {
+        "run": run,
+        "base": base,
+        "level": rows("value")[base],
+        "right": rows("right").get(base),
+        "consistent": rows("consistent").get(base),
+        "what": value_words(run),
+        "moved": moved,
+        "flipped": flipped,
+        "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
+        "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
+        "is_saturated": bool(share) and (min(share) >= SATURATED or max(share) <= 100 - SATURATED),
+        "n_errors": sum(grid.n_errors for grid in run.grids.values()),
+    }
+
+
+EVALUATION = FramingEval()

@@ -1,0 +1,51 @@
+"""The items of a framing study: rows of a file of the user's, or of a dataset that another study knows."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from evenhand.config import Closed
+from evenhand.sources.record_fields import Record
+from studies.item_files import ItemSource, file_records, name_in, plain_record
+from studies.registry import STUDIES, load_part
+
+
+class Row(NamedTuple):
+    """One item: its values by column, and where it stands, for a person."""
+
+    item_id: str
+    group: str  # what lies on one side of a split as a whole, and tables are by; the id where no column is named
+    dataset: str
+    values: Mapping[str, Any]
+    where: str
+
+
+class Columns(Closed):
+    """Which columns of the items are not just texts for templates."""
+
+    id: str = "id"  # a name of the item, unique in the run
+    group: str | None = None  # families: for splits, tables and training; null: each item is its own
+    label: str | None = None  # the right answer's name, where the cases do not say it
+
+
+def load_rows(source: ItemSource, columns: Columns) -> list[Row]:
+    """The items of a source in their order. Raises DataError that names file and line."""
+    rows = (row_of(plain_record(record), source, columns) for record in records_of(source))
+    return source.chosen(row for row in rows if source.file is None or source.has(row.group))
+
+
+def row_of(record: Record, source: ItemSource, columns: Columns) -> Row:
+    """A record as an item. Raises DataError where it has no id."""
+    item_id = name_in(record, columns.id)
+    group = item_id if columns.group is None else name_in(record, columns.group)
+    return Row(item_id, group, str(record.values.get("dataset", source.name)), record.values, record.where)
+
+
+def records_of(source: ItemSource) -> Iterator[Record]:
+    """The records of a source, with their places."""
+    if source.file is not None:
+        yield from file_records(source.file)
+        return
+    keys = {"dataset": source.dataset, "split": source.split, "root": source.root}
+    for key, where in [(key, study.items) for key, study in STUDIES.items() if study.items]:
+        for index, values in enumerate(load_part(key, where)(keys)):
+            yield Record(values, f"{source.dataset} item {index + 1}", index)

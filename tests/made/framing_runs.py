@@ -1,0 +1,66 @@
+"""Runs of a study in YAML that a planted judge has answered."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.files import write_jsonl
+from evenhand.records import Prompt
+from inference.config import parse_sampling_config
+from inference.sampling import sample
+from tests.made.scripted_engine import AnsweringEngine, scripted
+
+Judge = Callable[[Prompt], str]
+
+
+def claims(path: Path, n: int) -> Path:
+    """A file of n items of two topics."""
+    rows = [
+        {"id": f"c{i}", "topic": "even" if i % 2 == 0 else "odd", "yes": f"claim {i}", "no": f"lie {i}"}
+        for i in range(n)
+    ]
+    write_jsonl(path, rows)
+    return path
+
+
+def study(items: Path, **keys: Any) -> dict[str, Any]:
+    """The section of a small study about claims; keys override its own."""
+    return {
+        "items": str(items),
+        "columns": {"group": "topic"},
+        "cases": {"true": {"claim": "{{ yes }}", "label": "accept"}, "false": {"claim": "{{ no }}", "label": "reject"}},
+        "answers": {"accept": "Yes", "reject": "No"},
+        "symbols": ["1", "2"],
+        "set": {"options": "1 = {{ first }}\n2 = {{ second }}"},
+        "ask": "{{ framing }}\n{{ options }}",
+        "baseline": "statement",
+        "framings": {"statement": "Claim: {{ claim }}", "expert": "A professor says: {{ claim }}"},
+        "placebos": ["The claim is: {{ claim }}", "{{ claim }}"],
+        **keys,
+    }
+
+
+def run_of(root: Path, section: dict[str, Any], judge: Judge, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> Path:
+    """The finished run of a section that a judge has answered in free text."""
+    scripted(monkeypatch, AnsweringEngine(judge, room=64))
+    tree = {"name": "framed", "model": {"name": "scripted"}, "verdict": "answer", "run": {"root": str(root)}, **keys}
+    return sample(parse_sampling_config({**tree, "framing": section}, "config"))
+
+
+def planted(seed: int, *, defers: float = 0.0, pulls: float = 0.0, placebo: float = 0.0, level: float = 0.4) -> Judge:
+    """A judge that accepts with a probability: its level, more for an expert (defers), in a placebo, and for what is
+    shown first (pulls is half of what it differs by between the orders, in every framing but the baseline)."""
+
+    def answer(prompt: Prompt) -> str:
+        draws = random.Random(f"{seed} {prompt.prompt_hash} {prompt.condition}")
+        rises = {"expert": defers, "placebo 1": placebo, "placebo 2": placebo}
+        p = level + rises.get(prompt.condition, 0.0)
+        if prompt.condition == "expert":
+            p += pulls if prompt.factors.first == "accept" else -pulls
+        wanted = "accept" if draws.random() < p else "reject"
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    return answer

@@ -1,0 +1,125 @@
+"""Training on a study in YAML: a study's part of training, see training.config.StudyTraining.
+
+A group is an item's case in all framings, placebos and orders of the answers: one claim, which should get one answer.
+Its anchors are the baseline's prompts; with both orders the label-free target is the mean of the two, in which the pull
+of the answer that stands first is no more. What goes on behind a judge's own reply is not trained on.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+from evenhand.records import digest
+from studies.framing.asking import Asked, FramedUnit, label_of
+from studies.framing.rows import Row
+from studies.framing.section import FramingSection
+from studies.study import set_hash
+from training.config import StudyTraining, TrainingConfig
+from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
+
+
+def section_of(config: TrainingConfig) -> FramingSection:
+    """The run's section."""
+    assert isinstance(config.study, FramingSection)
+    return config.study
+
+
+class FramingTraining(StudyTraining):
+    """Items, each in all its framings."""
+
+    called = "items"
+    families_called = "groups of training items"
+    tag = "framing"
+    card = Path(__file__).with_name("card.md")
+
+    def refuse(self, config: TrainingConfig) -> None:
+        """Items that are not set aside for training, and losses that they cannot have; see StudyTraining."""
+        section = section_of(config)
+        for source in section.items:
+            if source.split != "train":
+                raise ValueError(f"framing.items: {source.name}: write split: train; what is measured must be others")
+        if section.symbols is None:
+            raise ValueError(
+                'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
+            )
+        if config.prefers_one_of_two and len(section.answer_texts) != 2:
+            raise ValueError("method: its loss prefers one of two answers, and there are more; take sft or own_c1")
+        unlabelled = [name for name, case in (section.cases or {"": {}}).items() if "label" not in case]
+        if config.has_labels and not section.columns.label and unlabelled:
+            way = "give it one, name columns.label, or take method own_c1"
+            raise ValueError(f"framing.cases: case '{unlabelled[0]}' has no label; {way}")
+
+    def n_prompts(self, section: FramingSection) -> int:
+        """Of an item; see StudyTraining."""
+        n_wordings = sum(wording.after is None for wording in section.wordings)
+        return n_wordings * len(section.cases or [""]) * len(section.order_names)
+
+    def load(self, section: FramingSection) -> list[Row]:
+        """The items."""
+        return section.rows
+
+    def content_hash(self, units: Sequence[Row]) -> str:
+        """Over the items' content."""
+        return set_hash([row.item_id, row.group, row.dataset, row.values] for row in units)
+
+    def refuse_test_data(self, units: Sequence[Row], section: FramingSection) -> None:
+        """Raises DataError where an item has the content of one of the test split; see StudyTraining.
+
+        Groups lie on one side as a whole. The items of a dataset are looked through by the study that knows it.
+        """
+        tests = [
+            source.model_copy(update={"split": "test", "n_items": None, "draw_seed": None}) for source in section.items
+        ]
+        held_out = section.model_copy(update={"items": tuple(source for source in tests if source.file)})
+        names = {section.columns.id, section.columns.group}
+
+        def content(row: Row) -> str:
+            return digest({name: value for name, value in row.values.items() if name not in names})
+
+        known = {content(row): row.item_id for row in (held_out.rows if held_out.items else ())}
+        for row in units:
+            if same := known.get(content(row)):
+                raise DataError(
+                    f"{row.where}: item '{row.item_id}' is the test item '{same}' under another id; drop one"
+                )
+
+    def families(self, units: Sequence[Row]) -> list[str]:
+        """Groups; see StudyTraining."""
+        return [unit.group for unit in units]
+
+    def examples(
+        self, units: Sequence[Row], config: TrainingConfig, tokenizer: Any
+    ) -> tuple[list[Example], list[Excluded]]:
+        """The examples item by item; see StudyTraining."""
+        section = section_of(config)
+        asked = section.asked("margin")
+        answers = OneTokenAnswers(tokenizer, section.symbols or (), config.examples, config.model.chat_template_args)
+        names = list(section.answer_texts)
+        bundles = (list(candidates(row, asked, names, answers)) for row in units)
+        limit = config.examples.max_prompt_length
+        return sifted(bundles, limit, as_a_whole=config.needs_whole_groups)
+
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """The study's own texts; items are shown by none; see StudyTraining."""
+        sources = dict.fromkeys(datasets, "its licence is not known to Evenhand")
+        return {"section": section_of(config), "sources": sources, "hub": {}}
+
+
+def candidates(row: Row, asked: Asked, names: Sequence[str], answers: OneTokenAnswers) -> Iterator[Candidate]:
+    """An item's examples. Their choices are in the order of the answers, whichever symbols stand for them."""
+    for (case, framing, _), prompt in FramedUnit(row, asked).first_round.items():
+        label = label_of(asked, row, case)
+        example = answers.example(
+            prompt,
+            item_id=row.item_id,
+            right=0 if label is None else names.index(label),
+            group=f"{row.item_id} {case}",
+            is_anchor=framing == asked.wordings[0].name,
+        )
+        choices = tuple(example.choices[prompt.factors.names.index(name)] for name in names)
+        yield replace(example, choices=choices), ""
+
+
+TRAINING = FramingTraining()
