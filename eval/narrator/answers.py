@@ -13,22 +13,19 @@ In these places "you", "I", "my behavior" and "the narrator" are Me where Me is 
 Nothing is guessed: a reply that could mean several options is ambiguous.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.narrator.clauses import PATTERNS, Said, decided, explains, read_sentence, says_yes, sentences, with_persons
 from eval.narrator.names import BULLET, NOT_LISTED, Names, named_text, options_in, plain, prose
-from studies.json_replies import json_in
+from studies.json_replies import json_in, without_thinking
 from studies.narrator.prompts import NO, YES
 
 State = Literal[
     "chosen", "ambiguous", "negated_only", "continues_transcript", "refusal", "off_list", "cut_off", "empty", "error"
 ]
 STATES: tuple[State, ...] = get_args(State)
-THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.IGNORECASE | re.DOTALL)
-UNENDED_THOUGHTS = re.compile(r"\A\s*<think>(?!.*</think>)", re.IGNORECASE | re.DOTALL)
 
 
 class Answer(NamedTuple):
@@ -56,9 +53,9 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     if not text.strip():
         return Answer("empty")
     is_cut = finish_reason == "length"
-    if UNENDED_THOUGHTS.match(text):
+    own = PATTERNS["continuation"].split(without_thinking(text).lstrip(), maxsplit=1)[0]
+    if not own.strip():
         return Answer("cut_off") if is_cut else OFF_LIST
-    own = PATTERNS["continuation"].split(THOUGHTS.sub("", text).lstrip(), maxsplit=1)[0]
     answer, is_settled = reading(own, names_of(tuple(options)))
     if is_cut and (answer.state not in READ or (answer.option is not None and not is_settled)):
         return Answer("cut_off")

@@ -165,8 +165,8 @@ def decided(read: Sequence[Said]) -> str:
         return "".join(ends)
     if read and read[0].is_answer:
         return (read[0].named or read[0].conceded) + "".join(said.named for said in read[1:2] if said.is_answer)
-    if ends := "".join(said.named for said in read if said.is_answer):
-        return ends
+    if answers := "".join(said.named for said in read if said.is_answer):
+        return answers
     named, worst = "".join(said.named for said in read), "".join(said.worse for said in read)
     conceded = "".join(said.conceded for said in read)
     if len(set(worst)) == 1 and (ALL in named + conceded or worst[0] in named):
@@ -230,8 +230,10 @@ def explains(turn: re.Match[str]) -> bool:
 
 
 def says_yes(text: str) -> list[bool]:
-    """Whether what some prose says of detection is yes: the last "yes" or "no" where one comes first, else each of these
-    and the last sentence that says it."""
+    """What some prose says of detection, True for yes: its last "yes" or "no" where it begins with one.
+
+    Else each of these, and what the last sentence that answers without them says.
+    """
     words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(text)]
     if words and PATTERNS["yes_or_no"].match(text):
         return words[-1:]
