@@ -77,7 +77,7 @@ def outcome_of(folder: RawFolder, released: Mapping[str, Mapping[str, Any]], *, 
     for post_id in released or [*gone, *folder.ids]:
         try:
             if post_id in gone:
-                raise LeftOut("harvest", gone[post_id]["reason"])
+                raise LeftOut("harvest", gone[post_id])
             outcome.records.append(record_of(folder, post_id, released.get(post_id), unchecked=unchecked))
         except LeftOut as reason:
             outcome.left_out[post_id] = reason.args

@@ -189,7 +189,7 @@ def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
             return by_pattern
         body = post["body"][: PROMPTS["body_characters"]]
         asked = filled("label", title=post["title"], body_truncated=body, comment=comment["text"])
-        answer, _ = object_in(model.ask(asked, LABEL_TOKENS)[0])
+        answer = object_in(model.ask(asked, LABEL_TOKENS)[0])
         confidence = answer.get("confidence")
         if answer.get("label") in ("OR", "NOR"):
             is_sure = isinstance(confidence, int | float) and SURE <= confidence <= 1
@@ -199,7 +199,7 @@ def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
 
 def roles_in(reply: str) -> tuple[str | None, str]:
     """(the speaker who wrote the post, who the other is to them: a short noun in lower case, redacted)."""
-    roles, _ = object_in(reply)
+    roles = object_in(reply)
     poster, noun = (str(roles.get(key, "")) for key in ("poster", "relationship"))
     short = " ".join(redact(noun).split()).lower()
     return poster if poster in SWAPPED else None, short if 0 < len(short) <= LONGEST_RELATIONSHIP else "unknown"

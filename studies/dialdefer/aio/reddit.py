@@ -109,23 +109,17 @@ def harvest(folder: RawFolder, reddit: "praw.Reddit") -> None:
 
 
 def honour_deletions(folder: RawFolder, reddit: "praw.Reddit") -> None:
-    """Delete here what was deleted there: whole posts, and single comments with the label that was read from them."""
+    """Delete here what was deleted there: posts, and the texts of posts that lost a comment, which are fetched anew."""
     posts = dict(folder.kept(POSTS))
     gone = gone_among(reddit, "t3", posts)
     folder.purge(gone)
-    left = {post_id: post for post_id, post in posts.items() if post_id not in gone}
-    ids = {post_id: {comment["id"] for comment in post["comments"]} for post_id, post in left.items()}
-    deleted, unread = gone_among(reddit, "t1", sorted(set().union(*ids.values()))), list[ConfigError]()
-    for post_id, post in left.items():
-        if theirs := ids[post_id] & deleted.keys():
-            try:
-                folder.forget_comments(post_id, post, theirs)
-            except ConfigError as error:  # a check file that does not parse: the other posts do not wait for it
-                unread.append(error)
+    ids = {name: {comment["id"] for comment in post["comments"]} for name, post in posts.items() if name not in gone}
+    deleted = gone_among(reddit, "t1", sorted(set().union(*ids.values())))
+    for post_id, theirs in ids.items():
+        if theirs & deleted.keys():
+            folder.forget(post_id)
     if gone or deleted:
         say(f"harvest: {len(gone):,} posts and {len(deleted):,} comments are gone from Reddit, and deleted here, too")
-    if unread:
-        raise ConfigError(f"{unread[0]}\n  Comments of {len(unread)} posts with such files are still here; mend them")
 
 
 def gone_among(reddit: "praw.Reddit", kind: str, ids: Iterable[str]) -> dict[str, str]:

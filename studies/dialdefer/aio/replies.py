@@ -92,9 +92,8 @@ PREAMBLE = re.compile(
 
 
 def transcript_in(reply: str) -> dict[str, Any]:
-    """{"turns", "repaired"} of the conversation in a reply, redacted; {"dropped": why} where there is none."""
-    found, repaired = object_in(reply)
-    messages = found.get("messages")
+    """{"turns"} of the conversation in a reply, redacted; {"dropped": why} where there is none."""
+    messages = object_in(reply).get("messages")
     if not isinstance(messages, list):
         return {"dropped": "reply without a list of messages"}
     bubbles = []
@@ -108,27 +107,26 @@ def transcript_in(reply: str) -> dict[str, Any]:
         bubbles.append((speaker, " ".join(message["text"].split()).removeprefix(f"{speaker}:").strip()))
     if not bubbles:
         return {"dropped": "no conversation of two"}
-    return {"turns": [(speaker, redact(text)) for speaker, text in merged(bubbles)], "repaired": repaired}
+    return {"turns": [(speaker, redact(text)) for speaker, text in merged(bubbles)]}
 
 
-def object_in(reply: str) -> tuple[dict[str, Any], bool]:
-    """(the JSON object in a model's reply, empty where there is none; whether it had to be repaired)."""
+def object_in(reply: str) -> dict[str, Any]:
+    """The JSON object in a model's reply, repaired where it is broken; empty where there is none."""
     from json_repair import repair_json
 
     fenced = FENCE.match(reply)
     text = fenced[1] if fenced else reply
     try:
-        found, repaired = json.loads(text, strict=False), False
+        found = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        start = text.find("{")
-        found, repaired = (repair_json(text[start:], return_objects=True) if start >= 0 else None), True
+        found = repair_json(text[text.find("{") :], return_objects=True) if "{" in text else None
     if isinstance(found, list):  # words behind the object become objects of their own
         found = next((part for part in found if isinstance(part, dict)), None)
     if not isinstance(found, dict):
-        return {}, True
+        return {}
     # Halves of surrogate pairs, which no file can hold, become U+FFFD.
     whole = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return json.loads(whole), repaired
+    return json.loads(whole)  # type: ignore[no-any-return]
 
 
 def merged(bubbles: Sequence[Turn]) -> list[Turn]:
