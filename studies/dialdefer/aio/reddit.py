@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import praw
 
 SUBREDDIT = "AmIOverreacting"
-VARIABLES = ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USER_AGENT")
+VARIABLES = {name: f"REDDIT_{name.upper()}" for name in ("client_id", "client_secret", "user_agent")}
 CATALOGUES = ("hot", "new", "controversial", "rising", "top")
 KEYWORDS = ("text", "screenshot", "messages", "image", "conversation")
 LISTINGS = (*CATALOGUES, *(f"search {word}" for word in (*KEYWORDS, *"abcdefghijklmnopqrstuvwxyz")))
@@ -47,13 +47,12 @@ def reddit_client() -> "praw.Reddit":
     """A client with the environment's credentials. Raises ConfigError where they are absent."""
     import praw
 
-    if missing := [name for name in VARIABLES if not os.environ.get(name)]:
+    if missing := [name for name in VARIABLES.values() if not os.environ.get(name)]:
         raise ConfigError(
             f"{', '.join(missing)}: not set. Register an application of the kind `script` with Reddit, get its use "
             "approved for research, and export its id, its secret and a user agent that names you"
         )
-    client_id, client_secret, user_agent = (os.environ[name] for name in VARIABLES)
-    secrets = {"client_id": client_id, "client_secret": client_secret, "user_agent": user_agent}
+    secrets = {key: os.environ[name] for key, name in VARIABLES.items()}
     return praw.Reddit(**secrets, check_for_updates=False, username=None)
 
 
@@ -180,8 +179,8 @@ def patiently(ask: Callable[[], T]) -> T:
             wish, failure = float(getattr(error, "retry_after", None) or 0), str(error)
         except (exceptions.OAuthException, exceptions.ResponseException) as error:
             raise ConfigError(
-                f"Reddit refuses the request ({error}): check {', '.join(VARIABLES)}, which are of an application "
-                "that Reddit has approved (https://www.reddit.com/prefs/apps)"
+                f"Reddit refuses the request ({error}): check {', '.join(VARIABLES.values())}, which must be of an "
+                "application that Reddit has approved (https://www.reddit.com/prefs/apps)"
             ) from None
         if pause is None or wish > LONGEST_PAUSE:
             break

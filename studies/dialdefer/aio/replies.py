@@ -55,17 +55,16 @@ SAYS_OR = re.compile(r"^OR\b|(?:[.!?:] |\b[Yy]ou['’]?re )OR\b(?! [a-z])|(?<![N
 LONGEST_QUOTE = 300  # characters; what is longer is no quotation, but a text in quotes
 QUOTE = re.compile(rf'"[^"\n]{{1,{LONGEST_QUOTE}}}"|“[^”\n]{{1,{LONGEST_QUOTE}}}”')
 I = r"(?<!\bWar )(?<!\bPart )(?<!\bType )(?<!\bPhase )(?<![\w.'’&/-])[Ii](?!\w|\.\w|[/&-]\w)"  # noqa: E741
-VERBS = {
-    "am": "is", "'m": "is", "have": "has", "'ve": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't",
-    "'ll": "will", "'d": "would",
-}  # fmt: skip
-WITH_VERB = re.compile(rf"{I}(?:\s+(?P<word>am|have(?:n['’]t)?|do(?:n['’]t)?)\b|(?P<end>['’](?:m|ve|ll|d))\b)")
-BEFORE = re.compile(rf"\b(?P<verb>[Aa]m|[Hh]ave|[Dd]o)\s+{I}")
-SQUEEZED = re.compile(r"\b[Ii](?P<end>m|ve)\b(?![.'’])")  # "im", "ive"
-WORDS = (
-    (re.compile(I), POSTER),
-    (re.compile(r"\b(?:my|mine)\b", re.IGNORECASE), f"{POSTER}'s"),
-    (re.compile(r"\b(?:me|myself)\b", re.IGNORECASE), POSTER),
+REWRITES = (  # in this order
+    (rf"{I}(?:\s+am|['’]m)\b|\b[Ii]m\b(?![.'’])", f"{POSTER} is"),
+    (rf"{I}(?:\s+have|['’]ve)\b|\b[Ii]ve\b(?![.'’])", f"{POSTER} has"),
+    (rf"{I}\s+haven['’]t\b", f"{POSTER} hasn't"),
+    (rf"{I}\s+don['’]t\b", f"{POSTER} doesn't"),
+    (rf"{I}\s+do\b", f"{POSTER} does"),
+    (rf"{I}['’]ll\b", f"{POSTER} will"),
+    (rf"{I}['’]d\b", f"{POSTER} would"),
+    (rf"{I}|\b(?i:me|myself)\b", POSTER),
+    (r"\b(?i:my|mine)\b", f"{POSTER}'s"),
 )
 FIRST_PERSON = re.compile(
     rf"{I}|\b[Ii](?:m|ve)\b(?![.'’])|\b(?i:me|my|mine|myself|we|our|ours|ourselves)\b|\b[Uu]s\b|\b(?i:let['’]s)\b"
@@ -225,15 +224,9 @@ def without_first_person(text: str) -> str:
     def without_questions(text: str) -> str:
         return SENTENCE.sub(lambda match: "" if QUESTION.search(match[0]) else match[0], text)
 
-    def turned(match: re.Match[str]) -> str:
-        verb = VERBS[match["verb"].lower()]
-        return f"{verb.capitalize() if match['verb'][0].isupper() else verb} {POSTER}"
-
-    text = SQUEEZED.sub(lambda match: f"{POSTER} {VERBS[chr(39) + match['end']]}", without_questions(text))
-    text = BEFORE.sub(turned, text)
-    text = WITH_VERB.sub(lambda match: f"{POSTER} {VERBS[(match['word'] or match['end']).replace('’', chr(39))]}", text)
-    for pattern, replacement in WORDS:
-        text = pattern.sub(replacement, text)
+    text = without_questions(text)
+    for pattern, replacement in REWRITES:
+        text = re.sub(pattern, replacement, text)
     return without_questions(text)
 
 

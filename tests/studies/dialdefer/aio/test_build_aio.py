@@ -103,7 +103,7 @@ def test_a_server_that_answers_no_post_refuses_the_key_or_has_no_such_model_ends
     for reply, error, says in (
         (Reply(400, "no images here"), ModelError, "8 posts in a row got no answer"),
         (Reply(401, json.dumps({"error": {"message": "bad key sk-secret-of-mine"}})), ConfigError, "MY_KEY"),
-        (Reply(404, "{}"), ModelError, "knows no model 'eyes'"),
+        (Reply(404, "{}"), ConfigError, "knows no model 'eyes'"),
     ):
         made.vision.script = lambda body, n, reply=reply: reply
         with pytest.raises(error, match=says) as refused:
