@@ -188,10 +188,8 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     made.run("harvest")
     assert [path for path in made.raw.rglob("*") if path.stem in ("trip1", "short1")] == []
     assert list((made.raw / "items").iterdir()) == []
-    assert json.loads((made.raw / "gone.json").read_text()) == {
-        "trip1": "deleted by its author",
-        "short1": "not on Reddit any more",
-    }
+    gone = {"trip1": "deleted by its author", "short1": "not on Reddit any more"}
+    assert json.loads((made.raw / "gone.json").read_text()) == gone
     of = made.reddit.posts["two001"]
     of.gone_comments.add(of.comments[1][1])  # the first comment, behind AutoModerator's
     (made.raw / "check" / "two001.yaml").write_text("keep: [")  # whatever a person left there
