@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> None:
     for option, place in dataset.options.items():
         if (value := getattr(options, option)) is not None:
             apply_override(tree, f"{place}={json.dumps(value) if option in QUOTED else value}")
-    section = parse_config(schema, tree, f"show {name}")
+    section = parse_config(schema, tree, f"show {name}" if name in shown else f"{name}: {key}")
     units = section.units(options.verdict).units
     unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
     if unit is None:

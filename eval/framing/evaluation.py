@@ -41,7 +41,7 @@ WORDS = {
     "unread": "unread, %",
     "mean_abs_shift": "mean |shift|",
 }
-COMPARED = ("shift", "pull", "net_shift", "dds", "right", "accepts_wrong", "consistent", "mean_abs_shift")
+COMPARED = ("shift", "net_shift", "right", "mean_abs_shift")  # printed; files have every change
 TABLE = {  # head → measure, whether with its sign, whether with its interval, and what it is
     "right %": ("right", False, False, ""),
     "shift": ("shift", True, True, "shift (d): rise from the baseline in points, paired by item"),
@@ -78,14 +78,12 @@ class FramingEval(Evaluation):
         return blocks_of(judge)
 
     def tables(self, results: Results) -> list[TableSpec]:
-        changes = results.changes
-        is_main = changes["measure"].isin(COMPARED) & (changes["group"] == ALL) if len(changes) else slice(None)
-        return [
-            framings_table(results),
-            groups_table(results),
-            flips_table(results),
-            changes_table(results, changes[is_main]),
-        ]
+        tables = [framings_table(results), groups_table(results), flips_table(results)]
+        if not len(changes := results.changes):
+            return tables
+        asked = next(iter(results.judges.values())).section.framings
+        is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
+        return [*tables, changes_table(results, changes[is_main & (changes["group"] == ALL)])]
 
     def plots(self, results: Results) -> list[Any]:
         """The shift of each framing."""

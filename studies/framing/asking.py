@@ -171,7 +171,9 @@ def label_of(asked: Asked, row: Row, case: str) -> str | None:
     column = asked.label_column if fixed is None else None if fixed in answers else fixed
     if column is None:
         return fixed
-    label = str(row.values.get(column, ""))
+    if column not in row.values:
+        raise DataError(f"{row.where}: label '{column}' is no column of it, and none of {', '.join(answers)}")
+    label = str(row.values[column])
     if label not in answers:
         raise DataError(f"{row.where}: its {column} is '{label[:40]}'; the answers are {', '.join(answers)}")
     return label

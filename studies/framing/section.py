@@ -19,8 +19,9 @@ from studies.framing.asking import (
     late_pieces,
     names_in,
 )
-from studies.framing.rows import HUB, KINDS, Columns, ItemSource, Row, load_rows
+from studies.framing.rows import Columns, Row, load_rows
 from studies.framing.templates import refuse
+from studies.item_files import ItemSource
 from studies.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, refuse_repeats, set_hash
 
 
@@ -30,26 +31,17 @@ def checked(text: str) -> str:
     return text
 
 
-def plain_keys(given: Any) -> Any:
-    """A mapping whose keys YAML has read as true and false, with their names."""
-    names = {True: "true", False: "false"}
-    return (
-        {names.get(key, key) if isinstance(key, bool) else key: v for key, v in given.items()}
-        if isinstance(given, dict)
-        else given
-    )
-
-
-def one_source(given: Any) -> Any:
-    """A file or a dataset that is named by a word alone."""
-    if isinstance(given, str):
-        return {"file": given} if given.startswith(HUB) or given.endswith(KINDS) else {"dataset": given}
-    return given
+def named_texts(given: Any) -> Any:
+    """Texts by name. Keys that YAML has read as true and false are names; such a text is refused."""
+    if not isinstance(given, dict):
+        return given
+    if any(isinstance(text, bool) for text in given.values()):
+        raise ValueError('YAML reads yes, no, on and off as true and false; write them in quotes: "Yes"')
+    return {str(key).lower() if isinstance(key, bool) else key: text for key, text in given.items()}
 
 
 Template = Annotated[str, AfterValidator(checked)]
-Texts = Annotated[dict[str, Template], BeforeValidator(plain_keys)]
-Source = Annotated[ItemSource, BeforeValidator(one_source)]
+Texts = Annotated[dict[str, Template], BeforeValidator(named_texts)]
 
 
 class FramingText(Closed):
@@ -60,6 +52,14 @@ class FramingText(Closed):
     answers: Texts | None = None
     system: Template | None = None
     after: str | None = None  # goes on behind the judge's reply in that framing; `ask` then knows said and other
+
+
+def as_framing(given: Any) -> Any:
+    """A framing that is a text alone, as a mapping."""
+    return {"text": given} if isinstance(given, str) else given
+
+
+Framing = Annotated[FramingText, BeforeValidator(as_framing)]
 
 
 class Pair(Closed):
@@ -76,10 +76,10 @@ class FramingSection(StudySection):
     verdicts: ClassVar[tuple[str, ...]] = ("margin", "options", "answer", "reason")
 
     # Where items come from: a file, a dataset's name, or a mapping of both's keys; or a list of these
-    items: tuple[Source, ...] = Field(min_length=1)
+    items: tuple[ItemSource, ...] = Field(min_length=1)
     columns: Columns = Columns()
     # Of an item, asked together and resampled together: name → {variable: its text}, and label: the right answer
-    cases: Annotated[dict[str, Texts], BeforeValidator(plain_keys)] = {}
+    cases: Annotated[dict[str, Texts], BeforeValidator(named_texts)] = {}
     answers: Texts = {}  # name → its text
     pair: Pair | None = None  # in the place of answers: two columns that are compared
     scale: tuple[int, int] | None = None  # in the place of answers: whole numbers from the lowest to the highest
@@ -89,8 +89,8 @@ class FramingSection(StudySection):
     system: Template | None = None
     ask: Template  # the user's turn, in which {{ framing }} stands
     baseline: str  # the framing that the others are held against
-    framings: dict[str, Template | FramingText] = Field(min_length=2)
-    placebos: tuple[Template | FramingText, ...] = ()  # framings that should change nothing: the noise floor
+    framings: dict[str, Framing] = Field(min_length=2)
+    placebos: tuple[Framing, ...] = ()  # framings that should change nothing: the noise floor
     template_version: int = 1  # raise it when a text changes that no prompt shows
 
     @model_validator(mode="before")
@@ -119,7 +119,7 @@ class FramingSection(StudySection):
         is_fixed = self.symbols or not (self.pair or any("{" in text for text in self.answer_texts.values()))
         yield not is_fixed, 'symbols: answers whose texts are of the item need symbols, such as ["1", "2"]'
         yield self.baseline not in self.framings, f"baseline: '{self.baseline}' is none of {', '.join(self.framings)}"
-        known = [name for name, text in self.framings.items() if getattr(text, "after", None) is None]
+        known = [name for name, text in self.framings.items() if text.after is None]
         yield self.baseline not in known, "baseline: goes on behind another framing; name that one"
         for wording in self.wordings:
             where, used, after = f"framings.{wording.name}", names_in(wording.ask), wording.after
@@ -130,13 +130,9 @@ class FramingSection(StudySection):
             yield shows_it and not has_text, f"{where}: ask shows {{{{ framing }}}}, and it has no text"
             is_early = after is None and bool(used & {*AFTER})
             yield is_early, f"{where}: {' and '.join(AFTER)} are known behind a reply alone (after)"
-        if self.symbols and len(self.order_names) > 1:
-            shown = "{{ first }}, {{ second }} or {{ choices }}"
-            is_shown = any(self.shows_order(wording) for wording in self.wordings)
-            yield (
-                not is_shown,
-                f"orders: both changes nothing, for no text shows {shown}; show them, or set orders: given",
-            )
+        is_idle = self.symbols and self.orders == "both" and not self.scale and len(self.order_names) == 1
+        shown = "{{ first }}, {{ second }} or {{ choices }}"
+        yield bool(is_idle), f"orders: both changes nothing, for no text shows {shown}; show them, or set orders: given"
 
     def shows_order(self, wording: Wording) -> bool:
         """Whether a framing's prompt hangs on the order of the answers."""
@@ -153,8 +149,9 @@ class FramingSection(StudySection):
 
     @property
     def order_names(self) -> tuple[str, ...]:
-        """The orders in which answers are shown; a scale has one."""
-        return (GIVEN,) if self.orders == "given" or self.scale else (GIVEN, SWAPPED)
+        """The orders in which answers are shown: one, where no text shows them or they are a scale."""
+        is_shown = any(self.shows_order(wording) for wording in self.wordings)
+        return (GIVEN, SWAPPED) if self.orders == "both" and is_shown and not self.scale else (GIVEN,)
 
     @property
     def wordings(self) -> list[Wording]:
@@ -162,9 +159,8 @@ class FramingSection(StudySection):
         placebos = {PLACEBO.format(i): text for i, text in enumerate(self.placebos, start=1)}
         return [self.wording(name, text) for name, text in {**self.framings, **placebos}.items()]
 
-    def wording(self, name: str, given: str | FramingText) -> Wording:
+    def wording(self, name: str, own: FramingText) -> Wording:
         """A framing with what it does not name itself."""
-        own = FramingText(text=given) if isinstance(given, str) else given
         return Wording(
             name=name,
             text=own.text,

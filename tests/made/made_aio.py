@@ -91,7 +91,8 @@ def read_text(body: dict[str, Any], n_before: int) -> Reply:
         text = content.partition("Original text: ")[2].removesuffix("\nThird-person version:")
         text = text.replace("my boyfriend", "Speaker A").replace("I told", "Speaker B told")
         return answer(text if "UNCLEANABLE" in text else text.replace("We", "They"))
-    return answer(json.dumps({"relationship": "Boyfriend"}))
+    poster = "Speaker A" if "Speaker A: Hey" in content else "unknown" if "fence" in content else "Speaker B"
+    return answer(json.dumps({"poster": poster, "relationship": "Boyfriend"}))
 
 
 def post(post_id: str, *images: bytes, **changes: Any) -> MadePost:

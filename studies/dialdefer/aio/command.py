@@ -1,7 +1,8 @@
 """The words of `evenhand build aio`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from evenhand.errors import ConfigError
@@ -18,6 +19,7 @@ from studies.dialdefer.aio.models import Model, label, transcribe
 from studies.dialdefer.aio.reddit import RELEASED, add_ids, discover, harvest, ids_in, reddit_client
 from studies.dialdefer.release import AIO_FILE, records_at
 
+LIBRARIES = ("PIL", "json_repair", "openai", "phonenumbers", "praw")
 STAGES = ("discover", "harvest", "transcribe", "label", "check", "items", "release")
 EXAMPLES = """a set of your own, stage by stage (each goes on where it was stopped):
   evenhand build aio discover
@@ -34,25 +36,29 @@ the authors' 280 posts: harvest, transcribe, check and items with --release FOLD
 def main(argv: Sequence[str]) -> None:
     """Make r/AIO from Reddit's screenshots, or put the dialogues of the released set back (DialDefer, appendix B)."""
     words = parsed(argv)
+    if missing := [name for name in LIBRARIES if find_spec(name) is None]:
+        install = "pip install --no-deps -r requirements/aio.lock"
+        raise ConfigError(f"`evenhand build aio` needs {', '.join(missing)}, not installed here: {install}")
+    released = {r.identifier("id"): r.values for r in records_at(words.release, AIO_FILE)} if words.release else {}
     with opened(words.raw) as folder:
         if words.stage == "discover":
             discover(folder, reddit_client())
             say(f"{folder.path}: {len(folder.ids):,} ids of posts with an image")
         elif words.stage == "check":
-            n_new, n_all = folder.write_checks(with_readings=words.release is None)
-            say(f"{folder.path / 'check'}: {n_all:,} files, {n_new:,} new. Fill `keep` in each, then run `items`")
+            n_new, n_all = folder.write_checks(released)
+            files = f"{folder.path / 'check'}: {n_all:,} files, {n_new:,} new"
+            say(f"{files}. Fill in `keep` and `poster` of each, then run `items`")
         elif words.stage == "items":
-            outcome = outcome_of(folder, words.release, unchecked=words.unchecked)
-            facts = {"unchecked": words.unchecked, "rehydrated": words.release is not None}
-            out = write_items(folder, outcome, facts)
+            outcome = outcome_of(folder, released, unchecked=words.unchecked)
+            out = write_items(folder, outcome, unchecked=words.unchecked, rehydrated=bool(released))
             say(f"{progress_text(outcome)}\n\n{statistics_table(outcome.records)}\n")
             say(f"{out}: {len(outcome.records):,} items: a root of dataset aio; the others are in missing.jsonl")
         elif words.stage == "release":
-            n_copies = write_release(folder, words.out)
-            say(f"{words.out}: written. {n_copies} posts left out: the context repeats a message")
+            n_items, n_copies = write_release(folder, words.out)
+            say(f"{words.out}: {n_items:,} items. {n_copies:,} left out: the context repeats the post or a message")
         else:
-            ask(folder, words)
-            say(progress_text(outcome_of(folder, words.release, unchecked=False)))
+            ask(folder, words, released)
+            say(progress_text(outcome_of(folder, released)))
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
@@ -82,14 +88,12 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     return words
 
 
-def ask(folder: RawFolder, words: argparse.Namespace) -> None:
+def ask(folder: RawFolder, words: argparse.Namespace, released: Collection[str]) -> None:
     """A stage that asks Reddit or a model for what is not here yet."""
     if words.stage == "harvest":
         if words.ids:
             add_ids(folder, ids_in(words.ids), str(words.ids))
-        if words.release:
-            ids = [record.identifier("id") for record in records_at(words.release, AIO_FILE)]
-            add_ids(folder, ids, str(words.release), RELEASED)
+        add_ids(folder, released, str(words.release), RELEASED)
         if not folder.ids and not folder.gone:
             raise ConfigError(f"{folder.path}: knows no post yet: run `discover`, or give --ids FILE or --release DIR")
         harvest(folder, reddit_client())

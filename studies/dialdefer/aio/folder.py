@@ -18,10 +18,11 @@ from evenhand.errors import ConfigError
 from evenhand.files import locked, shipped_yaml, write_json, write_whole
 from evenhand.records import digest
 from evenhand.run_directory import read_json
-from studies.dialdefer.aio.replies import OTHER, POSTER, Turn, dialogue, turns_in, unfit
+from studies.dialdefer.aio.replies import dialogue, turns_in, unfit, who_wrote
 
 POSTS, TRANSCRIPTS, READINGS, CHECKS = "posts", "transcripts", "readings", "check"
 ITEMS_FOLDER = "items"
+WRITES_FIRST = "poster_writes_first"  # in a record of a set: so that a later transcript's speakers can be told apart
 NOTICE = "# Texts of people on Reddit: not for git, not to be passed on.\n*\n"
 PROMPTS = shipped_yaml(Path(__file__).with_name("prompts.yaml"))
 VERSIONS = {  # of the prompts of a stage
@@ -31,7 +32,7 @@ VERSIONS = {  # of the prompts of a stage
 HEAD = """\
 # Open the link, compare the screenshots and comments with what is below, and put right what is wrong.
 # keep: yes, or no with a reason in `why`: not a chat, more than two speakers, deleted, not English, label unclear ...
-# poster: who of the two is the original poster; in the finished set that one becomes Speaker B.
+# poster: Speaker A or Speaker B, whoever wrote the post (in most screenshots on the right); the set calls that one B.
 """
 NO_LABEL = "# No verdict was read from the comments: write OR or NOR into `label`, or leave the post out.\n"
 LABEL_GONE = (
@@ -45,7 +46,7 @@ class Check(Closed):
     link: str
     keep: bool | None = None
     why: str = ""
-    poster: Literal["Speaker A", "Speaker B"] = "Speaker B"
+    poster: Literal["Speaker A", "Speaker B"] | None = None
     dialogue: str
     label: Literal["OR", "NOR", ""] = ""
     doubts: tuple[str, ...] = ()
@@ -58,12 +59,6 @@ class Check(Closed):
     def has_speakers(cls, text: str) -> str:
         turns_in(text)
         return text
-
-    @property
-    def turns(self) -> list[Turn]:
-        """The corrected turns, the poster as Speaker B."""
-        turns = turns_in(self.dialogue)
-        return [(OTHER if who == POSTER else POSTER, text) for who, text in turns] if self.poster == OTHER else turns
 
 
 class CheckDumper(yaml.SafeDumper):
@@ -168,20 +163,23 @@ class RawFolder:
         text = yaml.dump(dict(keys), Dumper=CheckDumper, allow_unicode=True, sort_keys=False, width=110)
         write_whole(self.file(CHECKS, post_id), HEAD + head + text)
 
-    def write_checks(self, *, with_readings: bool) -> tuple[int, int]:
-        """(new files, all files). A file that is there stays: a person may have worked in it."""
+    def write_checks(self, released: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
+        """(new files, all files). A file that is there stays: a person may have worked in it.
+
+        released: id → record of a released set whose dialogues are put back, which says who its posters are.
+        """
         n_new, n_all = 0, 0
         for post_id, transcript in self.kept(TRANSCRIPTS):
-            reading = self.read(READINGS, post_id) if with_readings else {}
-            if with_readings and (not reading or unfit(transcript["turns"])):
+            reading, turns = {} if released else self.read(READINGS, post_id), transcript["turns"]
+            if not released and (not reading or unfit(turns)):
                 continue
             n_all += 1
             if self.owed(CHECKS, [post_id]):
                 n_new += 1
-                asked = {"link": f"https://www.reddit.com/comments/{post_id}", "keep": None, "why": ""}
-                shown = {"poster": "Speaker B", "dialogue": dialogue(transcript["turns"]), **reading}
-                has_label = not reading or reading["label"]
-                self.write_check(post_id, "" if has_label else NO_LABEL, {**asked, **shown})
+                asked = {"link": f"https://www.reddit.com/comments/{post_id}", "keep": None, "why": "", "poster": None}
+                poster = who_wrote(turns, released.get(post_id, {}).get(WRITES_FIRST))
+                keys = {**asked, "dialogue": dialogue(turns), **reading, "poster": poster}
+                self.write_check(post_id, "" if reading.get("label", True) else NO_LABEL, keys)
         return n_new, n_all
 
     def forget_comments(self, post_id: str, post: Mapping[str, Any], deleted: Collection[str]) -> None:

@@ -1,7 +1,8 @@
 """What the stages have kept → the finished set, its statistics (Tables 10 and 13), and what may be passed on (B.5).
 
 The set holds dialogues, so it lies inside the raw folder (`items/`), in the format of the authors' release; DialDefer
-reads it there as dataset `aio`. What may be passed on holds no title, body, comment, dialogue or image address.
+reads it there as dataset `aio`. What may be passed on holds no title, body, comment, dialogue or image address, and
+only posts that a person has checked.
 """
 
 import re
@@ -15,11 +16,19 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.files import write_json, write_jsonl, write_whole
 from evenhand.markdown import filled, table
-from evenhand.sources.raw_files import json_records
-from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, PROMPTS, READINGS, TRANSCRIPTS, RawFolder
+from studies.dialdefer.aio.folder import (
+    ITEMS_FOLDER,
+    POSTS,
+    PROMPTS,
+    READINGS,
+    TRANSCRIPTS,
+    WRITES_FIRST,
+    Check,
+    RawFolder,
+)
 from studies.dialdefer.aio.pii import redact
-from studies.dialdefer.aio.replies import dialogue, neutral, unfit
-from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS, records_at
+from studies.dialdefer.aio.replies import AIO, POSTER, Turn, dialogue, neutral, poster_as_b, turns_in, unfit, who_wrote
+from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS
 
 WAITING = "not done yet"  # the stage has still to be run, or its server did not answer
 # Stage → (its row of Table 10, what the paper printed there); its label stage dropped what its last row counts.
@@ -31,12 +40,9 @@ STAGES = {
     "label": ("after label and neutral context", "–"),
     "check": ("after the check by people", "280"),
 }
-KEPT = (
-    *("id", "dataset", "label_type", "context", "ground_truth", "chosen_correct_answer", "chosen_incorrect_answer"),
-    "speaker_a_identity",
-)
 RELEASE_FILES = ("ids.txt", "prompts.json", "README.md", AIO_FILE.name)
-SHORTEST_COPY = 60  # characters of a message that may not stand in a context: the rewrite must not give it away
+LONGEST_COPY = 60  # characters of a text of Reddit's that may stand in a context that is passed on
+SHORTEST_WHOLE = 30  # characters of a text, such as a title, that must not stand there as a whole
 
 
 @dataclass
@@ -61,15 +67,12 @@ class LeftOut(Exception):
     """A post that is not in the set: (stage, why)."""
 
 
-def outcome_of(folder: RawFolder, release: Path | None, *, unchecked: bool) -> Outcome:
+def outcome_of(folder: RawFolder, released: Mapping[str, Mapping[str, Any]], *, unchecked: bool = False) -> Outcome:
     """What has become of the posts so far.
 
-    release: a folder with a released set, whose records get their dialogues back; what cannot be had from Reddit is
-    left out, never guessed. unchecked: posts that no person has looked at are taken, but for doubtful labels.
+    released: id → record of a released set, to get their dialogues back; what cannot be had from Reddit is left out,
+    never guessed. unchecked: posts that no person has looked at are taken where neither label nor poster is doubtful.
     """
-    released = (
-        {record.identifier("id"): dict(record.values) for record in records_at(release, AIO_FILE)} if release else {}
-    )
     outcome, gone = Outcome(), folder.gone
     for post_id in released or [*gone, *folder.ids]:
         try:
@@ -93,20 +96,14 @@ def record_of(
         return record
 
     of_stage(POSTS, "harvest")
-    turns, reading = of_stage(TRANSCRIPTS, "transcribe")["turns"], dict[str, Any]()
-    if released is None:
-        if why := unfit(turns):
-            raise LeftOut("filter", why)
+    turns = of_stage(TRANSCRIPTS, "transcribe")["turns"]
+    if released is not None:
+        reading: dict[str, Any] = {"poster": who_wrote(turns, released.get(WRITES_FIRST))}
+    elif why := unfit(turns):
+        raise LeftOut("filter", why)
+    else:
         reading = of_stage(READINGS, "label")
-    check = folder.check(post_id)
-    if check is not None and check.keep is not None:
-        if not check.keep:
-            raise LeftOut("check", check.why.strip() or "rejected without a reason")
-        turns, reading = check.turns, check.model_dump()
-    elif not unchecked:
-        raise LeftOut("check", "not checked by a person yet")
-    elif reading.get("doubts"):
-        raise LeftOut("check", "doubtful label, and not checked by a person")
+    turns, reading = decided(folder.check(post_id), turns, reading, unchecked=unchecked)
     if not turns:
         raise LeftOut("transcribe", "no conversation of two")
     spoken = redact(dialogue(turns))
@@ -127,7 +124,25 @@ def record_of(
         "chosen_correct_answer": VERDICTS[label],
         "chosen_incorrect_answer": VERDICTS["OR" if label == "NOR" else "NOR"],
         "speaker_a_identity": f"Speaker B's {reading['relationship'] or 'unknown'}",
+        WRITES_FIRST: turns[0][0] == POSTER,
     }
+
+
+def decided(
+    check: Check | None, turns: Sequence[Turn], reading: dict[str, Any], *, unchecked: bool
+) -> tuple[list[Turn], dict[str, Any]]:
+    """(turns with the poster as Speaker B, reading) as a person left them, else as the models did. Raises LeftOut."""
+    if check is not None and check.keep is not None:
+        if not check.keep:
+            raise LeftOut("check", check.why.strip() or "rejected without a reason")
+        if not check.poster:
+            raise LeftOut("check", "kept, but `poster` is not filled in")
+        return poster_as_b(turns_in(check.dialogue), check.poster), check.model_dump()
+    if not unchecked:
+        raise LeftOut("check", "not checked by a person yet")
+    if reading.get("doubts") or not reading.get("poster"):
+        raise LeftOut("check", "doubtful label or poster, and not checked by a person")
+    return poster_as_b(turns, reading["poster"]), reading
 
 
 def progress_text(outcome: Outcome) -> str:
@@ -139,39 +154,30 @@ def progress_text(outcome: Outcome) -> str:
     return f"{table(['stage', 'posts', 'paper'], rows, n_words=1)}\n\n{left_out}"
 
 
-def statistics_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Table 13 of a set."""
-    if not records:
-        return {"instances": 0}
-    dialogues = [str(record["c2_input"]).splitlines() for record in records]
-    turns = [len(lines) for lines in dialogues]
-    words = [sum(len(re.sub(r"^Speaker [AB]: ?", "", line).split()) for line in lines) for lines in dialogues]
-    # "Speaker B's friend"; the authors' release writes "Person A's friend" of the same.
-    whose = [re.sub(r"^(?:Speaker|Person) [AB]['’]s ", "", str(r.get("speaker_a_identity", ""))) for r in records]
-    labels = Counter(str(record["ground_truth"]) for record in records)
-    return {
-        "instances": len(records),
-        "OR": labels["OR"],
-        "NOR": labels["NOR"],
-        "mean turns": round(statistics.fmean(turns), 1),
-        "median turns": statistics.median(turns),
-        "turn range": f"{min(turns)}–{max(turns)}",
-        "mean words": round(statistics.fmean(words)),
-        "relationships": dict(Counter(who.strip().lower() or "unknown" for who in whose).most_common(5)),
-    }
-
-
 def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
-    """Table 13 in Markdown."""
-    facts = statistics_of(records)
-    counts = {f"Speaker A is a: {who}": n for who, n in facts.pop("relationships", {}).items()}
-    rows = [[name, str(value)] for name, value in facts.items() if name not in ("OR", "NOR")]
-    counts = {name: facts[name] for name in ("OR", "NOR") if name in facts} | counts
-    rows += [[name, f"{count} ({100 * count / facts['instances']:.1f} %)"] for name, count in counts.items()]
+    """Table 13 of a set in Markdown."""
+    if not records:
+        return "No items."
+    dialogues = [turns_in(record["c2_input"]) for record in records]
+    turns = [len(spoken) for spoken in dialogues]
+    words = statistics.fmean(sum(len(text.split()) for _, text in spoken) for spoken in dialogues)
+    # "Speaker B's friend"; the authors' release writes "Person A's friend" of the same.
+    whose = [re.sub(r"^(?:Speaker|Person) [AB]['’]s ", "", r.get("speaker_a_identity", "")) for r in records]
+    relationships = Counter(who.strip().lower() or "unknown" for who in whose).most_common(5)
+    labels = Counter(record["ground_truth"] for record in records)
+    counts = {label: labels[label] for label in VERDICTS} | {f"Speaker A is a: {who}": n for who, n in relationships}
+    rows = [
+        ["instances", str(len(records))],
+        ["mean turns", f"{statistics.fmean(turns):.1f}"],
+        ["median turns", f"{statistics.median(turns):g}"],
+        ["turn range", f"{min(turns)}–{max(turns)}"],
+        ["mean words", f"{words:.0f}"],
+        *([name, f"{count} ({100 * count / len(records):.1f} %)"] for name, count in counts.items()),
+    ]
     return table(["statistic", "value"], rows, n_words=1)
 
 
-def write_items(folder: RawFolder, outcome: Outcome, facts: Mapping[str, Any]) -> Path:
+def write_items(folder: RawFolder, outcome: Outcome, **facts: bool) -> Path:
     """items/: the set as DialDefer reads it, what is missing and why, what made it, and a card."""
     out = folder.path / ITEMS_FOLDER
     made_with = [[stage, used["model"], used["prompts"]] for stage, used in folder.settings.items()]
@@ -183,43 +189,47 @@ def write_items(folder: RawFolder, outcome: Outcome, facts: Mapping[str, Any]) -
         statistics=statistics_table(outcome.records),
         made_with=table(["stage", "model", "prompts"], made_with, n_words=3),
     )
-    construction = {"funnel": dict(outcome.funnel()), "statistics": statistics_of(outcome.records)}
     folder.remove_items()
     missing = [{"id": post_id, "stage": stage, "why": why} for post_id, (stage, why) in outcome.left_out.items()]
     write_jsonl(out / "missing.jsonl", missing)
-    write_json(out / "construction.json", {**facts, "settings": folder.settings, **construction})
     write_whole(out / "README.md", card)
     write_jsonl(out / AIO_FILE.name, outcome.records)  # last: without it there is no set
     return out
 
 
-def write_release(folder: RawFolder, out: Path) -> int:
-    """Write what may be passed on of a set; how many contexts were left out as they repeat a message.
+def write_release(folder: RawFolder, out: Path) -> tuple[int, int]:
+    """Write what may be passed on: (posts in it, posts left out as the context repeats the post or a message).
 
-    Raises DataError where there is no set, or for a folder with other files.
+    Whatever `items` took, only posts that a person has checked are passed on; a set that was put back is none of ours
+    to pass on. Raises DataError where nothing is left, or for a folder with other files.
     """
-    path = folder.path / ITEMS_FOLDER / AIO_FILE.name
-    if not path.exists():
-        raise DataError(f"{path}: no such file; make the set with `evenhand build aio items`")
     if out.is_dir() and any(path.name not in RELEASE_FILES and path.suffix != ".partial" for path in out.iterdir()):
         raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")
-    records = [record.values for record in json_records(path)]
-    fit = [record for record in records if not copies(record)]
+    checked = outcome_of(folder, {}).records
+    fit = [record for record in checked if not copies(record, folder.read(POSTS, record["id"]))]
+    if not fit:
+        raise DataError(f"{folder.path}: no post is checked and kept, with a context of its own words: see `items`")
     write_whole(out / "ids.txt", "".join(f"{record['id']}\n" for record in fit))
     write_json(out / "prompts.json", PROMPTS)
     card = filled(Path(__file__).with_name("release_card.md"), statistics=statistics_table(fit))
     write_whole(out / "README.md", card)
-    write_jsonl(out / AIO_FILE.name, [{**{key: r.get(key) for key in KEPT}, "c2_input": REDACTED} for r in fit])
-    return len(records) - len(fit)
+    write_jsonl(out / AIO_FILE.name, [{**record, "c2_input": REDACTED} for record in fit])
+    return len(fit), len(checked) - len(fit)
 
 
-def copies(record: Mapping[str, Any]) -> bool:
-    """Whether a context repeats so many characters of the dialogue word by word; case, blanks and marks aside."""
+def copies(record: Mapping[str, Any], post: Mapping[str, Any]) -> bool:
+    """Whether a context repeats the post, a comment or a message word by word; case, blanks and marks aside.
+
+    That is LONGEST_COPY characters of one, or the whole of one that has SHORTEST_WHOLE at least.
+    """
 
     def words(text: str) -> str:
-        return " ".join(re.findall(r"\w+", text.lower()))
+        return " ".join(re.findall(r"\w+", AIO.sub("", text).lower()))
 
-    context = words(str(record["context"]))
-    turns = [words(line.partition(": ")[2]) for line in str(record["c2_input"]).splitlines()]
-    starts = ((turn, start) for turn in turns for start in range(len(turn) - SHORTEST_COPY + 1))
-    return any(turn[start : start + SHORTEST_COPY] in context for turn, start in starts)
+    context = words(record["context"])
+    said = [text for _, text in turns_in(record["c2_input"])]
+    for text in map(words, (post["title"], post["body"], *(comment["text"] for comment in post["comments"]), *said)):
+        length = min(max(len(text), SHORTEST_WHOLE), LONGEST_COPY)
+        if any(text[start : start + length] in context for start in range(len(text) - length + 1)):
+            return True
+    return False

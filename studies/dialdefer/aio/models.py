@@ -20,8 +20,8 @@ from tqdm import tqdm
 from evenhand.errors import ConfigError, ModelError
 from evenhand.terminal import say
 from studies.dialdefer.aio.folder import POSTS, PROMPTS, READINGS, TRANSCRIPTS, RawFolder
-from studies.dialdefer.aio.pii import needs, redact
-from studies.dialdefer.aio.replies import dialogue, neutral, object_in, pattern_label, transcript_in, unfit
+from studies.dialdefer.aio.pii import redact
+from studies.dialdefer.aio.replies import SWAPPED, dialogue, neutral, object_in, pattern_label, transcript_in, unfit
 
 TRANSCRIPT_TOKENS = 4096  # 37 turns of chat take some 1,000
 LABEL_TOKENS, NEUTRAL_TOKENS, RELATIONSHIP_TOKENS = 200, 4096, 60
@@ -130,7 +130,12 @@ def transcribe(folder: RawFolder, model: Model) -> int:
 
 
 def image_at(url: str) -> str:
-    """An image as a data address. Raises BrokenImage, and Unanswered where the host may answer later."""
+    """An image as data:image/png, decoded and encoded anew, so without what a camera wrote beside it.
+
+    Raises BrokenImage for what is gone, cut off or huge, and Unanswered where the host may answer later.
+    """
+    from PIL import Image
+
     raw = b""
     try:
         with httpx.stream("GET", url, timeout=60.0, follow_redirects=True) as response:
@@ -144,18 +149,6 @@ def image_at(url: str) -> str:
                     raise BrokenImage(f"image of more than {MOST_BYTES >> 20} MiB")
     except httpx.RequestError as error:
         raise Unanswered(f"{url.partition('?')[0]}: {type(error).__name__}") from None
-    return data_address(raw)
-
-
-def data_address(raw: bytes) -> str:
-    """The image as data:image/png, decoded and encoded anew, so without what a camera wrote beside it.
-
-    Raises BrokenImage for what is none, is cut off, or is huge.
-    """
-    try:
-        from PIL import Image
-    except ImportError:
-        raise needs("Pillow") from None
     try:
         with Image.open(io.BytesIO(raw)) as image:
             plain = image.convert("RGB")
@@ -181,9 +174,10 @@ def label(folder: RawFolder, model: Model) -> int:
         rewritten, is_cut = model.ask(filled("neutral", text=text), NEUTRAL_TOKENS)
         context, held = neutral(redact(rewritten))
         asked = filled("relationship", text=text, dialogue=dialogue(transcript["turns"]))
-        relationship = relationship_in(model.ask(asked, RELATIONSHIP_TOKENS)[0])
-        record = {"label": verdict, "doubts": doubts, "context": context, "relationship": relationship}
-        folder.write(READINGS, post_id, {**record, "held": [*held, *(["cut off"] if is_cut else [])]})
+        poster, relationship = roles_in(model.ask(asked, RELATIONSHIP_TOKENS)[0])
+        record = {"label": verdict, "doubts": doubts, "context": context, "poster": poster}
+        held = (*held, *(["cut off"] if is_cut else []))
+        folder.write(READINGS, post_id, {**record, "relationship": relationship, "held": held})
 
     return model.each(owed, work, "label")
 
@@ -203,11 +197,12 @@ def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
     return "", []
 
 
-def relationship_in(reply: str) -> str:
-    """A short noun in lower case, redacted; "unknown" where there is none."""
-    text = object_in(reply)[0].get("relationship")
-    short = " ".join(redact(text).split()).lower() if isinstance(text, str) else ""
-    return short if 0 < len(short) <= LONGEST_RELATIONSHIP else "unknown"
+def roles_in(reply: str) -> tuple[str | None, str]:
+    """(the speaker who wrote the post, who the other is to them: a short noun in lower case, redacted)."""
+    roles, _ = object_in(reply)
+    poster, noun = (str(roles.get(key, "")) for key in ("poster", "relationship"))
+    short = " ".join(redact(noun).split()).lower()
+    return poster if poster in SWAPPED else None, short if 0 < len(short) <= LONGEST_RELATIONSHIP else "unknown"
 
 
 def filled(prompt: str, **texts: str) -> str:

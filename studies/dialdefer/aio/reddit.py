@@ -8,7 +8,7 @@ import html
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,7 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json
 from evenhand.sources.fetching import say
 from studies.dialdefer.aio.folder import POSTS, RawFolder
-from studies.dialdefer.aio.pii import needs, redact
+from studies.dialdefer.aio.pii import redact
 
 if TYPE_CHECKING:
     import praw
@@ -44,11 +44,9 @@ class Gone(Exception):
 
 
 def reddit_client() -> "praw.Reddit":
-    """A client with the environment's credentials. Raises ConfigError where they or PRAW are absent."""
-    try:
-        import praw
-    except ImportError:
-        raise needs("PRAW") from None
+    """A client with the environment's credentials. Raises ConfigError where they are absent."""
+    import praw
+
     if missing := [name for name in VARIABLES if not os.environ.get(name)]:
         raise ConfigError(
             f"{', '.join(missing)}: not set. Register an application of the kind `script` with Reddit, get its use "
@@ -78,7 +76,7 @@ def discover(folder: RawFolder, reddit: "praw.Reddit") -> None:
     write_json(folder.path / "discovery.json", {**known, "done": []})
 
 
-def add_ids(folder: RawFolder, ids: Sequence[str], source: str, kind: str = "given") -> None:
+def add_ids(folder: RawFolder, ids: Collection[str], source: str, kind: str = "given") -> None:
     """Take posts that are known by their ids; of RELEASED ones the images alone. Raises DataError for what is no id."""
     if wrong := [post_id for post_id in ids if not ID.fullmatch(post_id)]:
         raise DataError(f"{source}: '{wrong[0][:40]}' is not an id of a post on Reddit, such as 1oh8hfn")

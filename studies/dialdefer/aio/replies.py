@@ -11,9 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from studies.dialdefer.aio.pii import needs, redact, word_lists
+from studies.dialdefer.aio.pii import redact, word_lists
 
 POSTER, OTHER = "Speaker B", "Speaker A"  # in the finished set Speaker B is always the original poster
+SWAPPED = {POSTER: OTHER, OTHER: POSTER}
 Turn = tuple[str, str]  # who, and what they say until the other does
 
 FEWEST_TURNS, MOST_TURNS = 4, 37  # the range of Table 13; the paper does not print its thresholds
@@ -29,9 +30,13 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("NOR", re.compile(r"not\s+overreacting", re.IGNORECASE)),
     ("OR", re.compile(r"overreacting", re.IGNORECASE)),
 )
-NEGATION = r"(?:\w+n['’]?t|never|hardly|nobody|no one|without|far from)"
+NEGATION = r"(?:\w+n['’]?t|not?|never|zero|none|nobody|nothing|neither|hardly|barely|without|far from|anything but)"
 DOUBTS = {
-    "negated": re.compile(rf"\b{NEGATION}\b(?:\W+\w+){{0,5}}?\W+overreacting", re.IGNORECASE),
+    "negated": re.compile(  # in a text whose "not overreacting" became "overreacting"
+        rf"\b{NEGATION}\b(?:\W+\w+){{0,5}}?\W+overreacting"
+        r"|(?:\boverreacting\W+(?:\w+\W+){0,3}?|^N?OR\W+(?:\w+\W+)?)(?:not?|nope|nah|never)\b",
+        re.IGNORECASE,
+    ),
     "only begins like a label": re.compile(r"^(?:NOR|OR)\w"),
     "sarcasm": re.compile(r"(?:^|\s)/s\b|🙄|🙃|\b(?:yeah,? right|oh,? sure|sure,? jan|suuu*re)\b", re.IGNORECASE),
     "question": re.compile(r"overreacting[\"'”’]?\s*\?", re.IGNORECASE),
@@ -39,8 +44,8 @@ DOUBTS = {
         r"\b(?:if|unless|might|may|maybe|could|would)\b[^.!?\n]{0,60}overreacting", re.IGNORECASE
     ),
     "of somebody else": re.compile(
-        r"\b(?:he|she|they|him|her|them|(?:he|she)['’]s|they['’]re|(?:your|his|her) \w+)\s+(?:(?:is|are|was|were)\s+)?"
-        r"(?:\w+\s+)?(?:not\s+)?overreacting",
+        r"\b(?:he|she|they|him|her|them|his|their|your)\b(?:[^\w.!?\n]+(?!(?:you|u|op)\b)\w+){0,5}?"
+        r"[^\w.!?\n]+overreacting",
         re.IGNORECASE,
     ),
 }
@@ -68,13 +73,17 @@ FIRST_PERSON = re.compile(
 AIO = re.compile(
     r"\b(?:r/)?(?:AIO|aio|Aio|AIOR|A\.I\.O\.)(?!\w)\s*[?:,.!…-]*|\b(?:r/)?AmIOverreacting\b\S*", re.IGNORECASE
 )
-JUDGEMENT = re.compile(
-    r"[^.!?\n]*\b(?:overreact\w*|over-react\w*|in the wrong|"
-    r"(?:am i|is speaker b) (?:being )?(?:wrong|crazy|dramatic))\b[^.!?\n]*\?+[\"”]?",
-    re.IGNORECASE,
-)
-ASKS = re.compile(
-    r"[^.!?\n]*\b(?:tell me|let me know|be honest)\b[^.!?\n]*\b(?:if|whether|am i|wrong|think)\b[^.!?\n]*(?:[.!?]+|$)",
+SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+[\"”]?)?")
+OVERREACTING = r"\b(?:over[- ]?react\w*|in the wrong)\b"
+AT_FAULT = rf"(?:{OVERREACTING}|\b(?:wrong|crazy|dramatic)\b)"
+QUESTION = re.compile(  # for a judgement, in a sentence; with or without a question mark
+    rf"{OVERREACTING}.*\?"
+    rf"|\b(?:am|is|was|were|are|did|do|does|has|have) (?:I|Speaker B)\b(?!['’]).*{AT_FAULT}"
+    r"|(?:\b(?:I|Speaker B)\b(?!['’]s\b).*|^\W*(?:just |not |don['’]?t )?)"
+    r"\b(?:wonder\w*|unsure|sure|idk|knows?|ask(?:s|ing)?|question\w*|curious)\b.*"
+    rf"(?:\b(?:if|whether)\b.*(?:{OVERREACTING}|\b(?:am|is|was|['’]?m) (?:being )?{AT_FAULT})"
+    r"|\bwho(?:['’]s| is| was) in the wrong)"
+    r"|\b(?:tell me|let me know|be honest)\b.*\b(?:if|whether|am I|wrong|think)\b",
     re.IGNORECASE,
 )
 PREAMBLE = re.compile(
@@ -104,10 +113,8 @@ def transcript_in(reply: str) -> dict[str, Any]:
 
 def object_in(reply: str) -> tuple[dict[str, Any], bool]:
     """(the JSON object in a model's reply, empty where there is none; whether it had to be repaired)."""
-    try:
-        from json_repair import repair_json
-    except ImportError:
-        raise needs("json-repair") from None
+    from json_repair import repair_json
+
     fenced = FENCE.match(reply)
     text = fenced[1] if fenced else reply
     try:
@@ -172,14 +179,27 @@ def turns_in(text: str) -> list[Turn]:
     return merged(bubbles)
 
 
+def who_wrote(turns: Sequence[Turn], writes_first: bool | None) -> str | None:
+    """Who of the two speakers is the poster, where it is known whether the poster writes first."""
+    if writes_first is None or not turns:
+        return None
+    return turns[0][0] if writes_first else SWAPPED[turns[0][0]]
+
+
+def poster_as_b(turns: Sequence[Turn], poster: str) -> list[Turn]:
+    """The turns with the poster called Speaker B."""
+    return [(SWAPPED[who] if poster == OTHER else who, text) for who, text in turns]
+
+
 def pattern_label(comment: str) -> tuple[str, tuple[str, ...]] | None:
     """(label, why a person should doubt it) by the first pattern in a comment; None where the model is to be asked."""
     text = comment.strip()
     label = next((label for label, pattern in PATTERNS if pattern.search(text)), None)
     if label is None:
         return None
-    doubts = [name for name, doubt in DOUBTS.items() if doubt.search(text)]
     line = " ".join(text.split())
+    plain = re.sub(r"\bnot\s+(?=overreacting)", "", text, flags=re.IGNORECASE)
+    doubts = [name for name, doubt in DOUBTS.items() if doubt.search(plain)]
     return label, (*doubts, *(["both labels"] if SAYS_NOR.search(line) and SAYS_OR.search(line) else []))
 
 
@@ -203,18 +223,20 @@ def cleaned(reply: str) -> str:
 
 def without_first_person(text: str) -> str:
     """One stretch of narration with "I" and its kind replaced, and questions for a judgement taken out."""
-    text = ASKS.sub("", JUDGEMENT.sub("", text))
+
+    def without_questions(text: str) -> str:
+        return SENTENCE.sub(lambda match: "" if QUESTION.search(match[0]) else match[0], text)
 
     def turned(match: re.Match[str]) -> str:
         verb = VERBS[match["verb"].lower()]
         return f"{verb.capitalize() if match['verb'][0].isupper() else verb} {POSTER}"
 
-    text = SQUEEZED.sub(lambda match: f"{POSTER} {VERBS[chr(39) + match['end']]}", text)
+    text = SQUEEZED.sub(lambda match: f"{POSTER} {VERBS[chr(39) + match['end']]}", without_questions(text))
     text = BEFORE.sub(turned, text)
     text = WITH_VERB.sub(lambda match: f"{POSTER} {VERBS[(match['word'] or match['end']).replace('’', chr(39))]}", text)
     for pattern, replacement in WORDS:
         text = pattern.sub(replacement, text)
-    return text
+    return without_questions(text)
 
 
 def remaining(text: str) -> tuple[str, ...]:

@@ -49,6 +49,9 @@ def test_before_any_file_operation(tmp_path: Path, stage):
         made.run("items", "--unchecked")
         if stage == "harvest":
             made.reddit.posts["trip1"].gone = True  # so it deletes
+        if stage == "release":
+            made.run("check")
+            made.fill("trip1", keep=True, poster="Speaker B")
         words = {"items": ["--unchecked"], "release": ["--out", "bundle"]}.get(stage, [])
         command = Command(entry="studies.dialdefer.aio.command:main", words=[stage, "--raw", "raw-reddit", *words])
         calm = copied(made.raw, tmp_path / "calm")

@@ -1,17 +1,18 @@
 """`evenhand build aio` from discovery to items that DialDefer loads, against stand-ins on loopback."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError, DataError, ModelError
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from tests.made.fake_server import Reply
 from tests.made.made_aio import TRIP, Workshop, post, screenshot, workshop_here
 
-CHECKED = ("trip1", "money1", "dog001", "two001")
+CHECKED = {"trip1": "Speaker B", "money1": "Speaker A", "dog001": "Speaker B", "two001": "Speaker B"}  # the posters
 TO_CHECK = ("discover", "harvest", "transcribe", "label", "check")
 
 
@@ -27,10 +28,9 @@ def test_screenshots_become_items_that_dialdefer_loads(made):
     for name in (b"made_up_poster", b"helpful_hannah", b"other_person", b"555-0147", b"Sarah", b"\x89PNG"):
         assert [path for path, content in texts.items() if name in content] == [], name
     assert (made.raw / ".gitignore").read_text().splitlines()[-1] == "*"
-    for post_id in CHECKED:
-        made.fill(post_id, keep=True)
-    made.fill("money1", poster="Speaker A", label="OR")
-    made.fill("weweb1", keep=True)
+    for post_id, poster in CHECKED.items():
+        made.fill(post_id, keep=True, poster=poster)
+    made.fill("weweb1", keep=True, poster="Speaker B")
     made.fill("unsure", keep=False, why="label unclear")
     made.run("check")
     made.run("items")
@@ -61,11 +61,9 @@ def test_screenshots_become_items_that_dialdefer_loads(made):
         "weweb1": ("label", "context held back: We"),
         "unsure": ("check", "label unclear"),
     }
-    facts = json.loads((made.raw / "items" / "construction.json").read_text())
-    assert facts["funnel"] == {
-        "discovered": 10, "harvest": 9, "transcribe": 7, "filter": 6, "label": 5, "check": 4
-    }  # fmt: skip
-    assert facts["statistics"]["turn range"] == "4–9"
+    card = (made.raw / "items" / "README.md").read_text()
+    assert re.findall(r"^\| .* \| (\d+) \| [\d,–]+ \|$", card, re.MULTILINE) == ["10", "9", "7", "6", "5", "4"]
+    assert "| turn range | 4–9 |" in card
 
     loaded = {item.item_id: item for item in load_items([DatasetSpec(dataset="aio", root=made.raw / "items")])}
     assert set(loaded) == set(items)
@@ -118,8 +116,8 @@ def test_a_server_that_answers_no_post_refuses_the_key_or_has_no_such_model_ends
 def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path):
     """Our own release has the format of the authors': from its ids back to the same dialogues."""
     made.stages(*TO_CHECK)
-    for post_id in CHECKED:
-        made.fill(post_id, keep=True)
+    for post_id, poster in CHECKED.items():
+        made.fill(post_id, keep=True, poster=poster)
     made.run("items")
     made.run("release", "--out", str(tmp_path / "bundle"))
     first, bundle = made.items(), tmp_path / "bundle"
@@ -136,6 +134,8 @@ def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path
         ("", "", "[]")
     }
     again.run("transcribe")
+    again.run("items", "--release", str(bundle), "--unchecked")
+    assert again.items()["money1"] == first["money1"]  # who is the poster came with the release
     again.run("check", "--release", str(bundle))
     for post_id in ("trip1", "money1"):
         again.fill(post_id, keep=True)
@@ -145,19 +145,43 @@ def test_the_released_ids_become_items_and_what_is_gone_is_listed(made, tmp_path
     assert again.missing() == {"dog001": ("harvest", "deleted by its author"), "two001": ("check", "not a chat")}
 
 
-def test_unchecked_posts_are_taken_only_when_asked_and_never_with_a_doubtful_label(made):
+def test_unchecked_posts_are_taken_only_when_asked_and_never_with_a_doubtful_label_or_poster(made):
     made.stages("discover", "harvest", "transcribe", "label", "items")
     assert made.items() == {}
     made.run("items", "--unchecked")
-    assert list(made.items()) == ["trip1", "money1", "two001"]
-    assert made.missing()["dog001"] == ("check", "doubtful label, and not checked by a person")
+    assert list(made.items()) == ["trip1", "money1"]
+    assert made.items()["money1"]["c2_input"].startswith("Speaker B: Hey")
+    doubtful = ("check", "doubtful label or poster, and not checked by a person")
+    assert [made.missing()[name] for name in ("dog001", "two001")] == [doubtful, doubtful]
     assert made.missing()["unsure"] == ("label", "no verdict in the comments")
+
+
+def test_a_check_file_that_nobody_filled_decides_neither_to_keep_a_post_nor_who_wrote_it(made):
+    made.stages(*TO_CHECK)
+    assert [made.checked("money1")[key] for key in ("keep", "poster")] == [None, None]
+    made.fill("money1", keep=True)
+    made.run("items")
+    assert made.items() == {}
+    assert made.missing()["money1"] == ("check", "kept, but `poster` is not filled in")
+
+
+def test_a_release_has_no_post_that_nobody_checked_and_none_whose_context_repeats_it(made, tmp_path):
+    made.reddit.posts["trip1"].title = "AIO? He told the whole family about the car"
+    made.stages(*TO_CHECK)
+    made.run("items", "--unchecked")
+    assert {"trip1", "money1"} <= set(made.items())
+    for post_id in ("trip1", "money1"):
+        with pytest.raises(DataError, match="no post is checked and kept"):
+            made.run("release", "--out", str(tmp_path / "bundle"))
+        made.fill(post_id, keep=True, poster=CHECKED[post_id])
+    made.run("release", "--out", str(tmp_path / "bundle"))
+    assert (tmp_path / "bundle" / "ids.txt").read_text() == "money1\n"
 
 
 def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     made.stages(*TO_CHECK)
     for post_id in ("trip1", "two001"):
-        made.fill(post_id, keep=True, why="looks fine")
+        made.fill(post_id, keep=True, poster="Speaker B", why="looks fine")
     made.run("items")
     made.reddit.posts["trip1"].gone = True
     del made.reddit.posts["short1"]

@@ -27,14 +27,11 @@ HERE = Path(__file__).parent
 PLANTED, HARMLESS, COMMENTS = (
     yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8")) for name in ("personal", "harmless", "comments")
 )
-MISSED = {  # what the library does not see; docs/aio.md says so
-    "handle": ["xX_slayer_Xx", "marigold", "lunarmoth"],
-    "name": ["Aoife", "Siobhan", "Nguyen", "Kowalczyk", "Bjorn", "Tunde"],
+MISSED = {  # what is not seen
+    "handle": ["marigold", "lunarmoth"],
+    "name": ["Will Henderson", "drew"],
     "telephone": ["five one two five five five 0147"],
-    "address": ["Pinewood"],
     "e-mail": ["jo at example dot com"],
-    "number": [],
-    "link": [],
 }
 STAY = {"mrs", "the", "snap", "insta", "dot", "com", "iban"}  # kept beside the mark
 
@@ -53,10 +50,10 @@ def is_hidden(text: str, planted: str) -> bool:
     return not any(re.search(rf"\b{re.escape(word)}\b", left) for word in words)
 
 
-def test_recall_by_kind_is_what_the_docs_say():
-    pairs = {kind: [plain(text) for text in texts] for kind, texts in PLANTED.items()}
-    assert sum(map(len, PLANTED.values())) >= 100
-    assert {kind: [inner for text, inner in of if not is_hidden(text, inner)] for kind, of in pairs.items()} == MISSED
+def test_what_is_seen_of_each_kind_and_what_is_not():
+    for kind, texts in PLANTED.items():
+        missed = [inner for text, inner in map(plain, texts) if not is_hidden(text, inner)]
+        assert missed == MISSED.get(kind, []), kind
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -65,8 +62,8 @@ def test_other_texts_stay_as_they_are(text):
 
 
 def test_the_authors_of_a_thread_are_masked_wherever_they_are_named_and_marks_are_spelled_alike():
-    text = redact("Made_Up_Poster said it, @made_up_poster! made_up_posters [ Redacted ]", ["made_up_poster", ""])
-    assert text == f"{MARK} said it, {MARK}! made_up_posters {MARK}"
+    text = redact("Postersname said it, @postersname! postersnames [ Redacted ]", ["postersname", ""])
+    assert text == f"{MARK} said it, {MARK}! postersnames {MARK}"
 
 
 @given(st.text())
@@ -193,6 +190,11 @@ def test_a_neutral_text_stays_as_it_is_but_for_its_blanks(text):
         ("Here is the rewritten text:\n\nSpeaker B left.", "Speaker B left."),
         ('"Speaker B left with my dog."', "Speaker B left with Speaker B's dog."),
         ("Speaker A said that Speaker B is overreacting.", "Speaker A said that Speaker B is overreacting."),
+        ("Am I overreacting or not. He left.", "He left."),
+        ("He left. Speaker B is genuinely not sure if Speaker B is overreacting.", "He left."),
+        ("Just wondering if I'm in the wrong\nHe left", "He left"),
+        ("Is Speaker B Overreacting To This\n\nHe left", "He left"),
+        ("I asked if he is sure.", "Speaker B asked if he is sure."),
         ("A trip to the US after World War I, i.e. a mission", "A trip to the US after World War I, i.e. a mission"),
     ],
 )
@@ -215,13 +217,19 @@ def test_what_holds_a_text_back(text, held):
 LONG = "I told you three times that the keys lie under the blue pot by the door, and you never listen"
 
 
+@pytest.mark.parametrize("place", ["title", "body", "comment", "message"])
 @pytest.mark.parametrize(
-    ("turn", "context", "is_copy"),
+    ("text", "context", "is_copy"),
     [
         (f"{LONG} also buy bread", f"Speaker A wrote '{LONG}'.", True),  # another bubble beside it
         (LONG.replace("keys lie", "keys  lie"), LONG.upper(), True),
         (LONG, "Speaker A said that the keys were by the door, annoyed that Speaker B had not listened.", False),
+        ("AIO? The keys lie under the blue pot", "So the keys lie under the blue pot.", True),  # the whole of it
+        ("Under the blue pot", "The keys lie under the blue pot.", False),  # too short to be found by
     ],
 )
-def test_a_context_that_repeats_a_long_stretch_of_a_message_is_known(turn, context, is_copy):
-    assert copies({"c2_input": f"Speaker 1: hello\nSpeaker 2: {turn}", "context": context}) == is_copy
+def test_a_context_that_repeats_a_long_stretch_or_the_whole_of_a_text_is_known(place, text, context, is_copy):
+    said = {"title": "x", "body": "y", "comment": "z", "message": "hello", place: text}
+    post = {"title": said["title"], "body": said["body"], "comments": [{"id": "c1", "text": said["comment"]}]}
+    spoken = f"Speaker A: hi\nSpeaker B: {said['message']}"
+    assert copies({"c2_input": spoken, "context": context}, post) == is_copy

@@ -1,0 +1,180 @@
+"""What is measured of a study in YAML: planted judges come out as planted, with intervals that cover."""
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eval.__main__ import compare_main, report_main, score_main
+from eval.estimates.estimate import Drawing, Drawn, estimate
+from eval.framing.evaluation import EVALUATION, p_values
+from eval.framing.measures import FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
+from eval.results import results_of
+from studies.framing.section import FramingSection
+from tests.made.framing_runs import claims, planted, run_of, study
+
+OPTIONS = argparse.Namespace(draws=400, seed=1, allow_differences=False)
+SIMULATIONS = 400
+N_ITEMS = 80
+
+
+def drawn_grid(rng: np.random.Generator, *, defers: float, pulls: float, placebo: float) -> Grid:
+    """What a planted judge says of items that differ: (item, framing, case, order), one cluster an item."""
+    framings = ("statement", "expert", "placebo 1", "placebo 2")
+    rises = np.array([0.0, defers, placebo, placebo])[None, :, None, None]
+    first = np.array([0.0, pulls, 0.0, 0.0])[None, :, None, None] * np.array([1.0, -1.0])
+    level = rng.uniform(0.2, 0.5, size=(N_ITEMS, 1, 1, 1))  # what an item's prompts have in common
+    value = (rng.random((N_ITEMS, 4, 2, 2)) < level + rises + first).astype(float)
+    empty = np.full(value.shape, math.nan)
+    return Grid(
+        items=tuple(map(str, range(N_ITEMS))),
+        groups=("",) * N_ITEMS,
+        framings=framings,
+        placebos=framings[2:],
+        cases=("true", "false"),
+        orders=("given", "swapped"),
+        answers=("accept", "reject"),
+        fields={**dict.fromkeys(FIELDS, empty), "value": value},
+        shares=np.stack([value, 1 - value], axis=-1),
+    )
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        {"defers": 0.3, "pulls": 0.0, "placebo": 0.0},
+        {"defers": 0.0, "pulls": 0.2, "placebo": 0.0},
+        {"defers": 0.0, "pulls": 0.0, "placebo": 0.0},
+        {"defers": 0.3, "pulls": 0.0, "placebo": 0.2},
+    ],
+    ids=["defers", "names the first", "neither", "answers to placebos"],
+)
+def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
+    wanted = {"shift": 100 * judge["defers"], "pull": 100 * judge["pulls"]}
+    wanted |= {"net_shift": 100 * (judge["defers"] - judge["placebo"])}
+    rng, drawing = np.random.default_rng(7), Drawing(n_draws=1000, seed=1)
+    section = FramingSection.model_validate(study(Path("x.jsonl")))
+    run = FramedRun(run=None, section=section)  # type: ignore[arg-type]
+    covered = dict.fromkeys(wanted, 0)
+    for _ in range(SIMULATIONS):
+        grid = drawn_grid(rng, **judge)
+        for piece in shift_pieces(run, grid, "expert"):
+            for measure in piece.measures:
+                if measure.name in wanted:
+                    observed = columns(f"d{rng.integers(1 << 30)}", grid, piece.parts(grid))
+                    found = estimate(measure, [Drawn(observed=observed, drawing=drawing)])
+                    covered[measure.name] += not found.excludes(wanted[measure.name])
+    assert {name: 0.92 <= n / SIMULATIONS <= 0.98 for name, n in covered.items()} == dict.fromkeys(wanted, True), (
+        covered
+    )
+
+
+@pytest.fixture(scope="module")
+def bent(tmp_path_factory):
+    """The runs of two planted judges of one study, of which the first defers, and their items' file."""
+    root = tmp_path_factory.mktemp("framed")
+    patch = pytest.MonkeyPatch()
+    items = claims(root / "items.jsonl", 60)
+    runs = [run_of(root, study(items), planted(i, defers=d), patch, name=f"judge{i}") for i, d in enumerate((0.4, 0.0))]
+    yield runs
+    patch.undo()
+
+
+def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
+    results = results_of("framing", EVALUATION, EVALUATION.load_all(bent[:1], OPTIONS), OPTIONS)
+    (table,) = [table for table in results.tables if table.name == "framings"]
+    rows = table.frame.set_index("framing")
+    assert list(rows.index) == ["statement", "expert", "placebo 1", "placebo 2"]
+    assert rows.loc["expert", "shift_value"] == pytest.approx(40, abs=12)
+    assert rows.loc["expert", "p_holm"] < 0.01
+    assert rows.loc["expert", "net_shift_value"] == pytest.approx(40, abs=12)
+    assert math.isnan(rows.loc["placebo 1", "p_holm"])
+    assert math.isnan(rows.loc["statement", "shift_value"])
+    groups = next(table for table in results.tables if table.name == "groups").frame
+    assert set(groups["group"]) == {"even", "odd"}
+    assert set(groups["n_units"]) == {30}
+    assert any("expert" in sentence for sentence in results.sentences["scores"])
+    assert not [warning for warning in results.warnings if "one order" in warning]
+
+
+def test_holm_is_over_the_framings_of_a_judge(tmp_path, monkeypatch):
+    framings = {"statement": "{{ claim }}.", **{f"f{i}": f"{i}: {{{{ claim }}}}" for i in range(4)}}
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40), framings=framings), planted(3), monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    of = p_values(results).sort_values("p")
+    assert len(of) == 4
+    assert of["p_holm"].iloc[0] == pytest.approx(min(1.0, 4 * of["p"].iloc[0]))
+
+
+def test_flips_are_counted_both_ways_with_the_item(bent):
+    (grid,) = EVALUATION.load(bent[0], OPTIONS).grids.values()
+    to_expert = [(before, after) for framing, _, _, _, before, after in flips(grid) if framing == "expert"]
+    assert to_expert.count(("reject", "accept")) > 3 * to_expert.count(("accept", "reject")) > 0
+    base, expert = grid.fields["value"][:, 0], grid.fields["value"][:, grid.at("expert")]
+    assert len(to_expert) == int((base != expert).sum())
+
+
+def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
+    means = np.array([0.9, 0.7, 0.5, 0.5])  # framing and baseline, one case, two orders
+    sides = Sides(2, 1, 2)
+    assert sides.shift(means) == pytest.approx(30)
+    assert sides.pull(means) == pytest.approx(10)
+
+
+def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(tmp_path, monkeypatch):
+    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
+    keys |= {
+        "ask": "{{ framing }}",
+        "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor wrote: {{ yes }}"},
+    }
+
+    def judge(prompt):
+        if prompt.item_id == "c0":
+            return "no idea"
+        return "9" if prompt.condition == "expert" else "Score: 7"
+
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == "all"}
+    assert of["value", "expert"] == 9
+    assert of["shift", "expert"] == 2
+    assert of["unread", "expert"] == pytest.approx(100 / 12)
+
+
+def test_pairwise_judging_tells_position_from_preference(tmp_path, monkeypatch):
+    keys = {"answers": {}, "pair": {"first": "yes", "second": "no"}, "symbols": ["A", "B"], "cases": {}, "placebos": []}
+    keys |= {"set": {}, "ask": "{{ framing }}\nA: {{ first }}\nB: {{ second }}", "columns": {"label": "best"}}
+    keys["framings"] = {"statement": "Which is better?", "mine": "I wrote {{ item.yes }}. Which is better?"}
+    rows = [{"id": f"r{i}", "yes": f"y{i}", "no": f"n{i}", "best": "yes"} for i in range(40)]
+    (tmp_path / "i.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def judge(prompt):  # names A, but what the user wrote where there is one
+        wanted = "yes" if prompt.condition == "mine" else prompt.factors.first
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    path = run_of(tmp_path, study(tmp_path / "i.jsonl", **keys), judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples()}
+    assert (of["first", "statement"], of["consistent", "statement"], of["right", "statement"]) == (100, 0, 50)
+    assert (of["first", "mine"], of["consistent", "mine"], of["right", "mine"]) == (50, 100, 100)
+    assert of["shift", "mine"] == 50
+    assert of["pull", "mine"] == -50
+
+
+def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsys):
+    compare_main([*map(str, bent), "--draws", "400", "--allow-differences", "--out", str(tmp_path / "changes")])
+    said = capsys.readouterr().out
+    assert "expert on items: shift from" in said
+    rows = json.loads((tmp_path / "changes" / "compare.json").read_text())
+    (shift,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", "all")]
+    assert shift["before"] > 25
+    assert abs(shift["after"]) < 15
+    assert shift["p_holm"] < 0.05
+    report_main([*map(str, bent), "--draws", "400", "--allow-differences", "--out", str(tmp_path / "report")])
+    score_main([str(bent[0]), "--draws", "400"])
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "What the framings do" in page
+    assert "Flipped answers" in page

@@ -1,0 +1,241 @@
+"""What a study in YAML asks: the prompts of an item, framing by framing, and what is refused beforehand."""
+
+import csv
+from typing import Any
+
+import pytest
+
+from evenhand.config import parse_config
+from evenhand.errors import ConfigError, DataError
+from evenhand.files import write_jsonl
+from evenhand.records import Completion, Prompt
+from inference.config import parse_sampling_config
+from studies.framing.replies import CHOSEN, ERROR, TIE, UNREAD, choice_in
+from studies.framing.section import FramingSection
+from tests.made.framing_runs import claims, study
+
+PRESSED = {"pressed": {"after": "statement", "ask": "Are you sure? I think it is {{ other }}, not {{ said }}."}}
+
+
+def section(tree: dict[str, Any]) -> FramingSection:
+    return parse_config(FramingSection, tree, "framing")
+
+
+def prompts_of(tree: dict[str, Any], verdict: str = "margin") -> list[Prompt]:
+    (unit, *_) = section(tree).units(verdict).units
+    return list(unit.next_prompts({}))
+
+
+def reply(prompt: Prompt, text: str, **more: Any) -> Completion:
+    return Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=text, finish_reason="stop", **more)
+
+
+def test_an_item_is_asked_in_each_case_framing_and_order_with_the_answers_behind_fixed_symbols(tmp_path):
+    prompts = prompts_of(study(claims(tmp_path / "items.jsonl", 2)))
+    assert len({prompt.prompt_hash for prompt in prompts}) == len(prompts) == 2 * 2 * 4
+    texts = {(p.condition, p.factors.case, p.factors.order): p.messages[-1].content for p in prompts}
+    assert texts["expert", "true", "given"] == "A professor says: claim 0\n1 = Yes\n2 = No"
+    assert texts["placebo 2", "false", "swapped"] == "lie 0\n1 = No\n2 = Yes"
+    stands_for = {p.factors.order: (p.answer_space, p.factors.names, p.factors.first, p.factors.label) for p in prompts}
+    assert stands_for["given"] == (("1", "2"), ("accept", "reject"), "accept", "reject")
+    assert stands_for["swapped"] == (("1", "2"), ("reject", "accept"), "reject", "reject")
+
+
+def test_answers_without_symbols_are_written_out_and_without_an_order_asked_once(tmp_path):
+    tree = study(claims(tmp_path / "items.jsonl", 1), symbols=None, placebos=[])
+    shown = prompts_of(tree, "answer")
+    assert {(p.answer_space, p.factors.names) for p in shown} == {(("Yes", "No"), ("accept", "reject"))}
+    assert {p.factors.first for p in shown} == {"accept", "reject"}
+    unseen = prompts_of({**tree, "ask": "{{ framing }} Yes or No?", "set": {}}, "answer")
+    assert [p.factors.order for p in unseen] == ["given"] * 4
+
+
+def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_judges_own_turn(tmp_path):
+    tree = study(
+        claims(tmp_path / "items.jsonl", 1), framings={"statement": "{{ claim }}", "x": "X: {{ claim }}", **PRESSED}
+    )
+    (unit,) = section(tree).units("margin").units
+    first = unit.next_prompts({})
+    logs = {"1": -2.0, "2": -0.1}
+    replies = {p.prompt_hash: [reply(p, "2", answer_logprobs=logs)] for p in first}
+    later = unit.next_prompts(replies)
+    assert {p.condition for p in later} == {"pressed"}
+    assert len(later) == 4
+    turns = {(p.factors.case, p.factors.order): [(m.role, m.content) for m in p.messages] for p in later}
+    behind = [("assistant", "2"), ("user", "Are you sure? I think it is Yes, not No.")]
+    assert turns["true", "given"][1:] == behind
+    assert turns["true", "swapped"][2] == ("user", "Are you sure? I think it is No, not Yes.")
+    assert unit.next_prompts({**replies, **{p.prompt_hash: [reply(p, "1")] for p in later}}) == ()
+    ties = {p.prompt_hash: [reply(p, "1", answer_logprobs={"1": -1.0, "2": -1.0})] for p in first}
+    assert unit.next_prompts(ties) == ()  # nothing can be held against no answer
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"baseline": "none"}, "baseline"),
+        ({"symbols": ["1", "2", "3"]}, "symbols"),
+        ({"symbols": ["1", "1"]}, "symbols"),
+        ({"symbols": None, "answers": {"a": "{{ yes }}", "b": "{{ no }}"}}, "symbols"),
+        ({"answers": {"accept": True, "reject": False}}, "quotes"),
+        ({"scale": [1, 3]}, "one of answers, pair and scale"),
+        ({"set": {"options": "1 or 2"}}, "orders"),
+        ({"ask": "Is it so? {{ options }}"}, "shows no"),
+        ({"framings": {"statement": "{{ claim }}", "x": {"ask": "{{ framing }} {{ options }}"}}}, "framings.x"),
+        ({"framings": {"statement": "{{ claim }}", "x": {"after": "y", "ask": "?"}}}, "after must name"),
+        (
+            {"framings": {"statement": "{{ claim }}", "x": {"text": "x", "answers": {"yes": "Y", "no": "N"}}}},
+            "answers must",
+        ),
+        ({"framings": {"statement": "{{ claim }}", "x": "{{ claim"}}, "framings.x.text: is no template"),
+        (
+            {"framings": {"statement": "{{ said }}", "x": "x"}, "ask": "{{ framing }} {{ other }} {{ options }}"},
+            "behind a reply",
+        ),
+        ({"items": {"file": "a.jsonl", "dataset": "pocket"}}, "file"),
+        ({"items": "a.txt.xlsx"}, "items"),
+        ({"itmes": "x"}, "Did you mean 'items'"),
+    ],
+)
+def test_a_study_that_does_not_hang_together_is_refused_with_the_key(changes, words, tmp_path):
+    with pytest.raises((ConfigError, DataError), match=words):
+        section({**study(claims(tmp_path / "items.jsonl", 1)), **changes}).units("margin")
+
+
+def test_a_margin_needs_the_symbols_1_and_2(tmp_path):
+    tree = {"name": "x", "model": {"name": "embedded"}, "verdict": "margin"}
+    with pytest.raises(ConfigError, match="symbols"):
+        parse_sampling_config({**tree, "framing": study(tmp_path / "i.jsonl", symbols=["A", "B"])}, "x")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"id": "b", "topic": "t", "yes": "y"}, r"items.jsonl:2, .*'no' is undefined"),
+        ({"id": "b", "topic": "t", "yes": None, "no": "n"}, r"items.jsonl:2, .*'yes' is undefined"),
+        ({"topic": "t", "yes": "y", "no": "n"}, r"items.jsonl:2: field 'id'"),
+        ({"id": "b", "topic": None, "yes": "y", "no": "n"}, r"items.jsonl:2: field 'topic'"),
+        ({"id": "a", "topic": "t", "yes": "y", "no": "n"}, "occurs twice"),
+        ({"id": "b", "topic": "t", "yes": "y" * 10_000_000, "no": "n"}, r"items.jsonl:2: has 10,000,0"),
+    ],
+)
+def test_an_item_that_cannot_be_asked_is_named_with_file_and_line(row, words, tmp_path):
+    write_jsonl(tmp_path / "items.jsonl", [{"id": "a", "topic": "t", "yes": "y", "no": "n"}, row])
+    with pytest.raises(DataError, match=words):
+        [unit.next_prompts({}) for unit in section(study(tmp_path / "items.jsonl")).units("margin").units]
+
+
+def test_a_label_is_an_answer_or_a_columns_value(tmp_path):
+    rows = [{"id": "a", "yes": "y", "right": "accept"}, {"id": "b", "yes": "z", "right": "maybe"}]
+    write_jsonl(tmp_path / "items.jsonl", rows)
+    for keys in (
+        {"cases": {"one": {"claim": "{{ yes }}", "label": "right"}}},
+        {"cases": {"one": {"claim": "{{ yes }}"}}},
+    ):
+        columns = {"label": "right"} if "label" not in keys["cases"]["one"] else {}
+        units = section(study(tmp_path / "items.jsonl", columns=columns, **keys)).units("margin").units
+        assert {p.factors.label for p in units[0].next_prompts({})} == {"accept"}
+        with pytest.raises(DataError, match=r"items.jsonl:2: its right is 'maybe'"):
+            units[1].next_prompts({})
+
+
+def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_groups_together(tmp_path):
+    import pandas as pd
+
+    rows = [{"id": f"i{i}", "topic": f"t{i // 2}", "yes": f"y{i}", "no": "n"} for i in range(40)]
+    write_jsonl(tmp_path / "a.jsonl", rows)
+    pd.DataFrame(rows).to_parquet(tmp_path / "a.parquet")
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    asked = [
+        [u.next_prompts({})[0].prompt_hash for u in section(study(tmp_path / f"a.{kind}")).units("margin").units]
+        for kind in ("jsonl", "csv", "parquet")
+    ]
+    assert asked[0] == asked[1] == asked[2]
+    sides = {
+        split: section({**study(tmp_path), "items": {"file": str(tmp_path / "a.csv"), "split": split}}).rows
+        for split in ("train", "test", "all")
+    }
+    groups = {split: {row.group for row in of} for split, of in sides.items()}
+    assert groups["train"].isdisjoint(groups["test"])
+    assert groups["train"] | groups["test"] == groups["all"]
+    assert len(sides["train"]) + len(sides["test"]) == 40
+    assert 4 <= len(sides["test"]) <= 20
+
+
+def test_pocket_is_at_hand_without_a_file():
+    tree = study("pocket", columns={}, cases={"": {"claim": "{{ correct_answer }} {{ meta.family }}"}})
+    assert "{" not in prompts_of(tree)[0].messages[-1].content
+
+
+@pytest.mark.parametrize(
+    ("template", "is_let_in"),
+    [
+        ("{{ claim | upper }}{% if yes %}x{% endif %}{% for x in parts %}{{ loop.index }}{{ x }}{% endfor %}", True),
+        ("{{ claim.__class__.__mro__ }}", False),
+        ("{{ yes.upper }}", False),
+        ("{{ ''['__class__'] }}", False),
+        ("{{ 'x' * 1000000000 }}", False),
+        ("{{ 10 ** 10 ** 10 }}", False),
+        ("{% for i in range(1000000000) %}x{% endfor %}", False),
+        ("{% for a in parts %}{% for b in parts %}x{% endfor %}{% endfor %}", False),
+        ("{% set x = yes ~ yes %}{{ x }}", False),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", False),
+        ("{% include '/etc/passwd' %}", False),
+        ("{{ lipsum.__globals__ }}", False),
+        ("{{ yes | attr('__class__') }}", False),
+        ("{{ parts | join('xxxxxxxxxxxxxxxxxxxxx') }}", False),
+        ("{{ yes | tojson | tojson | tojson | tojson }}", False),
+        ("{{ yes }}" * 3000, False),
+    ],
+)
+def test_a_template_fills_values_in_and_can_do_no_more(template, is_let_in, tmp_path):
+    row = {"id": "a", "topic": "t", "yes": "{{ 7 * 7 }} {% x", "no": "n", "parts": ["p", "q"]}
+    write_jsonl(tmp_path / "items.jsonl", [row])
+    tree = study(tmp_path / "items.jsonl", framings={"statement": "{{ claim }}", "odd": template})
+    if is_let_in:
+        texts = [p.messages[-1].content for p in prompts_of(tree) if p.condition == "odd" and p.factors.case == "true"]
+        assert "{{ 7 * 7 }} {% X" in texts[0]
+        assert "1p2q" in texts[0]
+    else:
+        with pytest.raises((ConfigError, DataError)):
+            prompts_of(tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "symbols", "place", "state"),
+    [
+        ("1", ("1", "2"), 0, CHOSEN),
+        (" **2**\n\nsince it is wrong", ("1", "2"), 1, CHOSEN),
+        ("<think>1 or 2?</think>2", ("1", "2"), 1, CHOSEN),
+        ("I looked at 1 and 2.\nAnswer: 1", ("1", "2"), 0, CHOSEN),
+        ("1 or 2", ("1", "2"), None, UNREAD),
+        ("10", ("1", "2"), None, UNREAD),
+        ("1.5", ("1", "2"), None, UNREAD),
+        ("10", tuple(map(str, range(1, 11))), 9, CHOSEN),
+        ("Score: 7/10", tuple(map(str, range(1, 10))), 6, CHOSEN),
+        ("Yes, it is.", ("Yes", "No"), 0, CHOSEN),
+        ("Nothing to say", ("Yes", "No"), None, UNREAD),
+        ("A", ("A", "B"), 0, CHOSEN),
+        ("", ("1", "2"), None, UNREAD),
+    ],
+)
+def test_a_free_reply_names_one_symbol_or_none(text, symbols, place, state):
+    said = Completion(prompt_hash="x", sample_index=0, text=text, finish_reason="stop")
+    assert choice_in(said, symbols, "answer") == (place, state)
+
+
+def test_a_reasoned_reply_is_its_last_object_and_log_probabilities_are_compared():
+    def said(text: str, **more: Any) -> Completion:
+        return Completion(prompt_hash="x", sample_index=0, text=text, finish_reason="stop", **more)
+
+    draft = 'First {"chosen_answer": "1"}, no: {"reasoning": "{2}", "chosen_answer": 2}'
+    assert choice_in(said(draft), ("1", "2"), "reason") == (1, CHOSEN)
+    assert choice_in(said("2"), ("1", "2"), "reason").state == UNREAD
+    logs = {"A": -1.0, "B": -0.5}
+    assert choice_in(said("A", answer_logprobs=logs), ("A", "B"), "options") == (1, CHOSEN)
+    assert choice_in(said("A", answer_logprobs={"A": -1.0, "B": -1.0}), ("A", "B"), "options").state == TIE
+    failed = Completion(prompt_hash="x", sample_index=0, text="", finish_reason="error: 500")
+    assert choice_in(failed, ("A", "B"), "options").state == ERROR
