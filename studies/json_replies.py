@@ -93,17 +93,3 @@ def with_escapes(text: str) -> str:
 def broken(reply: Completion) -> str:
     """Why a reply is not of the form that was asked for."""
     return CUT if reply.finish_reason == "length" else MALFORMED
-
-
-def last_object_with(text: str, key: str) -> Any:
-    """The value of a key in the last whole JSON object of a text that has it; None where none has."""
-    decoder, value, start = json.JSONDecoder(strict=False), None, text.find("{")
-    while start >= 0:
-        try:
-            found, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            end = start + 1
-        else:
-            value = found[key] if isinstance(found, dict) and key in found else value
-        start = text.find("{", end)
-    return value

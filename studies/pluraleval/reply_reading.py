@@ -29,13 +29,17 @@ ODD_DIGIT = re.compile(r"[①-⑳❶-❿]|1\ufe0f?\u20e30\ufe0f?\u20e3|\d\ufe0f?
 FIRST = re.compile(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b(?!\W*(?:or|and)?\W*[12]\b)", re.IGNORECASE)
 LEAST = r"(?:least|fewest|lowest|worst|bottom|(?:most )?unpopular|menos|moins|wenigst\w*|最[不低少差])"
 MOST = r"(?:most(?! un)|highest|best|top|más|plus|meist\w*|最(?![不低少差]))"
-BACKWARDS = re.compile(
-    rf"\A(?:(?!\b{MOST}).)*\b{LEAST}[^.!?]*\b{MOST}|{LEAST} \w* ?first|ascending|reverse|summary\W+rank",
+# From the least popular on, or ranks behind what is ranked, or ties: no order that begins with the most popular.
+NO_ORDER = re.compile(
+    rf"\A(?:(?!\b{MOST}).)*\b{LEAST}[^.!?]*\b{MOST}|{LEAST} \w* ?first|ascending|increasing|reverse|summary\W+rank"
+    r"|\bti(?:es?|ed)\b",
     re.IGNORECASE | re.DOTALL,
 )
-REMARK = re.compile(r"\([^()\n]*[^\W\d][^()\n]*\)|[*_`\"'$()\[\]{}\\#]")
+REMARK = re.compile(r"\([^()\n]*(?:[^\W\d]|%)[^()\n]*\)|[*_`\"'$()\[\]{}\\#]")
+# Numbers with one separator between them, and perhaps up to two words: "3, then 1 and 2", "3 > 1 > 2", "3 1 2".
 RUN = re.compile(
-    r"\d+(?=\s*([,;>/|、→]|[-=]+>))(?:\s*\1\s*(?:[^\W\d]+[^\w:]+){0,2}\d+)+|\d+(?:\.?[ \t]+\d+)+"  # "3, then 1", "3 1"
+    r"\d+(?=\s*([,;>/|、→–—]|[-=]*>|-))(?:(?:\s*\1|[ \t]+(?:and|y|et|und|e)\b)\s*(?:[^\W\d]+[^\w:]+){0,2}\d+)+"
+    r"|\d+(?:\.?[ \t]+\d+)+"
 )
 ALONE = re.compile(r"(?:[^\n:]*:)?[\W\d_]*")  # a list with at most a label before it
 # "Rank 1: Summary 3", "1. 3", "Summary 3: ...", "- 3"
@@ -147,7 +151,7 @@ def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:
     OUT_OF_RANGE has one that was not shown. A reply that goes from the least popular to the most is not read.
     """
     text = with_plain_digits(own_words(reply))
-    if BACKWARDS.search(text):
+    if NO_ORDER.search(text):
         return Read([], broken(reply))
     shown, listed = list(range(1, n_shown + 1)), ranked_lines(text)
     orders = [(listed, "")]
@@ -178,7 +182,8 @@ def ranked_in_line(text: str) -> list[tuple[list[int], str]]:
     for match in RUN.finditer(text):
         numbers = [int(number) for number in re.findall(r"\d{1,6}", match[0])]
         before, after = text[: match.start()].rpartition("\n")[2], text[match.end() :].partition("\n")[0]
-        if numbers != sorted(numbers) or re.match(r"[.!]|[\W\d_]*$", after):
+        is_range = len(numbers) == 2 and re.search(r"\d[-–—/]\d", match[0])  # "the numbers 1-2"
+        if not is_range and (numbers != sorted(numbers) or re.match(r"[.!]|[\W\d_]*$", after)):
             orders.append((numbers, before + match[0] + after))
     return orders
 
@@ -193,6 +198,8 @@ def ranked_lines(text: str) -> list[int]:
     is_rising = first == list(range(1, len(first) + 1))
     if all(second) and all(not row["label"] or RANK.search(row["label"]) for row in rows):
         return second if is_rising and len({row["word"] for row in rows}) == 1 else []
+    if all(second) and second not in (sorted(first), sorted(second, reverse=True)):
+        return []  # ranks, or scores, that are not in the order of the lines
     return [] if is_rising and any(row["second"] or WORDS.search(row["rest"]) for row in rows) else first
 
 

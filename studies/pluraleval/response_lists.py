@@ -35,7 +35,7 @@ NUMERALS = [
 WORD = "|".join({word for words in NUMERALS[:-1] for word in words})
 # At the start of a line: 1. 1) (1) **1.** 1 - | 1/10 | #1 | ### 1 | A: | Response 1 | 1st response: | Reply three -
 NUMBER = re.compile(
-    r"(?P<label>[^\d\n$€£]{0,24}?)"
+    r"(?P<label>[^\d\n$€£]{0,40}?)"
     r"(?:(?P<digits>\d{1,2})(?: ?(?:/|of) ?10\b|[^\W\d_]{1,3}(?: [^\W\d_]+)?(?=\W{0,3}[:：]))?"
     rf"|(?P<word>\b(?:{WORD})\b|[一二三四五六七八九十])(?: ?[^\W\d_]+(?=\W{{0,3}}[:：]))?)"
     r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、]|[-–—](?=\s))+-?|$|(?<=\d)(?=\s)|(?<=\d )(?=\S))[*_]*",
@@ -61,6 +61,7 @@ OPENING = re.compile(
     r"\b(?:response|repl(?:y|ie)|comment|answer|take)s?\b",
     re.IGNORECASE,
 )
+TEN = re.compile(r"(?<!\d)10(?!\d)|\b(?:ten|zehn|diez|dix|dez|dieci|tien|десять)\b|十|열", re.IGNORECASE)
 CLOSING = re.compile(
     r"\W*(?:let me know if|feel free|(?:i )?hope (?:this|that|these|it) |(?:would|do) you (?:like|want) me|is there any"
     r"|(?:these|the|all|each) .{0,30}\b(?:responses?|replies|comments|answers)\b|please note|note:"
@@ -68,11 +69,12 @@ CLOSING = re.compile(
     re.IGNORECASE,
 )
 NO_ANSWER = re.compile(
-    r"\W*(?:(?:i'm |i am )?(?:so )?sorry,? (?:but\b|i can)|i apologi[sz]e|i (?:can'?t|cannot|won't|don't see)\b"
-    r"|i(?:'m| am) (?:unable|not able)|as an ai\b|before i\b|i(?:'d| would) be (?:happy|glad)"
-    r"|(?:please|(?:could|can|would) you(?: please)?) (?:tell|share|paste|provide)"
-    r"|it (?:looks|seems|appears)\b.{0,12}\bpost\b"
-    r"|(?:sure|of course|certainly|absolutely|okay)\b.*\b(?:help|generate|write|responses|replies)\b)",
+    r"\bi(?: am|'m)? (?:can'?t|can ?not|won't|unable|not able)\b.{0,30}"
+    r"\b(?:help(?! but)|assist|creat|writ|generat|provid|answer|respond|compl|fulfil|do\b)"
+    r"|\bas an? (?:ai|(?:large )?language model)\b|\bi(?:'ll| will) (?:now )?(?:generat|writ|creat)e"
+    r"|\b(?:happy|glad) to help"
+    r"|\b(?:share|paste|provide|include|see|which|what)\b.{0,25}\b(?:post|text)\b|\A\W*before i\b|\A.*:\s*\Z"
+    r"|\A\W*(?:lo siento|(?:je suis )?désolé|es tut mir leid|leider kann ich|(?:很?抱歉|对不起)|извините)",
     re.IGNORECASE,
 )
 Start = tuple[int, int]  # where an item begins: line and column
@@ -89,7 +91,7 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     is_cut = reply.finish_reason == "length"
     found, is_marked, is_open = listed(text, is_cut)
     asks = all(response.endswith("?") for response in found)
-    if len(found) < 3 and (asks or not is_marked) and NO_ANSWER.match(text.replace("’", "'")):
+    if len(found) < 3 and (asks or not is_marked) and NO_ANSWER.search(text.replace("’", "'")):
         found = []
     if is_cut and is_open and 1 < len(found) <= N_RESPONSES:
         found = found[:-1]
@@ -116,11 +118,14 @@ def listed(text: str, is_cut: bool) -> tuple[list[str], bool, bool]:
         return [], False, False
     blocks = [n for n in filled if n == 0 or not LETTER.search(lines[n - 1])]
     splits = (lines, WITHIN_LINE.sub("\n", text).splitlines())
-    readings = [(*items_at(split, numbered(split)), True) for split in splits]
+    numberings = [(split, numbered(split)) for split in splits]
+    readings = [(*items_at(split, starts), True) for split, starts in numberings]
     is_numbered = any(len(items) > 1 for items, _, _ in readings)
-    if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if RULE.fullmatch(line)]) > 1:
-        readings.append((*items_at(lines, [(0, 0), *rules], is_marked=False), True))
-    readings += [(*items_at(lines, starts), True) for starts in led(lines, len(filled), len(blocks))]
+    first_lines = [split[n][column:].strip() for split, starts in numberings for n, column in starts]
+    if not is_numbered or all(map(HEADING.fullmatch, first_lines)):  # what is numbered may be sections
+        if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if RULE.fullmatch(line)]) > 1:
+            readings.append((*items_at(lines, [(0, 0), *rules], is_marked=False), True))
+        readings += [(*items_at(lines, starts), True) for starts in led(lines, len(filled), len(blocks))]
     if not is_numbered:
         readings += [(*items_at(lines, [(n, 0) for n in at], is_marked=False), False) for at in (blocks, filled)]
     items, is_open, is_marked = max(
@@ -236,21 +241,22 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
             item[-1].pop()
             if not item[-1]:
                 item.pop()
-    if not is_marked and len(items) > 1 and OPENING.match(" ".join(items[0][0] if items[0] else "")):
-        items[0].clear()
     items = [item for item in items if item]
+    if not is_marked and len(items) > 1:
+        first = items[0][0][0]
+        is_opening = OPENING.match(first) or (len(items) > N_RESPONSES and TEN.search(first))
+        if is_opening:  # whoever opens with a remark may close with one
+            items = items[1 : -1 if len(items) == N_RESPONSES + 2 else None]
     is_open = True
     if len(items) > 1:
-        others, last = items[:-1], items[-1]
-        most = max(map(len, others))
-        is_open = len(last) <= most
-        del last[most:]
-        if len(others) > 1 and all(len(item) == len(item[0]) == 1 for item in others) and len(last[0]) > 1:
+        *others, last = items
+        n_lines = sum(map(len, last))
+        del last[max(map(len, others)) :]
+        if len(others) > 1 and all(len(item) == len(item[0]) == 1 for item in others):
             del last[0][1:]
-            is_open = False
         while last and CLOSING.match(" ".join(last[-1])) and (len(last) > 1 or not is_marked):
             last.pop()
-            is_open = False
+        is_open = n_lines == sum(map(len, last))
     texts = [" ".join(line for block in item for line in block) for item in items if item]
     return [one_line(text.replace("**", "")).strip("*_`|> ").lstrip("-•+ ") for text in texts], is_open
 

@@ -14,6 +14,7 @@ from eval.__main__ import compare_main, report_main, score_main, scorecard_main
 from eval.pluraleval.evaluation import EVALUATION
 from evenhand.errors import DataError
 from evenhand.records import Prompt
+from studies.pluraleval.reply_reading import Read
 from tests.made import pluraleval_models as made
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
@@ -133,6 +134,10 @@ def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeyp
 
 def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     responses, judged = made.both_runs(tmp_path, monkeypatch, made.model(made.everything), "one")
+    with monkeypatch.context() as patch:
+        patch.setattr("studies.pluraleval.section.responses_in", lambda reply: Read([reply.text], "ok"))
+        with pytest.raises(DataError, match="as an earlier version split them"):
+            score_main([str(judged), *FEW])
     moved = tmp_path / "moved"
     shutil.move(responses.parent, moved)
     score_main([str(moved / judged.name), *FEW])
