@@ -46,6 +46,10 @@ HEADERS = ("retry-after", "retry-after-ms", "x-should-retry", "location")  # of 
 Request = asyncio.Task[list[Completion]]
 
 
+class NotReached(ModelError):
+    """No server is ready at the address."""
+
+
 class BoundedClient(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
     """The HTTP client below: limits the size of replies, and puts the variable's name in the place of a quoted key."""
 
@@ -227,7 +231,7 @@ class OpenAIEngine:
                 raise key_refused(place, self.settings.api_key_env, status) from None
             if status not in (404, 405, 501):  # it does not list its models, and need not
                 reason = error if isinstance(error, NoReply) else "it lists no models"
-                raise ModelError(
+                raise NotReached(
                     f"{place}: no OpenAI-compatible server is ready there ({reason}); start one, for example "
                     f"`vllm serve {model}`, or correct engine.base_url, which usually ends in /v1"
                 ) from None

@@ -266,7 +266,8 @@ def judgement_prompts(generation: Generation, judgements: Iterable[Judgement]) -
                     messages = stance(known.thread.post, opinion, response)
                 else:
                     messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
-                drawing = SamplingOverride(n=1, max_tokens=8, json_schema=json.dumps({"enum": options}))
+                schema = json.dumps({"type": "string", "enum": options})
+                drawing = SamplingOverride(n=1, max_tokens=8, json_schema=schema)
                 factors = JudgementFactors(
                     judgement=judgement,
                     framing=generation.framing,
