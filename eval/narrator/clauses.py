@@ -127,6 +127,8 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     """What one sentence of with_persons says of who attacked or is to blame."""
     sentence, denied = without_contrasts(symbols(PATTERNS["label"].sub(" is ", text)))
     clauses = clauses_of(listed(sentence))
+    if PATTERNS["reported"].search(text) or any(CUTS["supposed"].match(clause) for clause, _ in clauses):
+        return Said("", denied)
     named = conceded = worst = subject = ""
     is_answer = False
     for i, (clause, _) in enumerate(clauses):
