@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from jinja2 import meta
@@ -16,7 +17,7 @@ from studies.study import Replies
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
-SHOWN = ("first", "second", "choices")  # names that hang on the order of the answers
+SHOWN = ("first", "second", "symbol", "choices")  # names that hang on the order of the answers
 AFTER = ("said", "other")  # names that hang on the judge's own reply
 PLACEBO = "placebo {}"
 
@@ -62,9 +63,10 @@ class Asked:
     version: int
 
 
-def names_in(text: str) -> set[str]:
+@cache
+def names_in(text: str) -> frozenset[str]:
     """The names that a template uses."""
-    return meta.find_undeclared_variables(ENVIRONMENT.parse(text))
+    return frozenset(meta.find_undeclared_variables(ENVIRONMENT.parse(text)))
 
 
 def late_pieces(pieces: Mapping[str, str], names: Sequence[str]) -> set[str]:
@@ -107,7 +109,7 @@ def slots(asked: Asked, row: Row, case: str, wording: Wording, order: str) -> Sl
     symbols = tuple(asked.symbols or texts.values())
     symbol_of = dict(zip(names, symbols, strict=True))
     choices = [{"symbol": symbol_of[name], "text": texts[name]} for name in shown]
-    values |= {"choices": choices, "first": texts[shown[0]], "second": texts[shown[1]]}
+    values |= {"choices": choices, "symbol": symbol_of, "first": texts[shown[0]], "second": texts[shown[1]]}
     values = fill({name: text for name, text in asked.pieces.items() if name in late}, values)
     return Slots(values, texts, shown, names, symbols)
 

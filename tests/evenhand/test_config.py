@@ -10,7 +10,7 @@ from evenhand.errors import ConfigError
 from inference.config import load_sampling_config, parse_sampling_config
 from tests.made.places import CONFIGS
 
-STUDIES = ("inference", "narrator", "pluraleval", "taxonomy")
+STUDIES = ("framing", "inference", "narrator", "pluraleval", "taxonomy")
 SAMPLING = [path for study in STUDIES for path in sorted((CONFIGS / study).glob("*.yaml"))]
 POCKET = {"benchmarks": [{"dataset": "pocket"}]}
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": POCKET}
