@@ -22,17 +22,14 @@ N_RESPONSES = 10
 MOST_MARKS = 200  # of a model that goes on without end
 
 LETTER = re.compile(r"[^\W_]")
-NUMERALS = [
-    words.split()
-    for words in (
-        "a b c d e f g h i j",
-        "i ii iii iv v vi vii viii ix x",
-        "one two three four five six seven eight nine ten",
-        "first second third fourth fifth sixth seventh eighth ninth tenth",
-        "一 二 三 四 五 六 七 八 九 十",
-    )
+NUMERALS = [  # beside digits
+    ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"],
+    ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"],
+    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
+    ["一", "二", "三", "四", "五", "六", "七", "八", "九", "十"],
 ]
-WORD = "|".join({word for words in NUMERALS[:-1] for word in words})
+WORD = "|".join(sorted({word for words in NUMERALS[:-1] for word in words}))
 # At the start of a line: 1. 1) (1) **1.** 1 - | 1/10 | #1 | ### 1 | A: | Response 1 | 1st response: | Reply three -
 NUMBER = re.compile(
     r"(?P<label>[^\d\n$€£]{0,40}?)"
@@ -41,7 +38,7 @@ NUMBER = re.compile(
     r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、>»=]|,(?=\")|[-–—](?=\s))+-?|$|(?<=\d)(?=\s)|(?<=\d )(?=\S))[*_]*",
     re.IGNORECASE,
 )
-ODD_NUMBER = re.compile(rf"^[\W_]*?(?:{ODD_DIGIT.pattern}|[０-９]+)[．：）。]?", re.MULTILINE)
+ODD_NUMBER = re.compile(rf"^[^\w\n]*(?:{ODD_DIGIT.pattern})", re.MULTILINE)
 WITHIN_LINE = re.compile(r"(?<=\S)[ \t]+(?=[*(]*(?:\d{1,2}|[a-j])[.)][*]*[ \t])")
 # Code fences, tags, and heads of tables.
 NOT_READ = re.compile(
