@@ -25,6 +25,7 @@ from studies.framing.section import FramingSection
 MANY_UNREAD = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
 MOST_FLIPS = 2_000  # listed
+MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
 WORDS = {
     "value": "first answer, %",
     "shift": "shift (d)",
@@ -115,7 +116,12 @@ class FramingEval(Evaluation):
         framings = [name for name in base.section.framings if name != base.section.baseline]
         where = {"group": ALL, "dataset": over}
         figures = [
-            CardFigure(name=f"shift_{i}", words=f"shift: {name}", where={**where, "framing": name, "measure": "shift"})
+            CardFigure(
+                name=f"shift_{i}",
+                words=f"shift: {name}",
+                where={**where, "framing": name, "measure": "shift"},
+                is_main=len(framings) <= MOST_MAIN,
+            )
             for i, name in enumerate(framings, start=1)
         ]
         together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
@@ -212,7 +218,7 @@ def groups_table(results: Results) -> TableSpec:
     columns: dict[str, Any] = {"judge": ("judge", ""), "dataset": ("dataset", ""), "framing": ("framing", "")}
     columns |= {"group": ("group", ""), "items": ("n_units", "d"), "shift": ("value", "+.1f")}
     columns |= {"95%": (("low", "high"), "+.1f")}
-    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns, place="page")
+    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns)
 
 
 def flips_table(results: Results) -> TableSpec:
