@@ -37,6 +37,7 @@ WORDS = {
     "soft": "probability of the first answer, %",
     "first": "names the answer shown first, %",
     "consistent": "same answer in both orders, %",
+    "changed": "another answer than in the baseline, %",
     "unread": "not read, %",
     "mean_abs_shift": "mean |shift|",
 }
@@ -44,8 +45,10 @@ COMPARED = ("shift", "net_shift", "right", "mean_abs_shift")  # printed; files h
 TABLE = {  # head → measure and whether with its interval
     "right %": ("right", False),
     "shift": ("shift", True),
+    "shift of P": ("soft_shift", True),
     "pull": ("pull", True),
-    "less placebos": ("net_shift", True),
+    "less placebos": ("net_shift", False),
+    "changed %": ("changed", False),
     "same in both orders %": ("consistent", False),
     "not read %": ("unread", False),
 }
@@ -147,8 +150,8 @@ def framings_table(results: Results) -> TableSpec:
     columns |= {"dataset": ("dataset", "")} if frame["dataset"].nunique() > 1 else {}
     columns |= {"framing": ("framing", ""), "items": ("value_n_units", "d"), value_words(first): ("value_value", ".1f")}
     for head, (measure, has_interval) in TABLE.items():
-        if frame[f"{measure}_value"].notna().any():
-            columns[head] = (f"{measure}_value", "+.1f" if has_interval else ".1f")
+        if (frame[f"{measure}_value"].notna() & ((measure != "unread") | (frame[f"{measure}_value"] > 0))).any():
+            columns[head] = (f"{measure}_value", "+.1f" if has_interval or measure == "net_shift" else ".1f")
             if has_interval:
                 columns[f"{head} 95%"] = ((f"{measure}_low", f"{measure}_high"), "+.1f")
         if measure == "shift" and frame["p_holm"].notna().any():
@@ -157,9 +160,10 @@ def framings_table(results: Results) -> TableSpec:
 
 
 NOTE = (
-    "shift: from the baseline, in points, paired by item; over both orders of the answers it is d. pull: half of what "
-    "it differs by between the orders. less placebos: less the mean placebo. p: sign-flip test over items, adjusted "
-    "over the framings (Holm); placebos are not among them."
+    "shift: from the baseline, in points, paired by item; over both orders of the answers it is d. of P: of the "
+    "probability in place of the answer. pull: half of what the shift differs by between the orders. less placebos: less "
+    "the mean placebo. changed: answers that are not the baseline's. p: sign-flip test over items, adjusted over the "
+    "framings (Holm); placebos are not among them."
 )
 
 
@@ -269,6 +273,8 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "moved": moved,
         "flipped": flipped,
         "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
+        "soft": rows("soft_shift"),
+        "slots": [row.value for row in rows("first").values()],
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": bool(share) and (min(share) >= SATURATED or max(share) <= 100 - SATURATED),
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
