@@ -161,7 +161,7 @@ def framings_table(results: Results) -> TableSpec:
 
 NOTE = (
     "shift: from the baseline, in points, paired by item; over both orders of the answers it is d. of P: of the "
-    "probability in place of the answer. pull: half of what the shift differs by between the orders. less placebos: less "
+    "probability in place of the answer. pull: half of what it differs by between the orders. less placebos: less "
     "the mean placebo. changed: answers that are not the baseline's. p: sign-flip test over items, adjusted over the "
     "framings (Holm); placebos are not among them."
 )
