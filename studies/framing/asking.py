@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from jinja2 import meta
@@ -62,9 +63,10 @@ class Asked:
     version: int
 
 
-def names_in(text: str) -> set[str]:
+@cache
+def names_in(text: str) -> frozenset[str]:
     """The names that a template uses."""
-    return meta.find_undeclared_variables(ENVIRONMENT.parse(text))
+    return frozenset(meta.find_undeclared_variables(ENVIRONMENT.parse(text)))
 
 
 def late_pieces(pieces: Mapping[str, str], names: Sequence[str]) -> set[str]:
