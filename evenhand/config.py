@@ -53,6 +53,11 @@ class Closed(BaseModel):
         return given
 
 
+def is_none(value: object) -> bool:
+    """Whether a key is not set, so that it is left out of the resolved config."""
+    return value is None
+
+
 C = TypeVar("C", bound=BaseModel)
 
 

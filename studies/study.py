@@ -151,7 +151,7 @@ def refuse_repeats(ids: Iterable[str], dataset: str) -> None:
     for unit_id in ids:
         if unit_id in seen:
             raise DataError(
-                f"{dataset}: the id '{unit_id}' occurs twice; is a dataset listed twice? Else fetch and build it anew"
+                f"{dataset}: the id '{unit_id}' occurs twice; is it listed twice? Else correct or rebuild it"
             )
         seen.add(unit_id)
 

@@ -23,11 +23,12 @@ from eval.dialdefer.panels import (
     variant_of,
     with_both_orders,
 )
-from eval.dialdefer.scores import AIO, own_panels
+from eval.dialdefer.scores import own_panels
 from eval.estimates.comparability import config_differences
 from evenhand.errors import DataError
 from evenhand.files import write_json
 from evenhand.terminal import say
+from studies.dialdefer.render import AIO_DATASETS
 
 # The thresholds of one judge in one prompt variant, as thresholds.json holds them: model, objective, variant ("" for
 # the main one), datasets, n_items, and for c1 and c2 what `described` gives.
@@ -106,7 +107,7 @@ def calibrate(train: Judge, test: Judge, objective: str = DDS) -> list[Fit]:
         asked = {replace(panel.factors, roles="") for panel in fitted[variant]}
         forms = {panel.factors.answer_form for panel in fitted[variant]}
         for panel in applied[variant]:  # r/AIO has a template of its own, and no train split
-            is_aio = panel.dataset.startswith(AIO) and panel.factors.answer_form in forms
+            is_aio = panel.dataset in AIO_DATASETS and panel.factors.answer_form in forms
             if replace(panel.factors, roles="") not in asked and not is_aio:
                 raise DataError(f"{panel.dataset}: has other prompts than thresholds are fitted on; sample both alike")
     return [fit(train.model, panels, objective, name) for name, panels in fitted.items() if name in applied]

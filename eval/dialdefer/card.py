@@ -38,6 +38,7 @@ from eval.results import CardFigure, Evaluation
 from eval.scorecard.arms import BASE, COST, CardArm
 from evenhand.errors import DataError
 from evenhand.run_directory import read_json
+from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.templates import NO_FIRST
 
 FEW_ITEMS = 20
@@ -238,8 +239,8 @@ def scope_of(panels: Mapping[str, Panel]) -> dict[str, Any]:
     """What a base's figures are over: Bench Avg; where none of the nine was asked another average, else the first
     dataset. r/AIO is never in it, unless nothing else was asked."""
     averages = scores.averages_over((panel.benchmark, name) for name, panel in panels.items())
-    first = next((name for name in panels if not name.startswith(scores.AIO)), next(iter(panels)))
-    without_aio = ((name, over) for name, over in averages.items() if not any(d.startswith(scores.AIO) for d in over))
+    first = next((name for name in panels if name not in AIO_DATASETS), next(iter(panels)))
+    without_aio = ((name, over) for name, over in averages.items() if not any(d in AIO_DATASETS for d in over))
     name, over = next(without_aio, (first, [first]))
     return {"average": name if len(over) > 1 else over[0], "datasets": tuple(over)}
 
@@ -292,7 +293,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
     """The changes from one row to another."""
     denominator = str(compared.setting["denominator"])
     over = [d for d in ours.datasets if d in ours.averaged and d in theirs.averaged] or list(ours.datasets)
-    names = [d for d in ours.fixed if d in ours.datasets or d.startswith(scores.AIO)]
+    names = [d for d in ours.fixed if d in ours.datasets or d in AIO_DATASETS]
     shared = {  # source of C1 → dataset → both sides; C2 is the same with both sources
         source: {name: (before[name], after[name]) for name in names if name in before and name in after}
         for source, before, after in ((scores.FIXED, ours.fixed, theirs.fixed), (scores.OWN, ours.own, theirs.own))

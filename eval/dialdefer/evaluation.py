@@ -14,7 +14,7 @@ from eval.dialdefer.measures import MANY_UNREADABLE
 from eval.dialdefer.options import DENOMINATORS
 from eval.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, load_run, setting_panels
 from eval.dialdefer.tables import arm_words, counted_words, reading_words
-from eval.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external
+from eval.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspelt
 from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
 from eval.estimates.estimate import drawing_of
@@ -148,7 +148,8 @@ class DialDeferEval(CardEvaluation):
         """Datasets on which a DDS says little, and what to know of the runs' answers."""
         frame = results.facts["frame"]
         of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
-        return [*([] if frame.empty else setting_doubts(frame)), *of_runs]
+        names = dict.fromkeys(p.dataset for judge in results.judges.values() for p in judge.panels)
+        return [*([] if frame.empty else setting_doubts(frame)), *of_runs, *misspelt(names)]
 
     def left_out(self, results: Results) -> list[str]:
         return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]

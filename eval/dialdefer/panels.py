@@ -44,7 +44,7 @@ from evenhand.records import digest
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Factors, Item, read_plan
-from studies.dialdefer.render import own_labels
+from studies.dialdefer.render import AIO_DATASETS, own_labels
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
 BOTH_ORDERS = "both_orders"
@@ -467,9 +467,9 @@ def judge_of_run(run: JudgedRun, name: str = "") -> Judge:
 
     r/AIO's labels come from the run's own data; they are empty when it has none, or its data is gone or has changed.
     """
-    has_aio = any(panel.dataset.startswith("aio") for panel in run.panels)
+    has_aio = any(panel.dataset in AIO_DATASETS for panel in run.panels)
     items = item_texts(run).values() if has_aio else ()
-    labels = {item.item_id: str(item.meta["label"]) for item in items if item.dataset.startswith("aio")}
+    labels = {item.item_id: str(item.meta["label"]) for item in items if item.dataset in AIO_DATASETS}
     return Judge(name=name or run.judge, model=run.judge, panels=tuple(run.panels), labels=labels)
 
 

@@ -35,7 +35,7 @@ from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_
 from eval.estimates.resampling import mcnemar_p
 from eval.runs import judge_names
 from evenhand.errors import DataError
-from studies.dialdefer.render import own_labels
+from studies.dialdefer.render import AIO_DATASETS, own_labels
 
 OWN, FIXED = "own", "fixed"  # C1 from the same arm and judge; C1 of the untreated arm or model
 FACTORS = ("template", "answer_form", "answer_order", "speaker1", "speaker2")  # that a dataset's scores are under
@@ -62,7 +62,7 @@ def averages_over(datasets: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     if nine and AIO in there:
         averages[TOTAL_AVG] = [*nine, AIO]
     for benchmark in dict.fromkeys(benchmark for benchmark, _ in pairs):
-        own = [d for b, d in pairs if b == benchmark and d not in BENCH_DATASETS and not d.startswith(AIO)]
+        own = [d for b, d in pairs if b == benchmark and d not in BENCH_DATASETS and d not in AIO_DATASETS]
         if len(own) > 1:
             averages[f"{benchmark}_avg"] = own
     return averages

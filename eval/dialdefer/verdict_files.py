@@ -1,7 +1,8 @@
 """Verdicts from anywhere: files → judges with panels → scores. A million rows never become a million objects."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,13 @@ from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frame
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
-from studies.dialdefer.records import Condition, Factors
+from studies.dialdefer.records import BENCHMARK, OWN_ITEMS, Condition, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
 EXTERNAL = "external"  # the verdict mode, and the template, of what was not asked by us
 ARM_NONE = "none"
 LONGEST_NAME = 200
 GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
-OWN_BENCHMARKS = ("pocket",)  # datasets that are a benchmark of their own; all others are DialDefer's
 # The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.
 OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
 # A whole number written as a fraction is what pandas makes of a column that has nulls.
@@ -45,11 +45,29 @@ def one_line(text: str) -> str:
 
 
 DATASETS = tuple(sorted(dataset for dataset in DATASET_NAMES if dataset != "unified"))  # `unified` is many
+BENCHMARK_OF = {**dict.fromkeys(DATASETS, BENCHMARK), "pocket": "pocket"}
 DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
+
+
+def dataset_named(text: str) -> str:
+    """A known dataset in any spelling, or one of the user's own by its name."""
+    return DATASET_OF.get(squeezed(text)) or one_line(text)
+
+
+def misspelt(datasets: Iterable[str]) -> list[str]:
+    """A warning for each of the user's datasets whose name is nearly a known one."""
+    near = {name: get_close_matches(squeezed(name), DATASET_OF, 1, 0.8) for name in datasets if name not in DATASETS}
+    return [
+        f"dataset '{name}' is taken for one of your own; if you mean {DATASET_OF[known[0]]}, correct the name"
+        for name, known in near.items()
+        if known
+    ]
+
+
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "model": Column(one_line, True),
-        "dataset": Column(one_of(DATASETS, squeezed, **OTHER_SPELLINGS), True),
+        "dataset": Column(dataset_named, True),
         "item_id": Column(one_line, True, types=(str, int)),
         "condition": Column(one_of(tuple(Condition), squeezed), True),
         "choice": Column(),
@@ -198,7 +216,7 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
     speaker1, speaker2 = own_labels(dataset, arm)
     asked_roles = roles if dataset in AIO_DATASETS or roles != MAIN_ROLES else ""
     return Panel(
-        benchmark=dataset if dataset in OWN_BENCHMARKS else "dialdefer",
+        benchmark=BENCHMARK_OF.get(dataset, OWN_ITEMS),
         dataset=dataset,
         factors=Factors(arm=arm, roles=asked_roles, template=EXTERNAL, speaker1=speaker1, speaker2=speaker2),
         item_ids=tuple(items),

@@ -104,7 +104,7 @@ def config_differences(
 ) -> Iterator[Difference]:
     """Config keys with different values, but for those that are meant to differ."""
     for key, ours, theirs in unlike_leaves(base, after):
-        is_root = key.endswith(".root")  # a data folder: its items' own hash tells more than the path
+        is_root = key.endswith((".root", ".file"))  # where data lie: their items' own hash tells more than the path
         if not is_root and not key.startswith(tuple(f"{free}." for free in FREE)) and key not in FREE:
             yield Difference(key, shown(ours), shown(theirs), serious=key not in (*MILD, *mild))
 

@@ -20,7 +20,7 @@ from evenhand.files import parse_lines
 from evenhand.sources.record_fields import Record, shown
 
 LONGEST = 1 << 24  # bytes of a line
-AGAIN = "the file is damaged or not the publisher's: fetch it again"
+AGAIN = "correct the file; a publisher's is damaged or another: fetch it again"
 # What the standard library raises over damaged bytes; RuntimeError over a password or packing that it does not know.
 DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -102,7 +102,7 @@ def opened(path: Path) -> Generator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); put the publisher's file there") from None
+        raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
 
 
 def first_present(folder: Path, *names: str) -> Path:

@@ -1,25 +1,25 @@
 """Which datasets there are, and how a config asks for them.
 
-A new dataset of the Unified Benchmark has an entry in unified/catalogue.yaml and a converter; another one is a
-branch of `source`.
+A new dataset of the Unified Benchmark has an entry in unified/catalogue.yaml and a converter; a user's is a file.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import islice
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evenhand.config import Closed, did_you_mean, parse_config
+from evenhand.config import did_you_mean, is_none, parse_config
 from evenhand.errors import ConfigError, DataError
+from evenhand.records import normalised
 from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed
-from studies.dialdefer.records import Item
+from studies.dialdefer.records import OWN_ITEMS, Item
+from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.unified.catalogue import DATASETS
-from studies.study import drawn, refuse_repeats, set_hash
+from studies.item_files import ItemSource, file_records, name_in, plain_record
+from studies.study import refuse_repeats, set_hash
 
 
 def known_dataset(name: str) -> str:
@@ -29,33 +29,22 @@ def known_dataset(name: str) -> str:
     return name
 
 
-def is_none(value: object) -> bool:
-    """Whether a key is not set, so that it is left out of the resolved config."""
-    return value is None
-
-
 DatasetName = Annotated[str, AfterValidator(known_dataset)]
 
 
-class DatasetSpec(Closed):
-    """One dataset as a config names it."""
+class DatasetSpec(ItemSource):
+    """One dataset, or a file of items, as a config names it."""
 
-    dataset: DatasetName  # truthfulqa and the others (`evenhand show --help`); unified: all of them; pocket: our own
-    split: Literal["test", "train"] = "test"  # which part of it
-    root: Path | None = None  # what `evenhand build unified` made, or the authors' release; null for `pocket`
-    n_items: int | None = Field(default=None, ge=1)  # the first n, in the split's own order; null is all
-    # Draw the n at random instead: a split's own order goes stratum by stratum, so its first 20 may be of one kind.
-    draw_seed: int | None = Field(default=None, exclude_if=is_none)
+    # truthfulqa and the others (`evenhand show --help`); unified: all of them; pocket: our own
+    dataset: DatasetName | None = Field(default=None, exclude_if=is_none)
     families: tuple[str, ...] | None = Field(default=None, min_length=1, exclude_if=is_none)  # pocket's
 
     @model_validator(mode="after")
     def fits_the_dataset(self) -> Self:
-        if self.draw_seed is not None and self.n_items is None:
-            raise ValueError(f"{self.dataset}: draw_seed needs n_items; set n_items, or leave it out")
         known = [family["name"] for family in pocket.FAMILIES] if self.dataset == "pocket" else []
         for name in self.families or ():
             if name not in known:
-                raise ValueError(f"{self.dataset}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
+                raise ValueError(f"{self.name}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
         return self
 
 
@@ -65,7 +54,9 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
 
     `unified` is all datasets of a built folder at once. `aio` needs a copy of the release with its dialogues put back.
     """
-    name, split, root = spec.dataset, spec.split, spec.root
+    name, split, root = spec.name, spec.split, spec.root
+    if spec.file is not None:
+        return file_items(spec)
     if name == "pocket":
         items = pocket.pocket_items(split)
         return (item for item in items if spec.families is None or item.meta["family"] in spec.families)
@@ -88,6 +79,32 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
     return release.published_items(name, root)
 
 
+TEXTS = ("question", "correct_answer", "incorrect_answer")
+
+
+def file_items(spec: DatasetSpec) -> Iterator[Item]:
+    """The items of a split of a user's file; docs/dialdefer.md has the columns. Raises DataError with file and line."""
+    for record in map(plain_record, file_records(str(spec.file))):
+        values = record.values
+        question, correct, incorrect = (release.filled(record, name) for name in TEXTS)
+        if normalised(correct) == normalised(incorrect):
+            raise record.error("incorrect_answer", "is the correct answer, too; the two claims must differ")
+        dataset = record.identifier("dataset") if "dataset" in values else spec.name
+        if dataset in AIO_DATASETS:
+            raise record.error("dataset", f"cannot be '{dataset}', which is asked in its own way; take another name")
+        if spec.has(name_in(record, "group") if "group" in values else normalised(question)):
+            yield Item(
+                item_id=name_in(record, "item_id" if "item_id" in values else "id"),
+                benchmark=OWN_ITEMS,
+                dataset=dataset,
+                question=question,
+                correct_answer=correct,
+                incorrect_answer=incorrect,
+                context=record.raw_text("context") if "context" in values else None,
+                meta=record.mapping("meta") if "meta" in values else {},
+            )
+
+
 DATASET_NAMES = ("pocket", "unified", *DATASETS, "aio")
 
 # Held out for good: no training run may read them, whatever its config says.
@@ -98,14 +115,8 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
     """The items of all specs in order. Raises DataError for an empty dataset, fewer than n_items, or a repeated id."""
     items: list[Item] = []
     for spec in specs:
-        n, seed = spec.n_items, spec.draw_seed
-        chosen = list(islice(source(spec), n if seed is None else None))
-        if not chosen:
-            raise DataError(f"{spec.dataset} ({spec.split}): no items; is {spec.root} the right folder?")
-        if n is not None and len(chosen) < n:
-            raise DataError(f"{spec.dataset} ({spec.split}): n_items is {n}, but there are {len(chosen)}")
-        items += chosen if n is None or seed is None else drawn(chosen, n, f"{spec.dataset} {seed}")
-    refuse_repeats((item.item_id for item in items), " and ".join(spec.dataset for spec in specs))
+        items += spec.chosen(source(spec))
+    refuse_repeats((item.item_id for item in items), " and ".join(spec.name for spec in specs))
     return items
 
 
@@ -141,6 +152,7 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
         if as_published or name in EVALUATION_ONLY:
             published.ids.update(ids)
     tests: list[Iterable[Item]] = [built_items(root, "unified", "test") for root in roots]
+    tests += [source(spec.model_copy(update={"split": "test"})) for spec in specs if spec.file]
     if any(spec.dataset == "pocket" for spec in specs):
         tests.append(pocket.pocket_items("test"))
     for held_out in (*map(HeldOut, tests), published):

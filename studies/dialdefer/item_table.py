@@ -112,5 +112,5 @@ class HeldOut:
             same = "is the test item" if reason == "id" else "asks the same question as the test item"
             raise DataError(
                 f"{where}: training item '{train_id}' {same} '{test_id}' ({len(leaks)} such in all): what is measured "
-                "after training would be memory. Build the split anew with `evenhand build unified`"
+                "after training would be memory. Take it out, or build the split anew with `evenhand build unified`"
             )

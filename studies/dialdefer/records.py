@@ -9,6 +9,7 @@ from typing import Any
 from evenhand.run_directory import read_plan_lines
 
 BENCHMARK = "dialdefer"
+OWN_ITEMS = "own"  # the benchmark of items in a file of the user's
 INCORRECT_ANSWERS = "incorrect_answers"  # the key of Item.meta for every wrong answer of the publisher's
 
 

@@ -111,7 +111,7 @@ def filled(record: Record, name: str) -> str:
     """A text with something in it, as it stands."""
     text = record.raw_text(name)
     if not text.strip():
-        raise record.error(name, "is empty; fetch the file again")
+        raise record.error(name, "is empty")
     return text
 
 

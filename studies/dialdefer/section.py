@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
 
-from evenhand.config import Closed
+from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
-from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, is_none, item_set_hash, load_items
+from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
 from studies.dialdefer.templates import template_for
@@ -166,14 +166,13 @@ class DialDeferSection(StudySection):
 
     def on_own_items(self) -> Self:
         """The main wording over items of ours; see StudySection."""
+        pocket = DatasetSpec(dataset="pocket", split="train" if self.benchmarks[0].split == "train" else "test")
         prompts = self.prompts.model_copy(update={"variants": ()})
-        return self.model_copy(
-            update={"benchmarks": (DatasetSpec(dataset="pocket", split=self.benchmarks[0].split),), "prompts": prompts}
-        )
+        return self.model_copy(update={"benchmarks": (pocket,), "prompts": prompts})
 
     def describe(self) -> str:
         """Each dataset with its items; see StudySection."""
-        return "; ".join(f"{spec.dataset} ({spec.split}): {len(load_items([spec]))} items" for spec in self.benchmarks)
+        return "; ".join(f"{spec.name} ({spec.split}): {len(load_items([spec]))} items" for spec in self.benchmarks)
 
     def refuse_verdict(self, verdict: str) -> None:
         """Also where a template has no form for it; see StudySection."""

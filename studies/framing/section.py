@@ -20,8 +20,9 @@ from studies.framing.asking import (
     late_pieces,
     names_in,
 )
-from studies.framing.rows import HUB, KINDS, Columns, ItemSource, Row, load_rows
+from studies.framing.rows import Columns, Row, load_rows
 from studies.framing.templates import refuse
+from studies.item_files import ItemSource
 from studies.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, refuse_repeats, set_hash
 
 
@@ -40,16 +41,8 @@ def named_texts(given: Any) -> Any:
     return {str(key).lower() if isinstance(key, bool) else key: text for key, text in given.items()}
 
 
-def one_source(given: Any) -> Any:
-    """A file or a dataset that is named by a word alone."""
-    if isinstance(given, str):
-        return {"file": given} if given.startswith(HUB) or given.endswith(KINDS) else {"dataset": given}
-    return given
-
-
 Template = Annotated[str, AfterValidator(checked)]
 Texts = Annotated[dict[str, Template], BeforeValidator(named_texts)]
-Source = Annotated[ItemSource, BeforeValidator(one_source)]
 
 
 class FramingText(Closed):
@@ -84,7 +77,7 @@ class FramingSection(StudySection):
     verdicts: ClassVar[tuple[str, ...]] = ("margin", "options", "answer", "reason")
 
     # Where items come from: a file, a dataset's name, or a mapping of both's keys; or a list of these
-    items: tuple[Source, ...] = Field(min_length=1)
+    items: tuple[ItemSource, ...] = Field(min_length=1)
     columns: Columns = Columns()
     # Of an item, asked together and resampled together: name → {variable: its text}, and label: the right answer
     cases: Annotated[dict[str, Texts], BeforeValidator(named_texts)] = {}

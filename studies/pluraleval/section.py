@@ -36,7 +36,7 @@ from studies.pluraleval.records import (
     thread_set_hash,
 )
 from studies.pluraleval.reference_sets import ReferenceSettings, embedding_input, reference_unit
-from studies.pluraleval.reply_reading import responses_in
+from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import Asker, ResponseSettings
 from studies.pluraleval.sources import (
     POCKET,

@@ -54,7 +54,7 @@ class DialDeferTraining(StudyTraining):
         """Splits and datasets that are held out, and prompts that training does not ask; see StudyTraining."""
         section = section_of(config)
         for index, spec in enumerate(section.benchmarks):
-            where = f"dialdefer.benchmarks[{index}]: {spec.dataset}"
+            where = f"dialdefer.benchmarks[{index}]: {spec.name}"
             if spec.dataset in EVALUATION_ONLY:
                 raise ValueError(f"{where} is held out for evaluation and must not be trained on; take it out")
             if spec.split != "train":

@@ -38,7 +38,7 @@ class FramingTraining(StudyTraining):
         """Items that are not set aside for training, and losses that they cannot have; see StudyTraining."""
         section = section_of(config)
         for source in section.items:
-            if not source.is_train:
+            if source.split != "train":
                 raise ValueError(f"framing.items: {source.name}: write split: train; what is measured must be others")
         if section.symbols is None:
             raise ValueError(

@@ -84,7 +84,7 @@ def test_an_arms_turns_are_held_against_those_without_it(tmp_path: Path) -> None
     made = run(tmp_path, wrong, arms=("none", "honest"), conditions=conditions)
     (flip,) = flips = built(tmp_path / "flips", made, "--first", "c2", "--second", "c2/honest")
     assert names(flips) == [(0, "deference", True)]
-    assert flip.second.framing == "a speaker's turn, arm honest"
+    assert flip.second.put_as == "a speaker's turn, arm honest"
     with pytest.raises(DataError, match="no dataset was judged as a bare statement, arm honest"):
         built(tmp_path / "none", made, "--first", "c1/honest")
     with pytest.raises(DataError, match="framing 'c3': write c1 or c2"):
@@ -101,7 +101,7 @@ def test_of_two_runs_the_same_turns_are_held_against_each_other(tmp_path: Path) 
     (flip,) = flips = built(tmp_path / "flips", before, after)
     assert names(flips) == [(1, "deference", True)]
     assert flip.model == "model (before-0000) → model (after-0000)"
-    assert [flip.first.framing, flip.second.framing] == ["a speaker's turn, before", "a speaker's turn, after"]
+    assert [flip.first.put_as, flip.second.put_as] == ["a speaker's turn, before", "a speaker's turn, after"]
     fewer = run(tmp_path, n_items=3, name="fewer")
     with pytest.raises(DataError, match="1 item \\(truthfulqa-3\\) has been judged on one side only"):
         built(tmp_path / "unequal", before, fewer, "--allow-differences")

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from studies.dialdefer.datasets import DatasetSpec, load_items
+from studies.dialdefer.datasets import DatasetSpec, load_items, refuse_leaks
 from studies.dialdefer.records import Item
 from studies.dialdefer.release import SPLIT_FOLDER
+from tests.made.made_verdicts import write
 
 ANSWERS = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "incorrect_answers": ["no", "never"]}
 RECORD = {"id": "t-0", "question": "Q?", **ANSWERS}
@@ -74,3 +75,61 @@ def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path: 
     file.write_text(json.dumps({**record, "c2_input": "Speaker A: hi"}) + "\n")
     (item,) = load_items([DatasetSpec(dataset="aio", root=tmp_path)])
     assert item.meta["dialogue"] == "Speaker A: hi"
+
+
+def own(number: int, **fields: object) -> dict[str, Any]:
+    """A user's item; null takes a field out."""
+    row = {"id": number, "question": f"Is it {number}?", "correct_answer": "yes", "incorrect_answer": "no", **fields}
+    return {name: value for name, value in row.items() if value is not None}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet"])
+def test_a_file_of_own_items_is_read_alike_in_every_kind_and_its_splits_part_it_by_question(
+    tmp_path: Path, kind: str
+) -> None:
+    rows = [own(n, question=f"  Is\tit {n // 2}?" if n % 2 else f"is it {n // 2}?", context="c") for n in range(40)]
+    rows[0] |= {"dataset": "another"}
+    path = tmp_path / f"mine.{kind}"
+    if kind == "json":
+        path.write_text(json.dumps(rows))
+    else:
+        write(path, rows)
+    items, train, test = (load_items([DatasetSpec(file=str(path), split=split)]) for split in ("all", "train", "test"))
+    texts = {"question": "is it 0?", "correct_answer": "yes", "incorrect_answer": "no", "context": "c"}
+    assert items[0] == Item(item_id="0", benchmark="own", dataset="another", **texts)
+    assert {item.dataset for item in items[1:]} == {"mine"}
+    assert sorted(map(repr, items)) == sorted(map(repr, train + test))
+    assert {int(i.item_id) // 2 for i in train}.isdisjoint({int(i.item_id) // 2 for i in test})
+    assert DatasetSpec.model_validate({"file": str(path)}).split == "all"
+
+
+def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(tmp_path: Path) -> None:
+    rows = [own(n, group=f"g{n}", question="The same?" if n in (0, 5) else f"Is it {n}?") for n in range(9)]
+    spec = DatasetSpec(file=str(write(tmp_path / "mine.jsonl", rows)), split="train", test_share=0.5)
+    items = load_items([spec])
+    held_out = {*range(9)} - {int(item.item_id) for item in items}
+    assert len(held_out & {0, 5}) == 1
+    with pytest.raises(DataError, match="asks the same question as the test item"):
+        refuse_leaks(items, [spec])
+    refuse_leaks([item for item in items if item.question != "The same?"], [spec])
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"id": None}, r"jsonl:2: field 'id' is absent"),
+        ({"question": " "}, r"jsonl:2: field 'question' is empty"),
+        ({"correct_answer": 3}, r"jsonl:2: field 'correct_answer' must be a text, found 3"),
+        ({"incorrect_answer": "YES"}, r"jsonl:2: field 'incorrect_answer' is the correct answer, too"),
+        ({"dataset": "aio"}, r"jsonl:2: field 'dataset' cannot be 'aio'"),
+        ({"meta": "m"}, r"jsonl:2: field 'meta' must be an object"),
+        ({"id": 0}, "the id '0' occurs twice"),
+        ({"context": "x" * 200_000}, r"jsonl:2: has 200,\d+ characters"),
+    ],
+)
+def test_a_wrong_field_of_an_own_item_is_named_with_file_and_line(
+    tmp_path: Path, fields: dict[str, Any], says: str
+) -> None:
+    path = write(tmp_path / "mine.jsonl", [own(0), own(1, **fields)])
+    with pytest.raises(DataError, match=says):
+        load_items([DatasetSpec(file=str(path), split="all")])
