@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import paired, swap_p
+from eval.estimates.changes import paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
 from eval.estimates.resampling import holm
 from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips
@@ -124,9 +124,17 @@ class FramingEval(Evaluation):
         return [*figures, CardFigure(name="right", words=f"right: {base.section.baseline}", where=right)]
 
 
+@lru_cache(maxsize=4)
+def known_scores(results: Results) -> pd.DataFrame:
+    """The long frame of scores, also where a scorecard has made none for its warnings."""
+    rows = results.score_rows or EVALUATION.scores(results.judges, results.options)
+    return scores_frame(rows)
+
+
 def main_rows(results: Results, measure: str) -> pd.DataFrame:
     """The scores of a measure over all groups, on the average where there is one, else on the dataset."""
-    rows = results.scores[(results.scores["measure"] == measure) & (results.scores["group"] == ALL)]
+    scores = known_scores(results)
+    rows = scores[(scores["measure"] == measure) & (scores["group"] == ALL)]
     averaged = set(rows.loc[rows["dataset"] == AVERAGE, "judge"])
     return rows[(rows["dataset"] == AVERAGE) | ~rows["judge"].isin(averaged)]
 
