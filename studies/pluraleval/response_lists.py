@@ -22,26 +22,23 @@ N_RESPONSES = 10
 MOST_MARKS = 200  # of a model that goes on without end
 
 LETTER = re.compile(r"[^\W_]")
-NUMERALS = [
-    words.split()
-    for words in (
-        "a b c d e f g h i j",
-        "i ii iii iv v vi vii viii ix x",
-        "one two three four five six seven eight nine ten",
-        "first second third fourth fifth sixth seventh eighth ninth tenth",
-        "一 二 三 四 五 六 七 八 九 十",
-    )
+NUMERALS = [  # beside digits
+    ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"],
+    ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"],
+    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
+    ["一", "二", "三", "四", "五", "六", "七", "八", "九", "十"],
 ]
-WORD = "|".join({word for words in NUMERALS[:-1] for word in words})
+WORD = "|".join(sorted({word for words in NUMERALS[:-1] for word in words}))
 # At the start of a line: 1. 1) (1) **1.** 1 - | 1/10 | #1 | ### 1 | A: | Response 1 | 1st response: | Reply three -
 NUMBER = re.compile(
     r"(?P<label>[^\d\n$€£]{0,40}?)"
-    r"(?:(?P<digits>\d{1,2})(?: ?(?:/|of) ?10\b|[^\W\d_]{1,3}(?: [^\W\d_]+)?(?=\W{0,3}[:：]))?"
+    r"(?:(?P<digits>\d{1,2})(?: ?(?:/|of) ?10\b|[^\W\d_]{1,3}(?: [^\W\d_]+)?(?=\W{0,3}[:：.]))?"
     rf"|(?P<word>\b(?:{WORD})\b|[一二三四五六七八九十])(?: ?[^\W\d_]+(?=\W{{0,3}}[:：]))?)"
-    r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、]|[-–—](?=\s))+-?|$|(?<=\d)(?=\s)|(?<=\d )(?=\S))[*_]*",
+    r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、>»=]|,(?=\")|[-–—](?=\s))+-?|$|(?<=\d)(?=\s)|(?<=\d )(?=\S))[*_]*",
     re.IGNORECASE,
 )
-ODD_NUMBER = re.compile(rf"^[\W_]*?(?:{ODD_DIGIT.pattern}|[０-９]+)[．：）。]?", re.MULTILINE)
+ODD_NUMBER = re.compile(rf"^[^\w\n]*(?:{ODD_DIGIT.pattern})", re.MULTILINE)
 WITHIN_LINE = re.compile(r"(?<=\S)[ \t]+(?=[*(]*(?:\d{1,2}|[a-j])[.)][*]*[ \t])")
 # Code fences, tags, and heads of tables.
 NOT_READ = re.compile(
@@ -127,7 +124,9 @@ def listed(text: str, is_cut: bool) -> tuple[list[str], bool, bool]:
             readings.append((*items_at(lines, [(0, 0), *rules], is_marked=False), True))
         readings += [(*items_at(lines, starts), True) for starts in led(lines, len(filled), len(blocks))]
     if not is_numbered:
-        readings += [(*items_at(lines, [(n, 0) for n in at], is_marked=False), False) for at in (blocks, filled)]
+        far_apart = [n for n in blocks if n < 2 or not LETTER.search(lines[n - 2])]  # two blank lines
+        for at in (blocks, filled, far_apart):
+            readings.append((*items_at(lines, [(n, 0) for n in at], is_marked=False), False))
     items, is_open, is_marked = max(
         readings, key=lambda each: (not is_cut and len(each[0]) == N_RESPONSES, min(len(each[0]), 2))
     )
@@ -254,11 +253,16 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
         del last[max(map(len, others)) :]
         if len(others) > 1 and all(len(item) == len(item[0]) == 1 for item in others):
             del last[0][1:]
-        while last and CLOSING.match(" ".join(last[-1])) and (len(last) > 1 or not is_marked):
+        further = [block for item in others for block in item[1:]]
+        is_indented = bool(further) and all(block[0][0].isspace() for block in further)
+        while len(last) > is_marked and (
+            CLOSING.match(" ".join(last[-1])) or (is_indented and len(last) > 1 and not last[-1][0][0].isspace())
+        ):
             last.pop()
         is_open = n_lines == sum(map(len, last))
-    texts = [" ".join(line for block in item for line in block) for item in items if item]
-    return [one_line(text.replace("**", "")).strip("*_`|> ").lstrip("-•+ ") for text in texts], is_open
+    texts = [" ".join(line for block in item for line in block).replace("**", "").strip() for item in items if item]
+    texts = [max(text.split("|"), key=len) if text.endswith("|") else text for text in texts]  # a row of a table
+    return [one_line(text).strip("*_`> ").lstrip("-•+ ") for text in texts], is_open
 
 
 def blocks_in(lines: Sequence[str]) -> list[list[str]]:
