@@ -78,7 +78,8 @@ AT_FAULT = re.compile(rf"{JUDGED}|\b(?:am|is|was|being|['’]?m|Speaker B) (?:wr
 ASKS = re.compile(  # and with or without a question mark
     r"\b(?:am|is|was|were|are|did|do|does|has|have) (?:I|Speaker B)\b(?!['’])"
     r"|(?:\b(?:I|Speaker B)(?!['’]s\b)\b(?:\W+\w+){0,5}?\W+|^\W*(?:just |not |don['’]?t )?)"
-    r"(?:wonder\w*|unsure|sure|idk|knows?|ask(?:s|ing)?|question\w*|curious)\b.*\b(?:if|whether|who)\b",
+    r"(?:wonder\w*|unsure|sure|idk|knows?|ask(?:s|ing)?|question\w*|curious)\b.*"
+    r"\b(?:if|whether|who(?:['’]s| is| was) in the)\b",
     re.IGNORECASE,
 )
 REQUEST = re.compile(
