@@ -28,6 +28,9 @@ FIRST_MARK = 0x100000  # of a private plane of Unicode
 # Special tokens of the families served, where the tokenizer is a server's and not at hand.
 LOOKS_SPECIAL = re.compile(r"<\|[a-z_]+\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?s>|<(?:bos|eos|pad|unk)>")
 
+# The end of a prompt whose template opens a thought: Qwen3-Thinking, DeepSeek-R1, Seed-OSS, Command A.
+OPEN_THOUGHT = re.compile(r"[<\[]\|?(?:seed:|start_)?(?:think|thinking|thought|reasoning)\|?[>\]]\s*\Z", re.IGNORECASE)
+
 
 class Rendered(str):
     """A rendered prompt with special tokens in its content: the text as it reads, and where they stand."""
@@ -156,6 +159,16 @@ def encode_batch(tokenizer: Any, texts: Sequence[str], chat_format: str = "chat"
     return ids
 
 
+def refuse_open_thought(text: str, name: str) -> None:
+    """Raises ModelError where a prompt rendered for the model of this name opens a thought and does not close it."""
+    if OPEN_THOUGHT.search(text, max(0, len(text) - 40)):
+        raise ModelError(
+            f"{name}: its chat template opens a thought, so the next token is no answer, and its probabilities say "
+            "nothing. Switch thinking off in model.chat_template_args ({enable_thinking: false} for many models), or "
+            "take a verdict that is written (`verdict: reason` or `answer`)"
+        )
+
+
 class AnswerTokens(NamedTuple):
     """The tokens that tell the answers apart."""
 
@@ -189,8 +202,9 @@ def single_tokens(tokens: dict[str, list[int]], name: str) -> AnswerTokens:
 def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
     """Option → its tokens as a reply to `text` (the rendered prompt) would hold them; two may have the same ones.
 
-    Raises ModelError when the tokenizer joins an option with the line that it answers.
+    Raises ModelError when the text ends in an open thought, or the tokenizer joins an option with the line it answers.
     """
+    refuse_open_thought(text, tokenizer.name_or_path)
     line = text.rsplit("\n", 1)[-1] if chat_format == "raw" else ""
     space = " " if line and not line[-1].isspace() else ""
     before = encode(tokenizer, line) if line else []

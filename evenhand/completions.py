@@ -60,8 +60,7 @@ class CompletionLog:
         self.path, self.n = path, n
         self.batch: list[Completion] = []
         self.written: list[Path] = []
-        numbers = (file.name.partition("-")[0] for file in (path / SHARDS_FOLDER).glob("*.jsonl"))
-        self.latest = max((int(number) for number in numbers if number.isdecimal()), default=0)
+        self.latest = 0
 
     def add(self, completion: Completion) -> None:
         """Take a completion; with n of them a shard is written."""
@@ -73,7 +72,9 @@ class CompletionLog:
         """Write what has been taken so far."""
         if self.batch:
             # A clock that was set back since must not put this shard before those that this process has read.
-            self.latest = max(time.time_ns(), self.latest + 1)
+            numbers = (file.name.partition("-")[0] for file in (self.path / SHARDS_FOLDER).glob("*.jsonl"))
+            self.latest = max([self.latest, *(int(number) for number in numbers if number.isdecimal())]) + 1
+            self.latest = max(self.latest, time.time_ns())
             self.written.append(append_completions(self.path, self.batch, self.latest))
             self.batch = []
 

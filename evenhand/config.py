@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -49,7 +49,8 @@ class Closed(BaseModel):
     def has_known_keys(cls, given: Any) -> Any:
         for key in given if isinstance(given, dict) else ():
             if key not in cls.model_fields:
-                raise ValueError(f"unknown key '{key}'. {did_you_mean(str(key), sorted(cls.model_fields))}")
+                known = sorted(cls.model_fields)
+                raise ValueError(f"unknown key '{key}'. {did_you_mean(str(key), known, places(cls, key))}")
         return given
 
 
@@ -198,11 +199,22 @@ def quoted(text: str) -> list[str]:
     return re.findall(r"'([^']*)'", text)
 
 
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """ "Did you mean 'x'? Known: ..." or only the known names when none is near."""
-    near = difflib.get_close_matches(word, known, n=1)
-    hint = f"Did you mean '{near[0]}'? " if near else ""
+def did_you_mean(word: str, known: Sequence[str], meant: Sequence[str] = ()) -> str:
+    """ "Did you mean 'x'? Known: ..." or only the known names when none is near. meant: what is nearer than those."""
+    near = "' or '".join(meant or difflib.get_close_matches(word, known, n=1))
+    hint = f"Did you mean '{near}'? " if near else ""
     return f"{hint}Known: {', '.join(known)}."
+
+
+def places(section: type[BaseModel], key: str) -> list[str]:
+    """Where the sections within a section know a key: "optimiser.max_steps", "dialdefer.benchmarks[0].n_items"."""
+    found = dict[str, None]()
+    for name, field in section.model_fields.items():
+        within = f"{name}[0]" if get_origin(field.annotation) is tuple else name
+        for inner in models_in(field.annotation):
+            deeper = [key] if key in inner.model_fields else places(inner, key)
+            found |= dict.fromkeys(f"{within}.{place}" for place in deeper)
+    return list(found)
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:

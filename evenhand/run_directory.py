@@ -5,6 +5,7 @@ written by atomic rename, and DONE.json last. No database: SQLite's log fails on
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -44,6 +45,13 @@ def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect
             node = node.get(section, {})
         node.pop(last, None)
     return root / kind / f"{name}-{digest(content, 8)}"
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raises DataError where a folder cannot be made: said before a model is loaded."""
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK)):
+        raise DataError(f"{path}: cannot be made, since {there} is not a folder that may be written to; set run.root")
 
 
 def open_run(

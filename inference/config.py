@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
+import yaml
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
 from evenhand.checkpoints import ModelConfig
@@ -160,6 +161,9 @@ class TransformersConfig(Closed):
     row_tokens: int = Field(default=0, ge=0, exclude_if=lambda n: n == 0)
 
 
+ENGINES = (VllmConfig, OpenAIConfig, TransformersConfig)
+
+
 class RunConfig(Closed):
     """Where results go. Changes no number, so it is no part of a run's digest."""
 
@@ -186,7 +190,18 @@ class InferenceConfig(StudyRun):
     @field_validator("engine", mode="before")
     @classmethod
     def default_kind(cls, engine: Any) -> Any:
-        return {"kind": "vllm", **engine} if isinstance(engine, dict) else engine
+        if not isinstance(engine, dict):
+            return engine
+        engine = {"kind": "vllm", **engine}
+        of_kind = {get_args(e.model_fields["kind"].annotation)[0]: e.model_fields for e in ENGINES}
+        own = of_kind.get(engine["kind"], engine)
+        if others := [key for key in engine if key not in own and any(key in keys for keys in of_kind.values())]:
+            left = {key: value for key, value in engine.items() if key not in others}
+            raise ValueError(
+                f"kind {engine['kind']} has no {', '.join(others)}; in the place of engine.kind={engine['kind']} write "
+                f"'engine={yaml.safe_dump(left, default_flow_style=True, sort_keys=False).strip()}'"
+            )
+        return engine
 
     @model_validator(mode="after")
     def verdict_can_be_had(self) -> Self:

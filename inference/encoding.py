@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from evenhand.chat_templates import AnswerTokens, Tokens, answer_tokens, encode_batch, option_tokens, render_chat
+from evenhand.chat_templates import (
+    AnswerTokens,
+    Tokens,
+    answer_tokens,
+    encode_batch,
+    option_tokens,
+    refuse_open_thought,
+    render_chat,
+)
 from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong
@@ -68,9 +76,11 @@ class Encoder:
         ]
 
     def encoded(self, prompt: Prompt, text: str, token_ids: list[int]) -> Encoded:
-        """A prompt with the answers that are read behind it. Raises ModelError for an option without tokens."""
+        """A prompt with the answers that are read behind it. Raises ModelError where they cannot be."""
         config = self.config
         options: Mapping[str, Tokens] = {answer: (token,) for answer, token in self.answers.ids.items()}
+        if options:
+            refuse_open_thought(text, self.tokenizer.name_or_path)
         if config.verdict == "options":
             options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
         longest = max(map(len, options.values())) if options else config.sampling.for_prompt(prompt).max_tokens

@@ -34,7 +34,8 @@ class Engine(Protocol):
         """Yield a completion for each sample of each prompt, sample_index 0..n-1, as they finish, in any order.
 
         further: asked for more prompts whenever there is room, so that replies that were yielded may lead to new
-        prompts while others are still under way. It is over when nothing is under way and `further` gives none.
+        prompts while others are still under way. It is over when nothing is under way and `further` gives none; closed
+        sooner, it gives up what is under way.
 
         Of each verdict: "reason" and "answer" are text; "margin" and "options" one completion with answer_logprobs, of
         the answers "1" and "2" or of every option of the prompt's answer_space, and the likeliest one as text. What the

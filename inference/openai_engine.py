@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import openai
 
-from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, single_tokens
+from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, refuse_open_thought, single_tokens
 from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.records import Completion, Prompt, failed
 from evenhand.terminal import say
@@ -44,6 +44,10 @@ SHORTEST_KEY = 8  # characters; a shorter one is made up for a server that wants
 HEADERS = ("retry-after", "retry-after-ms", "x-should-retry", "location")  # of a reply, that are read
 
 Request = asyncio.Task[list[Completion]]
+
+
+class NotReached(ModelError):
+    """No server is ready at the address."""
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
@@ -159,6 +163,8 @@ class OpenAIEngine:
             if isinstance(error, StatusError):
                 self.raise_if_hopeless(error, prompt)
             return failed(prompt, n, str(error))
+        if self.spellings:
+            refuse_open_thought(completions[0].rendered or "", self.config.model.name)
         self.has_answered = True
         return completions
 
@@ -225,7 +231,7 @@ class OpenAIEngine:
                 raise key_refused(place, self.settings.api_key_env, status) from None
             if status not in (404, 405, 501):  # it does not list its models, and need not
                 reason = error if isinstance(error, NoReply) else "it lists no models"
-                raise ModelError(
+                raise NotReached(
                     f"{place}: no OpenAI-compatible server is ready there ({reason}); start one, for example "
                     f"`vllm serve {model}`, or correct engine.base_url, which usually ends in /v1"
                 ) from None

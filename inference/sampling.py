@@ -1,7 +1,8 @@
 """A sampling run from start to end: plan, find what is owed, ask for it, write it down. Resumable after any kill."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from evenhand.run_directory import (
     finish,
     is_done,
     open_run,
+    refuse_unwritable,
     rewrite_plan,
     run_path,
     write_plan,
@@ -24,9 +26,11 @@ from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong
 from inference.open_engine import device_name, open_engine
-from inference.schedule import Plan, Run, Schedule
+from inference.schedule import Plan, Run, Schedule, first_due
 from inference.watchdog import Watchdog
 from studies.study import LazyUnits
+
+Started = tuple[Watchdog, Engine]
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -48,58 +52,79 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
-    open_run(path, config, content_hash, facts, device, inputs, plan_grows=made.plan_grows)
     run, doubts = Run(path, config, units, made.plan_grows), Doubts(config.verdict)
-    answers = Answers(keeps_replies=run.plan_grows, on_answer=doubts.add).read(path)
-    plan = Plan(run, answers, shard)
-    write_plan(path, plan.prompts())
-    if is_done(path) and not plan.owed:
-        say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
-        return path
-    if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
-        (path / DONE_FILE).unlink()
-        if run.plan_grows:
-            rewrite_plan(path, Plan(run, answers).prompts())
-    say(f"{path}: {plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here", sys.stderr)
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
-    asked = ask_all(run, plan, log)
+    with ExitStack() as stack:
+        started = list[Started]()
+
+        def start(prompts: Sequence[Prompt]) -> Started:
+            if not started:
+                watched = stack.enter_context(Watchdog(config.run.hang_limit_s, log))
+                started.append((watched, stack.enter_context(open_engine(config, prompts))))
+            return started[0]
+
+        if not path.exists():  # a new run has a folder once its engine runs: what was refused leaves none
+            refuse_unwritable(path)
+            device()  # refuses sooner than an engine
+            start(first_due(run, shard))
+        open_run(path, config, content_hash, facts, device, inputs, plan_grows=made.plan_grows)
+        answers = Answers(keeps_replies=run.plan_grows, on_answer=doubts.add).read(path)
+        plan = Plan(run, answers, shard)
+        write_plan(path, plan.prompts())
+        if is_done(path) and not plan.owed:
+            say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
+            return path
+        if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
+            (path / DONE_FILE).unlink()
+            if run.plan_grows:
+                rewrite_plan(path, Plan(run, answers).prompts())
+        counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
+        say(f"{path}: {counts}", sys.stderr)
+        own = LazyUnits(plan.own_units, run.units.__getitem__)
+        asked = Schedule(own, plan.answers, config.sampling, plan.excluded)
+        if plan.own:
+            ask_all(run, plan, asked, start)
     log.refuse_if_unseen()
-    answers.read(path, () if run.plan_grows else {written.name for written in log.written})
+    catch_up(run, answers, log)
     for doubt in doubts.sentences():
         say(f"{path}: warning: {doubt}", sys.stderr)
     settle(run, plan, asked)
     return path
 
 
-def ask_all(run: Run, plan: Plan, log: CompletionLog) -> Schedule:
-    """Ask what this process owes."""
-    config, own = run.config, LazyUnits(plan.own_units, run.units.__getitem__)
-    asked = Schedule(own, plan.answers, config.sampling, plan.excluded)
-    if not plan.own:
-        return asked
+def ask_all(run: Run, plan: Plan, asked: Schedule, start: Callable[[Sequence[Prompt]], Started]) -> None:
+    """Ask what this process owes, of an engine that is started for it or already has been."""
     prompts, total = asked.due(), None if run.plan_grows else sum(plan.own.values())
+    watched, engine = start(prompts)
     every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
-    with (
-        Watchdog(config.run.hang_limit_s, log) as watched,
-        open_engine(config, prompts) as engine,
-        tqdm(total=total, unit="answer", dynamic_ncols=True, desc=config.name, mininterval=every) as bar,
-    ):
+    with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=run.config.name, mininterval=every) as bar:
         while prompts:
+            is_behind = False
             try:
                 for completion in completions(engine, prompts, asked, run):
                     watched.add(completion)
                     bar.update()
+                    # While it stood still, another process may have asked the same.
+                    if is_behind := watched.was_stopped() and catch_up(run, plan.answers, watched.log):
+                        break
             finally:
                 # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
                 watched.write()
-            if not run.plan_grows:
+            if not (run.plan_grows or is_behind):
                 break
             # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
             # What was answered here is there, though the folder may not show it yet.
-            plan.answers.read(run.path)
+            catch_up(run, plan.answers, watched.log)
             asked.begin(read_excluded(run.path))
             prompts = asked.due()
-    return asked
+
+
+def catch_up(run: Run, answers: Answers, log: CompletionLog) -> bool:
+    """Read what other processes have written since the last look; whether that is anything."""
+    own = {shard.name for shard in log.written}
+    before = answers.shards - own
+    answers.read(run.path, () if run.plan_grows else own)
+    return answers.shards - own != before
 
 
 def completions(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, run: Run) -> Iterator[Completion]:
@@ -124,7 +149,7 @@ def completions(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, run:
         raise PromptsTooLong(too_long)
     if names := [*dict.fromkeys(prompt.item_id for prompt in too_long)]:
         say(
-            f"{run.path}: {len(names)} of {len(asked.units)} items are left out, since a prompt of theirs does not "
+            f"{run.path}: {len(names)} of {len(run.units)} items are left out, since a prompt of theirs does not "
             f"fit the context window: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''} (all of them in "
             f"{EXCLUDED_FOLDER}/)",
             sys.stderr,

@@ -117,7 +117,7 @@ class Schedule:
 
     def __init__(
         self,
-        units: Sequence[Unit],
+        units: Iterable[Unit],
         answers: Answers,
         sampling: SamplingConfig,
         left_out: Iterable[str] = (),
@@ -175,6 +175,12 @@ class Schedule:
                 if hash_ not in self.waiting:
                     self.fresh.append(prompt)
                 self.waiting.setdefault(hash_, []).append(progress)
+
+
+def first_due(run: Run, shard: tuple[int, int] | None) -> Sequence[Prompt]:
+    """What a process asks first where nothing is answered yet."""
+    own = (unit for unit in run.units if in_shard(unit.unit_id, shard))
+    return Schedule(own, Answers(keeps_replies=run.plan_grows), run.config.sampling).due()
 
 
 def in_prefix_order(prompts: Sequence[Prompt]) -> list[Prompt]:

@@ -79,6 +79,9 @@ class VllmEngine:
                         yield from self.read(running.pop(output.request_id), output, readings)
                 yield from refused
                 refused.clear()
+        except GeneratorExit:
+            self.llm.llm_engine.abort_request([*running])
+            raise
         except EngineDeadError as error:
             raise ModelError(
                 f"the vLLM engine died ({error}); its own message stands above. What was answered is kept: the same "

@@ -17,7 +17,8 @@ from evenhand.records import Completion
 from evenhand.terminal import say
 
 EXIT_STATUS = 75  # sysexits.h: a temporary failure, try again
-TICKS = 50  # looks within the limit
+TICKS = 50  # looks within the limit, at least
+LONGEST_TICK_S = 5.0
 
 
 class Watchdog:
@@ -29,7 +30,8 @@ class Watchdog:
     def __init__(self, limit_s: float, log: CompletionLog) -> None:
         self.limit_s, self.log = limit_s, log
         self.lock = threading.Lock()  # held while the log is changed
-        self.waited_s = 0.0
+        self.waited_s, self.stood_still = 0.0, False
+        self.tick, self.looked = min(limit_s / TICKS, LONGEST_TICK_S), time.monotonic()
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
 
@@ -43,8 +45,9 @@ class Watchdog:
 
     def add(self, completion: Completion) -> None:
         """Take an answer; see CompletionLog."""
-        self.waited_s = 0.0
         with self.lock:
+            self.look()
+            self.waited_s = 0.0
             self.log.add(completion)
 
     def write(self) -> None:
@@ -53,17 +56,25 @@ class Watchdog:
             self.log.write()
 
     def watch(self) -> None:
-        """Count the time without progress."""
-        tick = self.limit_s / TICKS
-        before = time.monotonic()
-        while not self.over.wait(tick):
-            now = time.monotonic()
-            self.waited_s += min(now - before, 2 * tick)
-            before = now
-            if self.waited_s >= self.limit_s:
-                with self.lock:  # whoever holds it is writing, and has not hung
-                    if self.waited_s >= self.limit_s:
-                        self.end()
+        """End the process after too long a time without progress."""
+        while not self.over.wait(self.tick):
+            with self.lock:  # whoever holds it is writing, and has not hung
+                self.look()
+                if self.waited_s >= self.limit_s:
+                    self.end()
+
+    def look(self) -> None:
+        """Count the time since the last look; beyond two ticks this process stood still."""
+        passed = time.monotonic() - self.looked
+        self.looked += passed
+        self.stood_still |= passed > 2 * self.tick
+        self.waited_s += min(passed, 2 * self.tick)
+
+    def was_stopped(self) -> bool:
+        """Whether this process stood still since this was last asked."""
+        with self.lock:
+            stood_still, self.stood_still = self.stood_still, False
+        return stood_still
 
     def end(self) -> None:
         """Keep what there is, and end this process and its engine's."""

@@ -11,6 +11,12 @@ OK = "ok"
 MALFORMED = "malformed"  # not of the form that was asked for
 CUT = "cut"  # the same, because the reply reached its longest length
 FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
+TAG = r"(?i:think|thinking|thought)[>\]]"
+THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
+# Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
+LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
+# A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
+ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 
 
 def json_in(text: str) -> Any:
@@ -29,31 +35,61 @@ def json_in(text: str) -> Any:
     return None
 
 
-def said(reply: Completion) -> str:
-    """A reply without the thinking before it (appendix A.3); nothing where the thinking does not end.
+def without_thinking(text: str) -> str:
+    """A reply's text without thoughts (appendix A.3): those that stand in it, and what is before an end alone.
 
-    Some chat templates open the thinking in the prompt, so that only its end is in the reply.
+    Nothing is left of a thought that does not end.
     """
-    _, ended, after = reply.text.rpartition("</think>")
-    if ended:
-        return after
-    return "" if after.lstrip().startswith("<think>") else after
+    return LONE_END.split(THOUGHT.sub("", text))[-1]
+
+
+def said(reply: Completion) -> str:
+    """A reply without thinking."""
+    return without_thinking(reply.text)
+
+
+def last_object(text: str, key: str) -> tuple[dict[str, Any], str, str] | None:
+    """The last whole JSON object with a key, its text, and the text behind it; None without one.
+
+    An object inside another that has the key does not count. Raw newlines and stray backslashes in strings do no harm.
+    """
+    found: tuple[dict[str, Any], int, int] | None = None
+    text, decoder = with_escapes(text), json.JSONDecoder(strict=False)
+    at, last = 0, max(0, text.rfind(f'"{key}"'))
+    while (start := text.find("{", at, last)) >= 0:
+        at = start + 1
+        try:
+            value, length = decoder.raw_decode(text[start:])  # of all the text, each error would count its lines
+            if key in value:
+                at = start + length
+                found = value, start, at
+        except ValueError:
+            continue
+        except RecursionError:  # a looping model can nest braces for ever, and each of them would fail so
+            break
+    return found and (found[0], text[found[1] : found[2]], text[found[2] :])
+
+
+def last_value(text: str, key: str, words: re.Pattern[str] | None = None) -> str | None:
+    """What the last whole JSON object with a key has there, a string or an integer, as text; else None.
+
+    None too where another value is named in this object, as JSON behind it, or there by what `words` finds. What stands
+    before the object may name any: a draft, the format that was asked for.
+    """
+    found = last_object(text, key)
+    if found is None or not isinstance(found[0][key], str | int):
+        return None
+    value, behind = str(found[0][key]), found[2]
+    pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', found[1] + behind)
+    named = {quoted or bare for quoted, bare in pairs} | set(words.findall(behind) if words else ())
+    return value if named == {value} else None
+
+
+def with_escapes(text: str) -> str:
+    """JSON in which each stray backslash stands for itself."""
+    return ESCAPE.sub(lambda m: m.group() if len(m.group()) > 1 else r"\\", text)
 
 
 def broken(reply: Completion) -> str:
     """Why a reply is not of the form that was asked for."""
     return CUT if reply.finish_reason == "length" else MALFORMED
-
-
-def last_object_with(text: str, key: str) -> Any:
-    """The value of a key in the last whole JSON object of a text that has it; None where none has."""
-    decoder, value, start = json.JSONDecoder(strict=False), None, text.find("{")
-    while start >= 0:
-        try:
-            found, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            end = start + 1
-        else:
-            value = found[key] if isinstance(found, dict) and key in found else value
-        start = text.find("{", end)
-    return value

@@ -34,7 +34,7 @@ class StudyTraining(Protocol):
     called: str  # what its units are: "items"
     families_called: str  # what is set aside as a whole: "training items"
     tag: str  # the Hub's, for model cards
-    card: Path  # template of its model cards, which extends templates/model_card.md
+    card: Path = Path(__file__).with_name("templates") / "model_card.md"  # or a template that extends this one
 
     def refuse(self, config: "TrainingConfig") -> None:
         """Raises ValueError when a run cannot train on what its section names, or not in this way."""
@@ -76,7 +76,7 @@ class StudyTraining(Protocol):
 
     def card_facts(self, config: "TrainingConfig", datasets: Sequence[str]) -> Mapping[str, Any]:
         """What its model card names; `hub` holds the datasets' ids on the Hub, `sources` licence and citation."""
-        ...
+        return {"hub": {}, "sources": {}}
 
 
 def training_of(section: StudySection) -> StudyTraining:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.chat_templates import answer_tokens, encode, render_chat
+from evenhand.chat_templates import answer_tokens, encode, refuse_open_thought, render_chat
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Prompt
 from training.sections import ExamplesConfig
@@ -61,6 +61,7 @@ class OneTokenAnswers:
     def example(self, prompt: Prompt, *, item_id: str, right: int, group: str, is_anchor: bool) -> Example:
         """A prompt as the token ids that an engine would read a margin behind."""
         text = render_chat(self.tokenizer, prompt.messages, self.settings.format, self.template_args)
+        refuse_open_thought(text, self.tokenizer.name_or_path)
         return Example(
             item_id=item_id,
             dataset=prompt.dataset,

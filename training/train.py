@@ -4,11 +4,11 @@ import resource
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from datasets import disable_progress_bars
@@ -20,7 +20,7 @@ from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.files import write_jsonl
 from evenhand.float32 import use_onednn
 from evenhand.lease import held
-from evenhand.run_directory import finish, is_done, open_run
+from evenhand.run_directory import finish, is_done, open_run, refuse_unwritable
 from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, schedule
 from training.callbacks import (
@@ -57,7 +57,7 @@ from training.run_folder import (
     last_checkpoint,
 )
 from training.shortage import shortage_explained
-from training.trainer import VerdictTrainer, training_arguments
+from training.trainer import VerdictTrainer, shared_arguments, training_arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +73,14 @@ class OpenRun:
     n_excluded: int
 
 
+class Prepared(NamedTuple):
+    """What a run trains, on which groups, in which order."""
+
+    model: Any
+    groups: list[Group]
+    plan: Schedule
+
+
 def train(config: AnyRun) -> Path:
     """Train (or continue) a run and return its directory. A completed run is left as it is.
 
@@ -82,26 +90,41 @@ def train(config: AnyRun) -> Path:
     refuse_diverged(folder_of(config))
     if not is_done(folder_of(config)):
         torch_device()  # raises before data and models are loaded
-    with shortage_explained(config), open_training(config) as run:
+    prepared: list[Prepared] = []
+    with (
+        shortage_explained(config),
+        open_training(config, lambda run: prepared.append(prepare(config, run))) as run,
+    ):
         is_main = processes().is_main_process
         if is_done(run.path):
             if is_main:
-                shutil.rmtree(
-                    run.path / CHECKPOINTS_DIR, ignore_errors=True
-                )  # a kill may have come between DONE.json and this
+                # A kill may have come between DONE.json and this.
+                shutil.rmtree(run.path / CHECKPOINTS_DIR, ignore_errors=True)
                 print(f"{run.path}: complete already")
             return run.path
-        if is_main:
-            where = torch_device_name()
-            print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
-        train_verdicts(config, run)
+        train_verdicts(config, run, *(prepared or [prepare(config, run)]))
     return run.path
 
 
+def prepare(config: AnyRun, run: OpenRun) -> Prepared:
+    """Load the model with its adapter, and cut the examples into steps. Raises what may still be wrong with a run."""
+    if processes().is_main_process:
+        where = torch_device_name()
+        print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
+    refuse_unwritable(run.path)
+    shared_arguments(config, run.path)
+    groups = groups_of(run.examples, config.optimiser.order)
+    plan = schedule(groups, config)
+    return Prepared(model_with_adapter(config, run), groups, plan)
+
+
 @contextmanager
-def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
+def open_training(
+    config: TrainingConfig, before_made: Callable[[OpenRun], object] = lambda run: None
+) -> Iterator[OpenRun]:
     """Context manager: the run's directory, made or found, with its examples; no other process trains it meanwhile.
 
+    before_made: called before a new run's directory is made; what it refuses leaves none.
     Raises DataError when data or model have changed, or another process is training this run.
     """
     disable_progress_bars()  # of small steps with data; training shows its own
@@ -125,25 +148,25 @@ def open_training(config: TrainingConfig) -> Iterator[OpenRun]:
     path = folder_of(config)
     if not is_done(path):
         refuse_other_batch(config)
-    lease: AbstractContextManager[object] = nullcontext()
-    if state.is_main_process:
-        lease = held(path / TRAINING_LEASE, "trained")
-    with lease:
+    run = OpenRun(
+        path=path,
+        base=base,
+        tokenizer=tokenizer,
+        base_facts=base_facts,
+        examples=examples,
+        dev=dev,
+        n_excluded=len(left_out),
+    )
+    if not agreed(path.exists()):
+        before_made(run)
+    with held(path / TRAINING_LEASE, "trained") if state.is_main_process else nullcontext():
         if state.is_main_process:
             drop_half_written(path)
             open_run(path, config, data.set_hash, base_facts, torch_device_name)
             write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
             print(f"{path}: {data_words(kept, aside, len(examples), left_out)}")
         state.wait_for_everyone()
-        yield OpenRun(
-            path=path,
-            base=base,
-            tokenizer=tokenizer,
-            base_facts=base_facts,
-            examples=examples,
-            dev=dev,
-            n_excluded=len(left_out),
-        )
+        yield run
 
 
 def data_words(kept: TrainingData, aside: TrainingData, n_examples: int, left_out: Sequence[Excluded]) -> str:
@@ -157,15 +180,13 @@ def data_words(kept: TrainingData, aside: TrainingData, n_examples: int, left_ou
     )
 
 
-def train_verdicts(config: AnyRun, run: OpenRun) -> None:
+def train_verdicts(config: AnyRun, run: OpenRun, prepared: Prepared) -> None:
     """Train with VerdictTrainer: every method, one forward pass a microbatch."""
-    model = model_with_adapter(config, run)
+    model, groups, plan = prepared
     pad = run.tokenizer.pad_token_id
     asks = objective_of(config).needs_reference and getattr(config, "precompute_reference", True)
     reference = reference_of([*run.examples, *run.dev], config, model, run.base_facts, pad) if asks else None
     objective = objective_for(config, run.examples, reference)
-    groups = groups_of(run.examples, config.optimiser.order)
-    plan = schedule(groups, config)
     collator = Collator(
         pad=pad,
         branches=objective.branches,

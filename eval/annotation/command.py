@@ -66,12 +66,14 @@ def page_html(draw: Draw) -> str:
 
 def page_data(draw: Draw) -> dict[str, Any]:
     """What the page's script reads. Of an item it is what is shown; the judge's answer is not in it."""
+    from eval.report.page import bounded
+
     task, asked = draw.task, {"n": draw.n, "seed": draw.seed, "digest": draw.digest}
     return {
         "made_from": {"format": 1, "runs": task.runs, "what": task.name, **asked},
         "answers": task.answers,
         "is_comparison": task.is_comparison,
-        "items": [{"id": item.item_id, "texts": item.texts} for item in draw.items],
+        "items": [{"id": i.item_id, "texts": [(head, bounded(text)) for head, text in i.texts]} for i in draw.items],
     }
 
 

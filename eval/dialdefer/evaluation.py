@@ -158,7 +158,7 @@ class DialDeferEval(CardEvaluation):
         """Some flips side by side."""
         from eval.dialdefer.flips import flip_section  # loads matplotlib, which scoring does not need
 
-        return flip_section(runs_of(results))
+        return flip_section(runs_of(results), shows_aio=results.options.aio_text)
 
     def verdicts(self, path: Path) -> Verdicts:
         """The choice: 1 accepts the claim, 2 rejects it."""

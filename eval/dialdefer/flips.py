@@ -2,7 +2,7 @@
 writes them with the judge's reasons as a folder to ask about."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,8 +35,9 @@ from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
 from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips
 
 N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room
-# Their authors ask that no example appear in plain text online, where reports tend to end up.
-WITHHELD = ("gpqa",)
+# Dataset → why no report shows its texts: reports tend to end up online.
+WITHHELD = {"gpqa": "GPQA's authors ask that no example appear in plain text"}
+PERSONAL = dict.fromkeys(AIO_DATASETS, "posts and comments of people on Reddit; --aio-text shows them")
 FLIPPED = {
     "deference": (measures.C1_FALSE, measures.C2_INCORRECT),
     "skepticism": (measures.C1_TRUE, measures.C2_CORRECT),
@@ -46,7 +47,7 @@ KINDS = ("lost", "gained")
 FRAMINGS = {"c1": ("a bare statement", measures.C1), "c2": ("a speaker's turn", measures.C2)}
 
 
-def flip_examples(runs: Mapping[str, JudgedRun]) -> list[SimpleNamespace]:
+def flip_examples(runs: Mapping[str, JudgedRun], withheld: Container[str] = WITHHELD) -> list[SimpleNamespace]:
     """A few deference and skepticism flips of the first judge in which any flips: dataset, item_id, kind, question and
     claim (None where withheld or unknown), and what every judge said of the same prompts, `sides`.
 
@@ -57,17 +58,19 @@ def flip_examples(runs: Mapping[str, JudgedRun]) -> list[SimpleNamespace]:
     for run in runs.values():
         panels = next(iter(grouped(list(own_panels(run.panels)), run.panels).values()), [])  # of what was asked first
         picked = [
-            (p, row, kind) for kind in FLIPPED for p, row in widest_swings(panels, kind)[: N_EACH[run.reading.mode]]
+            (p, row, kind)
+            for kind in FLIPPED
+            for p, row in widest_swings(panels, kind, withheld)[: N_EACH[run.reading.mode]]
         ]
         if picked:
             texts = item_texts(run)
             hashes = {str(panel.hashes[row, column]) for panel, row, kind in picked for column in FLIPPED[kind]}
             read = {label: rendered_prompts(run.path, hashes) for label, run in runs.items()}
-            return [example(runs, panel, row, kind, texts, read) for panel, row, kind in picked]
+            return [example(runs, p, row, kind, texts, read, p.dataset in withheld) for p, row, kind in picked]
     return []
 
 
-def widest_swings(panels: Sequence[Panel], kind: str) -> list[tuple[Panel, int]]:
+def widest_swings(panels: Sequence[Panel], kind: str, withheld: Container[str]) -> list[tuple[Panel, int]]:
     """(panel, row) of every flip of a kind: each dataset's widest, then seconds."""
     first, second = FLIPPED[kind]
     ranked = []
@@ -76,7 +79,7 @@ def widest_swings(panels: Sequence[Panel], kind: str) -> list[tuple[Panel, int]]
         with np.errstate(invalid="ignore"):  # between two infinite margins there is no swing
             swings = np.nan_to_num(np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0]), posinf=np.inf)
         in_panel = sorted((-swings[row], str(panel.hashes[row, second]), row) for row in np.flatnonzero(flipped))
-        ranked += [(panel.dataset in WITHHELD, rank, *place, panel) for rank, place in enumerate(in_panel)]
+        ranked += [(panel.dataset in withheld, rank, *place, panel) for rank, place in enumerate(in_panel)]
     return [(panel, int(row)) for *_, row, panel in sorted(ranked, key=lambda entry: entry[:4])]
 
 
@@ -87,9 +90,9 @@ def example(
     kind: str,
     texts: Mapping[str, Item],
     read: Mapping[str, Mapping[str, str]],
+    is_withheld: bool,
 ) -> SimpleNamespace:
     """A flip with the replies of every run that judged the same prompts. read: run → what its model read, by hash."""
-    is_withheld = panel.dataset in WITHHELD
     item = None if is_withheld else texts.get(panel.item_ids[row])
     # r/AIO has no question: its claim is about a speaker, and the prompt shows it.
     question, claim = None, None
@@ -117,10 +120,11 @@ def example(
     return SimpleNamespace(dataset=panel.dataset, item_id=panel.item_ids[row], kind=kind, **fields)
 
 
-def flip_section(runs: Mapping[str, JudgedRun]) -> list[str]:
+def flip_section(runs: Mapping[str, JudgedRun], *, shows_aio: bool) -> list[str]:
     """Some flips side by side as HTML; nothing for verdict files, which hold no texts."""
+    withheld = WITHHELD | ({} if shows_aio else PERSONAL)
     template = TEMPLATES.from_string(Path(__file__).with_name("flips.j2").read_text(encoding="utf-8"))
-    return [template.render(flips=flip_examples(runs), withheld=WITHHELD)] if runs else []
+    return [template.render(flips=flip_examples(runs, withheld), withheld=withheld)] if runs else []
 
 
 class Side:

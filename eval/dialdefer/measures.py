@@ -2,7 +2,6 @@
 
 The Dialogic Deference Score is DialDefer's Definition 1 (equations 1 to 3)."""
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from evenhand.completions import answer_probability
 from evenhand.records import Completion
 from studies.dialdefer.records import Condition, Planned
 from studies.dialdefer.templates import NO_FIRST
+from studies.json_replies import last_object, last_value, without_thinking
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int8]
@@ -165,58 +165,40 @@ ANSWERS = {"1": 1, "2": 2}
 ANSWER_PAIR = re.compile(r'"chosen_answer"\s*:\s*"?([12])(?!\d)')
 LEADING = re.compile(r"\s*([12])")
 STANDALONE = re.compile(r"\b([12])\b")
-# A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
-ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
+# An answer that words give behind an object: "Wait. The right answer is 2."
+WORDS = re.compile(
+    r"\b(?:answer|choice|verdict)\b[^.\n]{0,20}?(?:\bis|\bbe|\bto|:)[^\w\n]*(?:boxed\W*)?([12])\b", re.IGNORECASE
+)
 
 
 def parse_strict(text: str) -> int | None:
-    """1 or 2 when the reply's one JSON object says so, else None. Nothing is guessed.
+    """1 or 2 when the last whole JSON object with the key `chosen_answer` says so, else None. Nothing is guessed.
 
-    The object is read at the first brace, so a code fence or a sentence before it does no harm. Its `chosen_answer`
-    must be "1", "2", 1 or 2 and occur once at its top level, and nothing else in the reply, inside the object or around
-    it, may name another one. Tolerated, because they cannot change the answer: raw newlines and stray backslashes
-    inside strings, words around the object.
+    The answer must be "1", "2", 1 or 2, and from the object on nothing may name the other one: a repeated key, an inner
+    object, a further object that was cut off, words that take it back. What stands before the object does no harm:
+    thinking, a draft, the format that was asked for. See last_object for what is tolerated in it.
 
-    Whatever this parser reads, the lenient one reads alike: the two differ only in what they cannot read.
+    The lenient parser reads all that this one reads, but it takes the first answer of a reply: the two differ where a
+    reply names both.
     """
-    start = text.find("{")
-    if start < 0:
-        return None
-    body = with_escapes(text[start:])
-    try:
-        # The hook sees each object's pairs before they become a dict, so a repeated key is not overwritten unseen. It
-        # gives the texts of the object's own answers, which no value of another field is equal to.
-        own_answers = lambda pairs: [str(value) for key, value in pairs if key == "chosen_answer"]  # noqa: E731
-        answers, _ = json.JSONDecoder(strict=False, object_pairs_hook=own_answers).raw_decode(body)
-    except (ValueError, RecursionError):  # a looping model can nest braces for ever
-        return None
-    choice = ANSWERS.get(answers[0]) if len(answers) == 1 else None
-    # The object's own answer is among those named, unless its spelling hides it behind \u escapes.
-    return choice if {ANSWERS[answer] for answer in ANSWER_PAIR.findall(text)} == {choice} else None
+    return ANSWERS.get(last_value(without_thinking(text), "chosen_answer", WORDS) or "")
 
 
 def reasoning_in(text: str) -> str:
-    """What a reasoned reply says for its verdict: its `reasoning`, or all of it where there is no such text."""
-    start = text.find("{")
-    try:
-        value, _ = json.JSONDecoder(strict=False).raw_decode(with_escapes(text[start:] if start >= 0 else ""))
-    except (ValueError, RecursionError):
-        return text.strip()
-    said = value.get("reasoning") if isinstance(value, dict) else None
-    return said.strip() if isinstance(said, str) and said.strip() else text.strip()
-
-
-def with_escapes(text: str) -> str:
-    """JSON in which each stray backslash stands for itself."""
-    return ESCAPE.sub(lambda m: m.group() if len(m.group()) > 1 else r"\\", text)
+    """What a reasoned reply says for its verdict: the last `reasoning`, or all of it where there is no such text."""
+    said = without_thinking(text).strip()
+    found = last_object(said, "reasoning")
+    reasoning = found[0]["reasoning"] if found else None
+    return reasoning.strip() if isinstance(reasoning, str) and reasoning.strip() else said
 
 
 def parse_lenient(text: str) -> int | None:
     """1 or 2 by the published rule, else None. It guesses: "Speaker 2 is right" reads as 2 (a rejection).
 
     The first `"chosen_answer": 1|2` (string or integer) anywhere; else the reply's first character when that is 1 or 2;
-    else the first 1 or 2 that stands alone.
+    else the first 1 or 2 that stands alone. Of what is said without thinking, which no published model wrote.
     """
+    text = without_thinking(text)
     answer = ANSWER_PAIR.search(text) or LEADING.match(text) or STANDALONE.search(text)
     return ANSWERS[answer.group(1)] if answer else None
 

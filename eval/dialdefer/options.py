@@ -23,6 +23,8 @@ def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
         add("oracle", words, action="store_true")
         words = "the prompt variant to compare where several were sampled, as tables call it: both_orders, v1, ..."
         add("variant", f"{words} (default: the main one)", default="")
+    if verb in ("compare", "report"):
+        add("aio-text", "the report may show r/AIO's posts and comments", action="store_true")
     words = "published: an unreadable reply counts as wrong; answered: it is left out (default: published"
     if verb == "score":
         add("denominator", f"{words} or, of a run's scores, both)", choices=(*DENOMINATORS, "both"))

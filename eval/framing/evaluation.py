@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import paired, swap_p
@@ -24,6 +25,7 @@ from studies.framing.section import FramingSection
 MANY_UNREAD = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
 MOST_FLIPS = 2_000  # listed
+MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
 WORDS = {
     "value": "first answer, %",
     "shift": "shift (d)",
@@ -37,18 +39,20 @@ WORDS = {
     "soft": "probability of the first answer, %",
     "first": "names the answer shown first, %",
     "consistent": "same answer in both orders, %",
-    "unread": "not read, %",
+    "unread": "unread, %",
     "mean_abs_shift": "mean |shift|",
 }
 COMPARED = ("shift", "net_shift", "right", "mean_abs_shift")  # printed; files have every change
-TABLE = {  # head → measure and whether with its interval
-    "right %": ("right", False),
-    "shift": ("shift", True),
-    "pull": ("pull", True),
-    "less placebos": ("net_shift", True),
-    "same in both orders %": ("consistent", False),
-    "not read %": ("unread", False),
+TABLE = {  # head → measure, whether with its sign, whether with its interval, and what it is
+    "right %": ("right", False, False, ""),
+    "shift": ("shift", True, True, "shift (d): rise from the baseline in points, paired by item"),
+    "pull": ("pull", True, False, "pull (p): half of the difference between the shifts in the two orders of answers"),
+    "net": ("net_shift", True, True, "net: shift less the mean placebo's"),
+    "soft shift": ("soft_shift", True, False, "soft shift: of the probability, or of the expected score"),
+    "consistent %": ("consistent", False, False, "consistent: same answer in both orders"),
+    "unread %": ("unread", False, False, ""),
 }
+P_NOTE = "p: sign-flip test over items, Holm-adjusted over the framings without the placebos."
 
 
 class FramingEval(Evaluation):
@@ -112,7 +116,12 @@ class FramingEval(Evaluation):
         framings = [name for name in base.section.framings if name != base.section.baseline]
         where = {"group": ALL, "dataset": over}
         figures = [
-            CardFigure(name=f"shift_{i}", words=f"shift: {name}", where={**where, "framing": name, "measure": "shift"})
+            CardFigure(
+                name=f"shift_{i}",
+                words=f"shift: {name}",
+                where={**where, "framing": name, "measure": "shift"},
+                is_main=len(framings) <= MOST_MAIN,
+            )
             for i, name in enumerate(framings, start=1)
         ]
         together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
@@ -133,34 +142,37 @@ def value_words(run: FramedRun) -> str:
     return "mean score" if run.section.scale else f"{run.answers[0]} %"
 
 
+def digits_of(run: FramedRun) -> int:
+    """Behind the point of shares in percent, or of scores."""
+    return 2 if run.section.scale else 1
+
+
 def framings_table(results: Results) -> TableSpec:
     """A row a judge, dataset and framing: its level, shift, p over the framings, and what goes with it."""
     scores = results.scores[results.scores["group"] == ALL]
     keys = ["judge", "dataset", "framing"]
     frame = scores[scores["framing"] != EVERY][keys].drop_duplicates().reset_index(drop=True)
-    for measure in ["value", *(name for name, _ in TABLE.values())]:
+    for measure in ["value", *(name for name, *_ in TABLE.values())]:
         of = scores[scores["measure"] == measure].set_index(keys)[["value", "low", "high", "n_units"]]
         frame = frame.join(of.add_prefix(f"{measure}_"), on=keys)
     frame = frame.join(p_values(results).set_index(keys), on=keys)
     first = next(iter(results.judges.values()))
     columns: dict[str, Any] = {"judge": ("judge", "")} if len(results.judges) > 1 else {}
     columns |= {"dataset": ("dataset", "")} if frame["dataset"].nunique() > 1 else {}
-    columns |= {"framing": ("framing", ""), "items": ("value_n_units", "d"), value_words(first): ("value_value", ".1f")}
-    for head, (measure, has_interval) in TABLE.items():
+    columns |= {"framing": ("framing", ""), "items": ("value_n_units", "d")}
+    notes, digits = list[str](), digits_of(first)
+    columns |= {value_words(first): ("value_value", f".{digits}f")}
+    for head, (measure, is_signed, has_interval, words) in TABLE.items():
         if frame[f"{measure}_value"].notna().any():
-            columns[head] = (f"{measure}_value", "+.1f" if has_interval else ".1f")
+            columns[head] = (f"{measure}_value", f"{'+' * is_signed}.{digits if is_signed else 1}f")
+            notes += [f"{words}."] * bool(words)
             if has_interval:
-                columns[f"{head} 95%"] = ((f"{measure}_low", f"{measure}_high"), "+.1f")
+                columns[f"{head} 95%"] = ((f"{measure}_low", f"{measure}_high"), f"+.{digits}f")
         if measure == "shift" and frame["p_holm"].notna().any():
             columns |= {"p (Holm)": ("p_holm", "p")}
-    return TableSpec(name="framings", title="Framings", frame=frame, columns=columns, place="console", note=NOTE)
-
-
-NOTE = (
-    "shift: from the baseline, in points, paired by item; over both orders of the answers it is d. pull: half of what "
-    "it differs by between the orders. less placebos: less the mean placebo. p: sign-flip test over items, adjusted "
-    "over the framings (Holm); placebos are not among them."
-)
+    notes += ["DDS is twice the shift."] * ("dds" in set(scores["measure"]))
+    note = " ".join([*notes, P_NOTE])
+    return TableSpec(name="framings", title="Framings", frame=frame, columns=columns, place="console", note=note)
 
 
 @lru_cache(maxsize=4)
@@ -206,7 +218,7 @@ def groups_table(results: Results) -> TableSpec:
     columns: dict[str, Any] = {"judge": ("judge", ""), "dataset": ("dataset", ""), "framing": ("framing", "")}
     columns |= {"group": ("group", ""), "items": ("n_units", "d"), "shift": ("value", "+.1f")}
     columns |= {"95%": (("low", "high"), "+.1f")}
-    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns, place="page")
+    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns)
 
 
 def flips_table(results: Results) -> TableSpec:
@@ -229,7 +241,14 @@ def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
     rows = main_rows(results, "shift")
     frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
     first = next(iter(results.judges.values()))
-    return "shifts", "Shift from the baseline", frame, f"shift of the {value_words(first).removesuffix(' %')}, points"
+    return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
+
+
+def most_common(run: FramedRun) -> float:
+    """The share that the most common answer has at least in every framing, in percent."""
+    shares = np.concatenate([grid.shares for grid in run.grids.values()])
+    n_known = np.maximum((~np.isnan(shares)).sum(axis=(0, 2, 3)), 1)
+    return float((100 * np.nansum(shares, axis=(0, 2, 3)) / n_known).min(axis=0).max())
 
 
 def said_of(results: Results, judge: str) -> dict[str, Any]:
@@ -257,12 +276,11 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     for grid in run.grids.values():
         for framing, *_ in flips(grid):
             flipped[framing] = flipped.get(framing, 0) + 1
-    levels = {name: row.value for name, row in rows("value").items()}
-    share = [] if run.section.scale else [value for name, value in levels.items() if name in run.section.framings]
     return {
         "run": run,
         "base": base,
         "level": rows("value")[base],
+        "digits": digits_of(run),
         "right": rows("right").get(base),
         "consistent": rows("consistent").get(base),
         "what": value_words(run),
@@ -270,7 +288,8 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "flipped": flipped,
         "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
-        "is_saturated": bool(share) and (min(share) >= SATURATED or max(share) <= 100 - SATURATED),
+        "is_saturated": most_common(run) >= SATURATED,
+        "first": rows("first").get(base),
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 

@@ -141,7 +141,7 @@ class FramedRun:
             by_dataset.setdefault(prompt.dataset, []).append(prompt)
         grids = {}
         for dataset, prompts in by_dataset.items():
-            items = {item: i for i, item in enumerate(dict.fromkeys(prompt.item_id for prompt in prompts))}
+            items = {item: i for i, item in enumerate(sorted({prompt.item_id for prompt in prompts}))}
             shape = (len(items), len(framings), len(cases), len(orders))
             fields = {name: np.full(shape, math.nan) for name in FIELDS}
             shares, groups, n_errors = np.full((*shape, len(self.answers)), math.nan), [""] * len(items), 0

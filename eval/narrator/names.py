@@ -13,12 +13,13 @@ from studies.narrator.prompts import ME, NO, YES
 
 OPENING = "*_`\"'«‹“‘([{<#>~ \t"
 CLOSING = "*_`\"'»›”’)]}>~ \t"
+LETTER = "[0-9A-Za-z_\u00c0-\u024f\u0370-\u04ff\u0620-\u06d3]"  # of scripts that set blanks between words
 STOPS = ".,:;!?…。，：；！？،؛؟"
 # Marks without width: they turn the direction of text, or choose how an emoji is drawn. Models drop and add them.
 INVISIBLE = dict.fromkeys([0x00AD, 0x061C, 0x200B, 0x200E, 0x200F, 0xFE0F, 0xFEFF, *range(0x202A, 0x202F)])
 INVISIBLE |= dict.fromkeys(range(0x2066, 0x206A))
 QUOTES = str.maketrans("‘’‚“”„", "'''\"\"\"")
-TAG = re.compile(r"</?(?:answer|final_answer|b|i|em|strong)>|\\boxed(?=\{)", re.IGNORECASE)
+TAG = re.compile(r"</?(?:answer|final_answer|b|i|em|strong)>|\$?\\(?:boxed|text)(?=\{)|(?<=\})\$", re.IGNORECASE)
 ESCAPED = re.compile(r"\\([_*`~\[\]#])")  # Markdown's, as in "Some\_Name"
 BLANKS = re.compile(r"[^\S\n]+")
 GLUE = "\u200d\U0001f3fb-\U0001f3ff"  # joiner and skin tones: behind an emoji they make another one
@@ -34,8 +35,8 @@ PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\
 
 
 def plain(text: str) -> str:
-    """Text in the one spelling in which replies and options are compared: composed, straight quotes, single blanks."""
-    text = unicodedata.normalize("NFC", text).translate(INVISIBLE).translate(QUOTES)
+    """Text in the one spelling in which replies and options are compared: plain letters and quotes, single blanks."""
+    text = unicodedata.normalize("NFKC", text).translate(INVISIBLE).translate(QUOTES)
     return BLANKS.sub(" ", ESCAPED.sub(r"\1", TAG.sub("", text))).strip()
 
 
@@ -46,8 +47,10 @@ def bare(text: str) -> str:
 
 def alone(form: str) -> str:
     """A pattern for a name that is no part of a longer word or emoji: "Ann" stands alone in "Ann's", not in "Anna"."""
-    before, after = (r"\w" if character.isalnum() or character == "_" else "" for character in (form[0], form[-1]))
-    name = re.escape(form)
+    before, after = (
+        LETTER[1:-1] if character.isalnum() or character == "_" else "" for character in (form[0], form[-1])
+    )
+    name = re.sub("_|\\\\ ", "[_ ]", re.escape(form))  # in the names of Wikipedia's users they are the same
     before = rf"(?<![{before}{GLUE}])" if before else ""
     return rf"{before}{name}(?![{after}{GLUE}])|(?<=_){name}(?=_)"  # _Ann_
 
@@ -82,7 +85,7 @@ class Names:
         for place in self.places.finditer(text):
             if unicodedata.category(text[place.end() : place.end() + 1] or " ").startswith("M"):
                 continue  # an accent or a vowel sign: another word
-            spelled = [o for o, form in self.forms.items() if form.casefold() == place[0].casefold()]
+            spelled = [o for o, form in self.forms.items() if folded(form) == folded(place[0])]
             meant = [option for option in spelled if self.is_meant(option, text, place.start())]
             if meant:
                 yield *place.span(), [option for option in meant if self.forms[option] == place[0]] or meant
@@ -94,7 +97,7 @@ class Names:
         is_first = not bare(line)
         if option in self.only_alone:
             return is_first and PAUSE.match(text, start + len(form)) is not None
-        is_spelled = written in (form, form[:1].upper() + form[1:])
+        is_spelled = written.replace("_", " ") in [f.replace("_", " ") for f in (form, form[:1].upper() + form[1:])]
         return is_spelled or (option != ME and (is_first or not form.isalpha()))
 
     def is_extended(self, text: str) -> bool:
@@ -104,13 +107,23 @@ class Names:
         return any(end.endswith(form) and other != form and other.startswith(form) for form in forms for other in forms)
 
 
+def folded(text: str) -> str:
+    """A name in small letters without marks, with blanks for its underscores."""
+    return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text.casefold())).replace("_", " ")
+
+
+def respelled(text: str) -> str:
+    """A name as who has no umlauts on their keys writes it."""
+    return folded(text.casefold().translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue"}))
+
+
 # Ways in which a reply is an option, the closest first: (shape of the reply, shape of the option, case of both). In the
 # names of Wikipedia's users blanks and underscores are the same.
 Shape = Callable[[str], str]
 CASES: tuple[Shape, ...] = (str, str.casefold)
 CLOSENESS: list[tuple[Shape, Shape, Shape]] = [
     *((shape, str, case) for shape in (str, lambda t: t.lstrip(OPENING).rstrip(CLOSING), bare) for case in CASES),
-    *((bare, bare, case) for case in (*CASES, lambda text: text.casefold().replace("_", " "))),
+    *((bare, bare, case) for case in (*CASES, folded, respelled)),
 ]
 
 FIRST = 0xE000
@@ -118,13 +131,16 @@ NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is no option; everybody
 NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
-BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}|[a-z])[.)])[ \t]+", re.MULTILINE)
+TABLE = re.compile(r"^[ \t]*(?:\||options?:).*$", re.MULTILINE | re.IGNORECASE)  # and the prompt's options
+BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}[.)]|[a-z][.)]|[A-Z]\)))[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
 QUOTATION = re.compile(r"[\"«][^\"»\n]*[\"»]|(?<![\w\ue000-\uf001])'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 CONTRACTED = {
     r"\bcan(?:'t|not)\b": "can not",
     r"\bwon't\b": "will not",
     r"n't\b": " not",
+    r"\bvs\.": "vs",
+    r"\b(?:rather than|instead of|as opposed to|unlike)\b": ", not",
     rf"((?:\b(?:i|you|he|she|they|we)|{NAME}))'(?:m|re)\b": r"\1 are",
     r"\b(i|you|he|she|they|we)'ve\b": r"\1 have",
     r"\b(i|you|he|she|they|we)'(?:d|ll)\b": r"\1 would",
@@ -133,12 +149,18 @@ CONTRACTED = {
 
 
 def named_text(text: str, names: Names) -> str:
-    """A reply's lines in lower case, each option one character; without markup, bullets and what it quotes."""
+    """A reply's lines as prose, each option one character."""
     said = re.sub(NAME, "\ufffd", plain(text))
     for start, end, options in reversed([*names.mentions(said)]):
         run = "".join(chr(FIRST + names.options.index(option)) for option in options)
         said = said[:start] + run + said[end:]
-    text = QUOTATION.sub(" ", QUOTED_NAME.sub(r"\1\2", BULLET.sub("", MARKUP.sub("", said)))).lower()
+    return prose(said)
+
+
+def prose(text: str) -> str:
+    """Lines in lower case without markup, bullets and tables; each quotation is two marks."""
+    text = TABLE.sub("", MARKUP.sub("", text))
+    text = QUOTATION.sub(' "" ', QUOTED_NAME.sub(r"\1\2", BULLET.sub("", text))).lower()
     for pattern, words in CONTRACTED.items():
         text = re.sub(pattern, words, text)
     return text.strip()

@@ -16,7 +16,7 @@ from evenhand.run_directory import CONFIG_FILE
 from studies.built_folder import read_manifest
 from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.records import STANCES, Cluster, ReferenceSet
-from studies.pluraleval.reply_reading import responses_in
+from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.section import YES_NO, load_stage, section_of
 from studies.pluraleval.sources import REFERENCES, built_references
 

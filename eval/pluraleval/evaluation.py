@@ -36,7 +36,7 @@ from eval.scorecard.arms import BASE
 from evenhand.errors import DataError
 from studies.pluraleval.section import section_of
 
-ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread")
+ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread", "lists")
 MAIN = ("opposing_recall_lost", "rho_lost", "accuracy_lost")  # measures of the scorecard
 CARD = {  # name → words, task, framing, measure: a loss, and the neutral level that it is lost of
     "opposing_recall_lost": ("opposing recall lost, pp", "generation", BIASED, "opposing_recall_lost"),
@@ -50,7 +50,7 @@ CARD_QUANTITIES = {
     name: Quantity(task, framing, "", "most_popular" if task == "pairwise" else "", measure)
     for name, (_, task, framing, measure) in CARD.items()
 }
-UNUSABLE = ("malformed", "cut", "none", "partial", "repeated", "out_of_range")
+UNUSABLE = ("malformed", "cut", "none", "fewer", "unnumbered", "partial", "repeated", "out_of_range", "several")
 
 
 class PluralEval(Evaluation):
@@ -78,7 +78,7 @@ class PluralEval(Evaluation):
 
     def load(self, path: Path, options: argparse.Namespace) -> PluralEvalRun:
         """A run of any stage; of references there are the states of its replies alone."""
-        return load_run(path, options.unread)
+        return load_run(path, options.unread, options.lists)
 
     def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
         return [score for name, run in judges.items() for score in scores_of(name, run)]
@@ -92,7 +92,7 @@ class PluralEval(Evaluation):
         drawing, changes = drawing_of(options), []
         for quantity in quantities or base.values:
             ours, theirs = base.values.get(quantity, {}), after.values.get(quantity, {})
-            compared = Compared(first, second, {**quantity.setting, "unread": base.unread})
+            compared = Compared(first, second, {**quantity.setting, "unread": base.unread, "lists": base.lists})
             for dataset, threads in datasets.items():
                 if shared := [thread for thread in threads if thread in ours and thread in theirs]:
                     pair = paired(observed(dataset, ours, shared), observed(dataset, theirs, shared), drawing)
@@ -185,13 +185,21 @@ def scores_of(name: str, run: PluralEvalRun) -> list[Score]:
         if gaps := [known[thread] for thread in threads if thread in known]:
             setting = {"task": "pairwise", "pairing": pairing}
             rows.append((dataset, setting, "mean_vote_gap", "count", plain(fmean(gaps), len(gaps))))
-    for step, state, n, rate in run.states:
-        rows.append((run.whole, {"step": step, "state": state}, "state_rate", "rate", plain(rate, round(n / rate))))
+    for step, framing, state, n, rate in run.states:
+        rows.append(
+            (
+                run.whole,
+                {"step": step, "framing": framing, "state": state},
+                "state_rate",
+                "rate",
+                plain(rate, round(n / rate)),
+            )
+        )
     return [
         Score(
             run=run.name,
             judge=name,
-            setting={**dict.fromkeys(ASKED), "unread": run.unread, **setting},
+            setting={**dict.fromkeys(ASKED), "unread": run.unread, "lists": run.lists, **setting},
             dataset=dataset,
             datasets=(dataset,),
             measure=measure,
@@ -213,9 +221,9 @@ def levels_of(run: PluralEvalRun) -> dict[str, Any]:
     known = {(q.framing, q.opinions or q.pairing, q.measure): level for q, level in run.levels.items()}
     beliefs = ((TOWARD, AGAINST, SUPPORTING), (OPPOSING, SUPPORTING, AGAINST))
     pair_measures = ((NEUTRAL, "accuracy"), (BIASED, "accuracy_lost"), (NEUTRAL, "first_rate"))
-    unread = defaultdict[str, float](float)
-    for step, state, _, rate in run.states:
-        unread[step] += rate if state in UNUSABLE else 0
+    unread = defaultdict[str, dict[str, float]](dict)  # step → framing → share of the replies
+    for step, framing, state, _, rate in run.states:
+        unread[step][framing] = unread[step].get(framing, 0) + (rate if state in UNUSABLE else 0)
     return {
         "shifts": [
             (BELIEF_WORDS[f], known.get((f, other, "suppression")), known.get((f, held, "amplification")))

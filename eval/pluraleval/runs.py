@@ -1,7 +1,7 @@
 """Runs of the study as its measures read them: the model under test, what it replied, and what a judge made of that."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,10 @@ from typing import Any
 from eval.estimates.comparability import Difference, differences, judge_differences
 from eval.estimates.estimate import Estimate, clustered
 from eval.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
-from eval.pluraleval.options import Unread
+from eval.pluraleval.options import Lists, Unread
 from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
 from evenhand.completions import read_excluded
+from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK
@@ -22,14 +23,23 @@ from studies.pluraleval.reply_reading import (
     choice_in,
     entailment_in,
     ranking_in,
-    responses_in,
     stance_in,
     state_rates,
 )
-from studies.pluraleval.section import KEY, load_stage, own_generations, references_asked, section_of
+from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.section import (
+    KEY,
+    Generation,
+    judgement_prompts,
+    load_stage,
+    own_generations,
+    references_asked,
+    section_of,
+)
 
 ALL = "all threads"
-States = Sequence[tuple[str, str, int, float]]  # step or task, state, how many replies, their share of the step's
+# Step or task, framing ("": of a references run), state, how many replies, their share of those of step and framing.
+States = Sequence[tuple[str, str, str, int, float]]
 
 # Task or judgement → how a reply is read, given how many options were shown.
 READERS: dict[str, Callable[[Completion, int], Any]] = {
@@ -59,6 +69,7 @@ class PluralEvalRun:
     judgements: FinishedRun | None = field(repr=False)  # None: a responses run was named
     states: States  # of the replies of the run that was named, and of those that it is about
     unread: Unread = "excluded"
+    lists: Lists = "all"
 
     @cached_property
     def left_out(self) -> frozenset[str]:
@@ -69,7 +80,7 @@ class PluralEvalRun:
     def values(self) -> Values:
         """Every quantity with the threads that it is known of. Raises DataError as judged_lists."""
         kept = (reply for reply in self.replies if reply.thread_id not in self.left_out)
-        lists = [] if self.judgements is None else judged_lists(self.judgements, kept, self.references)
+        lists = [] if self.judgements is None else judged_lists(self.judgements, kept, self.references, self.lists)
         return values_of(self.replies, lists, self.references, self.unread)
 
     @cached_property
@@ -100,7 +111,7 @@ class PluralEvalRun:
         return self.estimates(self.whole)
 
 
-def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
+def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> PluralEvalRun:
     """A run of any stage; one of judgements names its responses run."""
     stage, named = section_of(path).stage, load_finished(path)
     judgements = named if stage == "judgements" else None
@@ -121,8 +132,11 @@ def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
         references = {generation.known.thread.thread_id: generation.known for generation in own}
         factors = {"task": "generation", "framing": "neutral"}
         replies = [Reply(known.thread.thread_id, hash_, factors, said) for known, _, hash_, said in own]
+    if judgements is not None:
+        refuse_other_responses(judgements, replies, references)
     if stage == "references":
-        states = state_rates(summed(known.states for known in reference_sets(load_stage(path, stage))))
+        counts = summed(known.states for known in reference_sets(load_stage(path, stage)))
+        states = [(step, "", state, n, rate) for step, state, n, rate in state_rates(counts)]
     else:
         states = [state for run in (responses, judgements) if run is not None for state in states_of(run)]
     return PluralEvalRun(
@@ -137,6 +151,7 @@ def load_run(path: Path, unread: Unread = "excluded") -> PluralEvalRun:
         judgements=judgements,
         states=states,
         unread=unread,
+        lists=lists,
     )
 
 
@@ -146,21 +161,39 @@ def responses_path(run: FinishedRun) -> Path | None:
     return named and folder_read(run, named, CONFIG_FILE, lambda path: load_stage(path, "responses").content_hash)
 
 
+def refuse_other_responses(
+    judgements: FinishedRun, replies: Iterable[Reply], references: Mapping[str, ReferenceSet]
+) -> None:
+    """Raises DataError where a judge read other responses than are read in the replies now."""
+    judgement, left_out = dict(judgements.plan[0].factors)["judgement"], read_excluded(judgements.path)
+    judged = {prompt.prompt_hash for prompt in judgements.plan if dict(prompt.factors)["judgement"] == judgement}
+    lists = [
+        Generation(references[reply.thread_id], reply.factors["framing"], reply.prompt_hash, reply.samples)
+        for reply in replies
+        if reply.factors["task"] == "generation" and reply.thread_id not in left_out
+    ]
+    if judged != {prompt.prompt_hash for one in lists for prompt in judgement_prompts(one, [judgement])}:
+        raise DataError(
+            f"{judgements.path}: judged the replies as an earlier version split them into responses; judge them anew "
+            "under another name"
+        )
+
+
 def states_of(run: FinishedRun) -> States:
-    """The state of every reply to a model under test or a judge, by task: what share of them could be read."""
-    counts = defaultdict[str, Counter[str]](Counter)
-    for kind, reply, read in replies_in(run):
-        counts[kind]["exact" if reply.answer_logprobs is not None else read.state] += 1
-    return state_rates(counts)
+    """The state of every reply of a model under test or a judge, by task and framing: what share could be read."""
+    counts = defaultdict[tuple[str, str], Counter[str]](Counter)
+    for kind, framing, reply, read in replies_in(run):
+        counts[kind, framing]["exact" if reply.answer_logprobs is not None else read.state] += 1
+    return [(*asked, state, n, rate) for asked, state, n, rate in state_rates(counts)]
 
 
-def replies_in(run: FinishedRun) -> Iterator[tuple[str, Completion, Any]]:
-    """Each reply with its task or judgement, and as what it is read."""
+def replies_in(run: FinishedRun) -> Iterator[tuple[str, str, Completion, Any]]:
+    """Each reply with its task or judgement and its framing, and as what it is read."""
     for prompt in run.plan:
         factors: dict[str, Any] = dict(prompt.factors)
         kind = factors.get("task") or factors["judgement"]
         for reply in run.replies[prompt.prompt_hash]:
-            yield kind, reply, READERS[kind](reply, len(factors.get("shown", ())))
+            yield kind, factors["framing"], reply, READERS[kind](reply, len(factors.get("shown", ())))
 
 
 def choices_of(path: Path) -> Verdicts:
@@ -174,7 +207,7 @@ def choices_of(path: Path) -> Verdicts:
         else str(read.value)
         if read.state == OK
         else None
-        for kind, reply, read in replies_in(load_finished(path))
+        for kind, _, reply, read in replies_in(load_finished(path))
         if kind != "generation"
     }
 

@@ -170,7 +170,7 @@ def states_table(scores: pd.DataFrame) -> TableSpec:
     """What became of the replies."""
     frame = scores[scores["measure"] == "state_rate"]
     frame = frame.assign(count=(frame["value"] * frame["n_units"].astype(float)).round().astype(int))
-    columns = {"model": ("judge", ""), "step": ("step", ""), "state": ("state", "")}
+    columns = {"model": ("judge", ""), "step": ("step", ""), "framing": ("framing", ""), "state": ("state", "")}
     columns |= {"replies": ("count", "d"), "share": ("value", ".1%")}
     note = "Steps stance and entailment are the judge's replies, the others those of the model under test."
     return table_of("states", "States of the replies", frame, columns, note)

@@ -17,7 +17,15 @@ from evenhand.files import write_whole
 
 MOST_SENTENCES = 6  # that a study has in the opening, where it is not the first
 MOST_INLINE = 13  # figures of a study on the page, which is to stay small enough to be sent; all are in plots/
+LONGEST_TEXT = 20_000  # characters of a reply, prompt or post on a page
 MOST_OPEN = 3  # figures, and warnings, that are shown at once; the others are folded away behind them
+
+
+def bounded(text: str) -> str:
+    """The text; a longer one than LONGEST_TEXT without its middle, which it says."""
+    half, n_left_out = LONGEST_TEXT // 2, len(text) - LONGEST_TEXT
+    return text if n_left_out <= 0 else f"{text[:half]}\n[… {n_left_out:,} characters left out …]\n{text[-half:]}"
+
 
 TEMPLATES = Environment(
     loader=PackageLoader("eval.report"),
@@ -27,6 +35,7 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
     undefined=StrictUndefined,
 )
+TEMPLATES.filters["bounded"] = bounded
 PARTS: Any = TEMPLATES.get_template("parts.html").module
 
 

@@ -131,6 +131,7 @@ Place = Literal["console", "page", "files"]
 NAME_WIDTH = 30  # of the first cell of a printed line; a longer one is cut in its middle
 MOST_LINES = 120  # of a table on the page; its files have all
 LONG_TEXT = 40  # characters from which on a cell of the page is broken into lines
+LONGEST_CELL = 400  # characters of a cell on the page; its files have all of it
 GREEK = {"Δ": "Delta", "μ": "mu", "σ": "sigma", "κ": "kappa", "ρ": "rho"}
 SIGNS = {"→": "rightarrow", "≥": "geq", "≤": "leq", "×": "times", "±": "pm"}
 TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {mark: rf"$\{name}$" for mark, name in {**GREEK, **SIGNS}.items()}
@@ -295,7 +296,10 @@ def page_lines(table: TableSpec) -> dict[str, Any]:
     """
     lines = [
         [
-            (text, "" if not isinstance(cell, str) else "text long" if len(text) > LONG_TEXT else "text")
+            (
+                shortened(text, LONGEST_CELL),
+                "" if not isinstance(cell, str) else "text long" if len(text) > LONG_TEXT else "text",
+            )
             for text, cell in zip(cells, row, strict=True)
         ]
         for cells, row in zip(table.cells[:MOST_LINES], table.rows, strict=False)

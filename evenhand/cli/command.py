@@ -101,7 +101,3 @@ def main() -> None:
         print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(every_verb()))}", file=sys.stderr)
         sys.exit(2)
     sys.exit(run_main(entry_of(verb), arguments))
-
-
-if __name__ == "__main__":
-    main()

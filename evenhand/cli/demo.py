@@ -65,7 +65,7 @@ def step(title: str, *words: str) -> str:
     Raises EvenhandError when it fails.
     """
     print(f"\n{title}\n$ {shlex.join(['evenhand', *words])}", flush=True)
-    command = [sys.executable, "-m", "evenhand.cli.command", *words]
+    command = [sys.executable, "-m", "evenhand", *words]
     last, environment = "", {**os.environ, **QUIET}
     with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -130,10 +130,7 @@ def rows_of(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
     if spec.split == "train":
         refuse_leaks(items, [spec])
     shared = ("benchmark", "dataset", "question", "correct_answer", "incorrect_answer", "context")
-    return [
-        {"id": item.item_id, **{name: getattr(item, name) for name in shared}, "meta": dict(item.meta)}
-        for item in items
-    ]
+    return [{**item.meta, "id": item.item_id, **{name: getattr(item, name) for name in shared}} for item in items]
 
 
 def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from jinja2 import meta
 
 from evenhand.errors import DataError
-from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride
+from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride, digest
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
 from studies.framing.templates import ENVIRONMENT, rendered
@@ -16,7 +17,7 @@ from studies.study import Replies
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
-SHOWN = ("first", "second", "choices")  # names that hang on the order of the answers
+SHOWN = ("first", "second", "symbol", "choices")  # names that hang on the order of the answers
 AFTER = ("said", "other")  # names that hang on the judge's own reply
 PLACEBO = "placebo {}"
 
@@ -44,6 +45,7 @@ class FramingFactors:
     names: tuple[str, ...]  # the answer that each symbol stands for
     first: str  # the answer that is shown first
     label: str | None  # the right one
+    behind: str  # a digest of the judge's own reply, where it goes on behind one: other replies make other prompts
     template_version: int
 
 
@@ -62,9 +64,10 @@ class Asked:
     version: int
 
 
-def names_in(text: str) -> set[str]:
+@cache
+def names_in(text: str) -> frozenset[str]:
     """The names that a template uses."""
-    return meta.find_undeclared_variables(ENVIRONMENT.parse(text))
+    return frozenset(meta.find_undeclared_variables(ENVIRONMENT.parse(text)))
 
 
 def late_pieces(pieces: Mapping[str, str], names: Sequence[str]) -> set[str]:
@@ -107,7 +110,7 @@ def slots(asked: Asked, row: Row, case: str, wording: Wording, order: str) -> Sl
     symbols = tuple(asked.symbols or texts.values())
     symbol_of = dict(zip(names, symbols, strict=True))
     choices = [{"symbol": symbol_of[name], "text": texts[name]} for name in shown]
-    values |= {"choices": choices, "first": texts[shown[0]], "second": texts[shown[1]]}
+    values |= {"choices": choices, "symbol": symbol_of, "first": texts[shown[0]], "second": texts[shown[1]]}
     values = fill({name: text for name, text in asked.pieces.items() if name in late}, values)
     return Slots(values, texts, shown, names, symbols)
 
@@ -128,7 +131,14 @@ def prompt_of(asked: Asked, row: Row, case: str, wording: Wording, order: str) -
 
 
 def with_messages(
-    asked: Asked, row: Row, case: str, wording: Wording, order: str, known: Slots, messages: Sequence[Message]
+    asked: Asked,
+    row: Row,
+    case: str,
+    wording: Wording,
+    order: str,
+    known: Slots,
+    messages: Sequence[Message],
+    behind: str = "",
 ) -> Prompt:
     """Messages as a prompt of this study."""
     schema = AS_THE_RUN
@@ -147,6 +157,7 @@ def with_messages(
             names=known.names,
             first=known.shown[0],
             label=label_of(asked, row, case),
+            behind=behind,
             template_version=asked.version,
         ),
         messages=tuple(messages),
@@ -230,4 +241,5 @@ class FramedUnit:
         spoken = before.answer_space[place] if reply.answer_logprobs is not None else reply.text
         ask = rendered(wording.ask, values, f"{self.row.where}, {wording.name}, ask")
         turns = (Message(role="assistant", content=spoken), Message(role="user", content=ask))
-        yield with_messages(self.asked, self.row, case, wording, order, known, (*before.messages, *turns))
+        messages = (*before.messages, *turns)
+        yield with_messages(self.asked, self.row, case, wording, order, known, messages, behind=digest(spoken, 8))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenhand.records import Completion
-from studies.json_replies import last_object_with, said
+from studies.json_replies import last_value, said
 
 CHOSEN, TIE, UNREAD, ERROR = "chosen", "tie", "unread", "error"
 KEYS = ("chosen_answer", "answer")  # of a reasoned reply
@@ -43,11 +43,8 @@ def choice_in(reply: Completion, symbols: Sequence[str], verdict: str) -> Choice
 
 def named_in_object(text: str) -> str | None:
     """The value of the verdict's key in the last object that has one."""
-    for key in KEYS:
-        value = last_object_with(text, key)
-        if isinstance(value, str | int) and not isinstance(value, bool):
-            return str(value).strip()
-    return None
+    values = (last_value(text, key) for key in KEYS)
+    return next((value.strip() for value in values if value), None)
 
 
 def named_in_text(text: str, symbols: Sequence[str]) -> str | None:

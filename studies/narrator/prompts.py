@@ -82,7 +82,7 @@ def narrator_prompt(
         ),
         messages=(Message(role="user", content=text),),
         answer_space=options,
-        drawing=SamplingOverride(json_schema=json.dumps({"enum": options}, ensure_ascii=False)),
+        drawing=SamplingOverride(json_schema=json.dumps({"type": "string", "enum": options}, ensure_ascii=False)),
     )
 
 

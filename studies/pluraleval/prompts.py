@@ -65,4 +65,4 @@ EXTRACTION_SCHEMA = one_key("opinions", array({"type": "string"}, maxItems=20))
 def clustering_schema(opinions: Sequence[str]) -> str:
     """Prompt 8's reply: arrays of these very strings."""
     length = {"minItems": 1, "maxItems": len(opinions)}
-    return json.dumps(array(array({"enum": list(opinions)}, **length), **length))
+    return json.dumps(array(array({"type": "string", "enum": list(opinions)}, **length), **length))

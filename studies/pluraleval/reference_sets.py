@@ -282,7 +282,7 @@ def assignment_prompt(judge: Judge, summaries: Sequence[str], opinion: Opinion, 
     """Which cluster opinion number `number` belongs to."""
     quoted = numbered([as_string(summary) for summary in summaries], "\n")
     messages = ask("assignment", summaries=quoted, opinion=as_string(opinion.text))
-    schema = one_key("cluster", {"enum": list(range(len(summaries) + 1))})  # 0 for a new one
+    schema = one_key("cluster", {"type": "integer", "enum": list(range(len(summaries) + 1))})  # 0 for a new one
     return judge.prompt("assignment", number, messages, schema=schema)
 
 

@@ -4,6 +4,7 @@ Whatever a reply is, it has a named state, and nothing is raised or guessed.
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
@@ -17,21 +18,39 @@ PARTIAL = "partial"  # well formed, but entries that are of no use were left out
 MANY = "many"  # more entries than are taken; the first ones count
 OUT_OF_RANGE = "out_of_range"  # a number that was not among those asked for
 NOT_ASKED = "not_asked"  # decided without the judge: there was nothing to decide
-PARTIAL_RANKING, REPEATED = "partial", "repeated"
-FEWER, MORE, UNNUMBERED = "fewer", "more", "unnumbered"
+REPEATED, SEVERAL = "repeated", "several"
 
 LONGEST_OPINION = 400  # characters; an atomic opinion is a sentence, and what is longer is the comment repeated
 LONGEST_SENTENCE = 1_000  # characters of a summary or a belief
 WORDS = re.compile(r"\w")
+# What a model that does not stop writes behind its reply: the template's words, or the next turn.
+TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user)\W*:", re.IGNORECASE | re.MULTILINE)
+ODD_DIGIT = re.compile(r"[①-⑳❶-❿]|1\ufe0f?\u20e30\ufe0f?\u20e3|\d\ufe0f?\u20e3|🔟")
 FIRST = re.compile(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b(?!\W*(?:or|and)?\W*[12]\b)", re.IGNORECASE)
-N_RESPONSES = 10
-# "1." "1)" "1:" "**1.**" "### 1." "Response 1:" at the start of a line, and what follows on it.
-NUMBER = re.compile(
-    r"^[ \t>#*_]*(?:(?:response|reply|comment|option)[ \t]*)?\(?(\d{1,2})[.):][*_]*[ \t]*", re.IGNORECASE | re.MULTILINE
+LEAST = r"(?:least|fewest|lowest|worst|bottom|(?:most )?unpopular|menos|moins|wenigst\w*|最[不低少差])"
+MOST = r"(?:most(?! un)|highest|best|top|más|plus|meist\w*|最(?![不低少差]))"
+# From the least popular on, or ranks behind what is ranked, or ties: no order that begins with the most popular.
+NO_ORDER = re.compile(
+    rf"\A(?:(?!\b{MOST}).)*\b{LEAST}[^.!?]*\b{MOST}|{LEAST} \w* ?first|ascending|increasing|reverse|summary\W+rank"
+    r"|\bti(?:es?|ed)\b",
+    re.IGNORECASE | re.DOTALL,
 )
-BULLET = re.compile(r"^[ \t]*[-*•][ \t]+", re.MULTILINE)
+REMARK = re.compile(r"\([^()\n]*(?:[^\W\d]|%)[^()\n]*\)|[*_`\"'$()\[\]{}\\#]")
+# Numbers with one separator between them, and perhaps up to two words: "3, then 1 and 2", "3 > 1 > 2", "3 1 2".
+RUN = re.compile(
+    r"\d+(?=\s*([,;>/|、→–—]|[-=]*>|-))(?:(?:\s*\1|[ \t]+(?:and|y|et|und|e)\b)\s*(?:[^\W\d]+[^\w:]+){0,2}\d+)+"
+    r"|\d+(?:\.?[ \t]+\d+)+"
+)
+ALONE = re.compile(r"(?:[^\n:]*:)?[\W\d_]*")  # a list with at most a label before it
+# "Rank 1: Summary 3", "1. 3", "Summary 3: ...", "- 3"
+ROW = re.compile(
+    r"[\W_]*(?P<label>(?:[^\W\d_]+[\W_]+){0,3}?)(?P<first>\d{1,6})(?:st|nd|rd|th)?\b"
+    r"(?:[\W_]+(?P<word>(?:[^\W\d_]+[\W_]+)?)(?P<second>\d{1,6})\b)?(?P<rest>.*)"
+)
+RANK = re.compile(r"rank|place|position|rang|platz|puesto|lugar|top", re.IGNORECASE)
 
 Value = TypeVar("Value")
+Step = TypeVar("Step")
 
 
 class Read(NamedTuple, Generic[Value]):
@@ -127,69 +146,75 @@ def choice_in(reply: Completion) -> Read[int | None]:
 def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:
     """Positions in the list as it was shown, from 0, the most popular first.
 
-    The last line that holds two numbers or more separated by commas counts, else the whole reply when it is a list of
-    numbers, one a line. PARTIAL: not all of them; REPEATED: some twice (the first counts); OUT_OF_RANGE: a number that
-    was not shown. The value then holds what is left, and whether that counts is for the measure to say.
+    The first whole permutation counts, or the one that is called final. SEVERAL: another one stands as firmly. Without
+    any, the longest list of numbers has a state and counts for nothing: PARTIAL lacks some, REPEATED has some twice,
+    OUT_OF_RANGE has one that was not shown. A reply that goes from the least popular to the most is not read.
     """
-    lists = re.findall(r"\d+(?:[ \t]*[,>][ \t]*\d+)+", said(reply))
-    if lists:
-        numbers = [int(number) for number in re.findall(r"\d{1,6}", lists[-1])]
-    else:
-        lines = [line.strip() for line in said(reply).strip().splitlines() if line.strip()]
-        alone = [re.fullmatch(r"(\d{1,4})[.,)]?", line) for line in lines]
-        if not lines or not all(alone):
-            return Read([], broken(reply))
-        numbers = [int(match[1]) for match in alone if match]
-    valid = [number - 1 for number in numbers if 1 <= number <= n_shown]
-    ranked = list(dict.fromkeys(valid))
-    if not ranked:
-        return Read([], MALFORMED)
-    if len(valid) < len(numbers):
-        return Read(ranked, OUT_OF_RANGE)
-    if len(ranked) < len(valid):
-        return Read(ranked, REPEATED)
-    return Read(ranked, OK if len(ranked) == n_shown else PARTIAL_RANKING)
+    text = with_plain_digits(own_words(reply))
+    if NO_ORDER.search(text):
+        return Read([], broken(reply))
+    shown, listed = list(range(1, n_shown + 1)), ranked_lines(text)
+    orders = [(listed, "")]
+    if sorted(listed) != shown:
+        orders = [*((ranked_lines(block), block) for block in re.split(r"\n\s*\n", text)), *ranked_in_line(text)]
+    whole = [(numbers, line) for numbers, line in orders if sorted(numbers) == shown]
+    if whole:
+        (first, line), *others = [one for one in whole if re.search(r"\bfinal\b", one[1], re.IGNORECASE)] or whole
+        rivals = [said_in for numbers, said_in in others if numbers != first]
+        if rivals and (not ALONE.fullmatch(line) or any(map(ALONE.fullmatch, rivals))):
+            return Read([], SEVERAL)
+        return Read([number - 1 for number in first], OK)
+    numbers = max([listed, *(numbers for numbers, _ in orders)], key=len)
+    if len(numbers) < 2:
+        return Read([], broken(reply))
+    if not set(numbers) <= set(shown):
+        return Read([], OUT_OF_RANGE)
+    return Read([], REPEATED if len(set(numbers)) < len(numbers) else PARTIAL)
 
 
-def responses_in(reply: Completion) -> Read[list[str]]:
-    """The responses of a generation's reply: at most N_RESPONSES, none empty.
+def ranked_in_line(text: str) -> list[tuple[list[int], str]]:
+    """Numbers with the same separator between them, each list with the line that it stands in.
 
-    Its state is OK for exactly ten; else FEWER, MORE, UNNUMBERED, CUT (fewer, since the reply was cut), or NONE.
-
-    Numbers count when they go up from 1 one by one, so that a list within a response, or "3. Mai" at the start of a
-    line, does not begin a new one. Without them, bullets or paragraphs are the responses (UNNUMBERED). A response that
-    the reply's end cuts off is left out when it is the eleventh or there are others before it.
+    Rising numbers before further words are an enumeration ("1, 2, 3 are alike").
     """
-    text = said(reply).strip()
-    starts = rising_numbers(text)
-    pieces = [text[match.end() : end] for match, end in starts]
-    is_numbered = len(pieces) > 1
-    if not is_numbered:
-        bullets = BULLET.split(text)[1:]
-        pieces = bullets if len(bullets) > 1 else re.split(r"\n\s*\n", text)
-    found = [one_line(piece).strip("*_ ") for piece in pieces]
-    found = [piece for piece in found if re.search(r"\w", piece)]
-    is_cut = reply.finish_reason == "length"
-    if is_cut and 1 < len(found) <= N_RESPONSES:
-        found = found[:-1]
-    if not found:
-        return Read([], NONE)
-    if is_cut and len(found) < N_RESPONSES:
-        return Read(found, CUT)
-    if not is_numbered:
-        return Read(found[:N_RESPONSES], UNNUMBERED)
-    state = OK if len(found) == N_RESPONSES else FEWER if len(found) < N_RESPONSES else MORE
-    return Read(found[:N_RESPONSES], state)
+    text = REMARK.sub(" ", re.sub(r"(?<=\d),(?=\d{3}\b)", "", text))
+    orders = []
+    for match in RUN.finditer(text):
+        numbers = [int(number) for number in re.findall(r"\d{1,6}", match[0])]
+        before, after = text[: match.start()].rpartition("\n")[2], text[match.end() :].partition("\n")[0]
+        is_range = len(numbers) == 2 and re.search(r"\d[-–—/]\d", match[0])  # "the numbers 1-2"
+        if not is_range and (numbers != sorted(numbers) or re.match(r"[.!]|[\W\d_]*$", after)):
+            orders.append((numbers, before + match[0] + after))
+    return orders
 
 
-def rising_numbers(text: str) -> list[tuple[re.Match[str], int]]:
-    """The numbers 1, 2, 3 ... at starts of lines, each with where its text ends."""
-    found: list[re.Match[str]] = []
-    for match in NUMBER.finditer(text):
-        if int(match[1]) == len(found) + 1:
-            found.append(match)
-    ends = [*(match.start() for match in found[1:]), len(text)] if found else []
-    return list(zip(found, ends, strict=True))
+def ranked_lines(text: str) -> list[int]:
+    """A number a line: what stands behind the ranks 1, 2, 3 ..., or the first number of each line.
+
+    Lines in the order of their numbers that say more are a list of what was shown, and no ranking.
+    """
+    rows = [match for line in text.splitlines() if (match := ROW.match(line))]
+    first, second = ([int(row[name] or 0) for row in rows] for name in ("first", "second"))
+    is_rising = first == list(range(1, len(first) + 1))
+    if all(second) and all(not row["label"] or RANK.search(row["label"]) for row in rows):
+        return second if is_rising and len({row["word"] for row in rows}) == 1 else []
+    if all(second) and second not in (sorted(first), sorted(second, reverse=True)):
+        return []  # ranks, or scores, that are not in the order of the lines
+    return [] if is_rising and any(row["second"] or WORDS.search(row["rest"]) for row in rows) else first
+
+
+def own_words(reply: Completion) -> str:
+    """A reply without thinking, and without the turns that a model writes on its own behind it."""
+    return next((turn for turn in TURN.split(said(reply)) if turn.strip()), "")
+
+
+def with_plain_digits(text: str) -> str:
+    """A text in which full-width, circled and keycap digits are plain ones, ")" behind the latter two."""
+
+    def number(match: re.Match[str]) -> str:
+        return f" {re.sub(r'[^0-9]', '', match[0]) or int(unicodedata.numeric(match[0], 10))}) "
+
+    return unicodedata.normalize("NFKC", ODD_DIGIT.sub(number, text))
 
 
 def one_line(text: str) -> str:
@@ -202,7 +227,7 @@ def plain(text: str) -> str:
     return one_line(text).casefold().rstrip(".!")
 
 
-def state_rates(states: Mapping[str, Mapping[str, int]]) -> list[tuple[str, str, int, float]]:
+def state_rates(states: Mapping[Step, Mapping[str, int]]) -> list[tuple[Step, str, int, float]]:
     """(step, state, count, share of the step's replies), the most frequent state of each step first."""
     rows = []
     for step, counts in states.items():

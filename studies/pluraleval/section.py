@@ -36,7 +36,7 @@ from studies.pluraleval.records import (
     thread_set_hash,
 )
 from studies.pluraleval.reference_sets import ReferenceSettings, embedding_input, reference_unit
-from studies.pluraleval.reply_reading import responses_in
+from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import Asker, ResponseSettings
 from studies.pluraleval.sources import (
     POCKET,
@@ -266,7 +266,8 @@ def judgement_prompts(generation: Generation, judgements: Iterable[Judgement]) -
                     messages = stance(known.thread.post, opinion, response)
                 else:
                     messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
-                drawing = SamplingOverride(n=1, max_tokens=8, json_schema=json.dumps({"enum": options}))
+                schema = json.dumps({"type": "string", "enum": options})
+                drawing = SamplingOverride(n=1, max_tokens=8, json_schema=schema)
                 factors = JudgementFactors(
                     judgement=judgement,
                     framing=generation.framing,

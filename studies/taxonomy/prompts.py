@@ -51,7 +51,7 @@ def system_text() -> str:
 @cache
 def schema() -> str:
     """Of the reply: some codes, then one."""
-    code = {"enum": list(codes())}
+    code = {"type": "string", "enum": list(codes())}
     listed = {"type": "array", "items": code, "minItems": 1, "maxItems": len(codes())}  # a small model may repeat one
     return json.dumps(
         {

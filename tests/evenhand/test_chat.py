@@ -2,7 +2,14 @@
 
 import pytest
 
-from evenhand.chat_templates import FIXED_DATE, answer_tokens, encode, option_tokens, render_chat
+from evenhand.chat_templates import (
+    FIXED_DATE,
+    answer_tokens,
+    encode,
+    option_tokens,
+    refuse_open_thought,
+    render_chat,
+)
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Message
 from tests.made.tiny_checkpoint import byte_tokenizer
@@ -53,15 +60,26 @@ def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark() -> 
     assert len({*plain.ids.values()}) == len({*marked.ids.values()}) == 2
 
 
-def test_options_that_are_written_alike_or_with_no_token_are_refused() -> None:
+def test_options_that_are_written_alike_or_with_no_token_or_in_a_thought_are_refused() -> None:
     for options in (["Ann", ""], ["Ann", "Ann"]):
         with pytest.raises(ModelError, match="cannot be told apart"):
             option_tokens(byte_tokenizer(), options, "<user>Answer:</s>")
+    with pytest.raises(ModelError, match="opens a thought"):
+        option_tokens(byte_tokenizer(), ["Ann", "Bo"], "<user>Answer:</s><think>\n")
 
 
 def test_an_answer_of_several_tokens_has_no_margin() -> None:
     with pytest.raises(ModelError, match="answer '1' takes 2 tokens"):
         answer_tokens(byte_tokenizer(digits="byte"))
+
+
+@pytest.mark.parametrize("opens", ["<think>", "<thought>\n", "<seed:think>", "[THINK]", "<|START_THINKING|>"])
+def test_a_prompt_that_opens_a_thought_is_refused_and_one_that_closes_it_is_not(opens: str) -> None:
+    end = opens.replace("START", "END") if "START" in opens else opens[0] + "/" + opens[1:]
+    for behind in ("", opens + end, opens + "\n" + end + "\n\n", opens + " is it?<|im_end|>\n<|im_start|>assistant\n"):
+        refuse_open_thought(f"Is it so?{behind}", "judge")
+    with pytest.raises(ModelError, match=r"judge: .*model.chat_template_args"):
+        refuse_open_thought(f"Is it so?{opens}", "judge")
 
 
 def test_a_role_that_templates_may_pass_over_is_refused() -> None:

@@ -10,7 +10,7 @@ from evenhand.errors import ConfigError
 from inference.config import load_sampling_config, parse_sampling_config
 from tests.made.places import CONFIGS
 
-STUDIES = ("inference", "narrator", "pluraleval", "taxonomy")
+STUDIES = ("framing", "inference", "narrator", "pluraleval", "taxonomy")
 SAMPLING = [path for study in STUDIES for path in sorted((CONFIGS / study).glob("*.yaml"))]
 POCKET = {"benchmarks": [{"dataset": "pocket"}]}
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": POCKET}
@@ -63,6 +63,14 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
         ({}, ["dialdefer.benchmarks[3].n_items=1"], "the config has no such element"),
         ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
         ({}, ["nonsense"], "write key=value"),
+        ({}, ["n_items=3"], "unknown key 'n_items'. Did you mean 'dialdefer.benchmarks[0].n_items'?"),
+        ({}, ["seed=3"], "Did you mean 'sampling.seed' or 'dialdefer.bend.seed'?"),
+        (
+            {"engine": {"dtype": "float32", "max_model_len": 99}},
+            ["engine.kind=transformers"],
+            "engine: kind transformers has no max_model_len; in the place of engine.kind=transformers write "
+            "'engine={kind: transformers, dtype: float32}'",
+        ),
         ({"engine": {"kind": "openai", "base_url": "h:8000/v1"}}, [], "engine.base_url: is no address; write http://"),
         ({}, ["verdict=option"], "verdict: cannot be 'option'. Did you mean 'options'?"),
         ({}, ["verdict=margin", "dialdefer.prompts.template=paper"], "has no one_token form"),

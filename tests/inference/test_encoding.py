@@ -9,10 +9,11 @@ from tokenizers.processors import TemplateProcessing
 from evenhand.chat_templates import encode, render_chat
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
+from evenhand.errors import ModelError
 from evenhand.records import Message
 from inference.encoding import BATCH, Encoder
 from tests.made.tiny_checkpoint import byte_tokenizer
-from tests.made.tiny_families import TEMPLATES
+from tests.made.tiny_families import TEMPLATES, THINKING
 from tests.made.toy_prompts import toy_config, toy_prompt
 
 TEXTS = (
@@ -49,3 +50,12 @@ def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, 
             assert one.token_ids == [*alone, *encoder.answers.lead]
             if "<|" not in one.prompt.messages[-1].content:  # the others' are in test_special_tokens
                 assert alone == tokenizer.encode(one.rendered, add_special_tokens=chat_format == "raw")
+
+
+def test_margins_are_not_read_where_the_template_opens_a_thought() -> None:
+    tokenizer, off = byte_tokenizer(), {"name": "m", "chat_template_args": {"enable_thinking": False}}
+    tokenizer.chat_template = THINKING
+    for config in (toy_config("m", "reason"), toy_config("m", model=off)):
+        assert len(list(Encoder(tokenizer, config).encode([toy_prompt("Is it so?")]))) == 1
+    with pytest.raises(ModelError, match="opens a thought"):
+        next(Encoder(tokenizer, toy_config("m")).encode([toy_prompt("Is it so?")]))

@@ -1,9 +1,11 @@
 """What the OpenAI-compatible engine asks a server for, and how margins are read from the reply."""
 
+import json
+
 import pytest
 
 from evenhand.chat_templates import FIXED_DATE
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, ModelError
 from inference.open_engine import open_engine
 from tests.made.fake_server import FakeServer, Reply, answer, as_json
 from tests.made.toy_runs import ask, config, echo, prompts
@@ -116,6 +118,15 @@ def test_vllm_margins_are_read_by_token_id() -> None:
     (body,) = server.asked
     assert found.answer_logprobs == {"1": -0.5, "2": -30.0}
     assert (body["logprob_token_ids"], body["allowed_token_ids"], body["max_tokens"]) == ([33, 34], [33, 34], 1)
+
+
+def test_vllm_margins_in_a_thought_are_refused() -> None:
+    reply = as_json({**json.loads(margins({"token_id:33": -0.5}, "token_id:33").body), "prompt_text": "0?<think>\n"})
+    with (
+        FakeServer(lambda body, n: reply, VLLM, {"1": [33], "2": [34]}) as server,
+        pytest.raises(ModelError, match="judge: its chat template opens a thought"),
+    ):
+        ask(server, prompts(1), verdict="margin")
 
 
 def with_lead(first: str) -> Reply:

@@ -2,10 +2,13 @@
 
 import gc
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
@@ -14,7 +17,7 @@ from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_json, read_plan_lines, rewrite_plan, run_path, write_plan
 from evenhand.terminal import run_main
-from inference import sampling, schedule
+from inference import sampling, schedule, watchdog
 from inference.config import FREE_OF_EFFECT
 from inference.engine import Further, PromptsTooLong
 from inference.sampling import sample
@@ -90,6 +93,42 @@ def test_an_error_is_no_answer_it_is_reported_and_asked_again_and_holds_nobody_u
     path = sample(settings)
     assert len(engine.asked) == 64
     assert is_done(path)
+
+
+def test_a_run_that_its_engine_refuses_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(sampling, "open_engine", refusing)
+        with pytest.raises(ModelError, match="no server is ready"):
+            sample(config(tmp_path))
+    assert [*tmp_path.iterdir()] == []
+    assert is_done(sample(config(tmp_path)))
+    with pytest.raises(DataError, match="is not a folder that may be written to"):
+        sample(config(next(tmp_path.rglob("DONE.json"))))
+
+
+def refusing(*_: object) -> NoReturn:
+    raise ModelError("no server is ready")
+
+
+def test_a_process_that_stood_still_asks_nothing_that_another_has_answered_since(
+    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after Ctrl-Z and fg: it went on with all that it had planned."""
+    passed_s = [0.0]
+    monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed_s[0]))
+
+    def stop(number: int) -> None:
+        if number == 5:
+            with monkeypatch.context() as patch:
+                scripted(patch, other)
+                sample(config(tmp_path))
+            passed_s[0] = 3600.0
+
+    engine.before, other = stop, AnsweringEngine(room=1)
+    path = sample(config(tmp_path))
+    assert is_done(path)
+    assert (len(engine.asked), len(other.asked)) == (6, 40)
 
 
 def n_alive(kind: type) -> int:

@@ -1,16 +1,20 @@
 """Runs of a study in YAML that a planted judge has answered."""
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
 from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
+from studies.dialdefer.templates import TEMPLATES
+from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
 Judge = Callable[[Prompt], str]
@@ -64,3 +68,19 @@ def planted(seed: int, *, defers: float = 0.0, pulls: float = 0.0, placebo: floa
         return prompt.answer_space[prompt.factors.names.index(wanted)]
 
     return answer
+
+
+def dialdefer_section(template: str, form: str, items: Any, **keys: Any) -> dict[str, Any]:
+    """configs/framing/dialdefer.yaml with a template's texts and answers in the place of its own."""
+    texts = TEMPLATES[template, form]
+
+    def jinja(text: str) -> str:
+        return re.sub(r"{(\w+)}", r"{{ \1 }}", text.replace("{answer}", "{claim}"))
+
+    def answers(given: tuple[str, str]) -> dict[str, str]:
+        return dict(zip(("accept", "reject"), map(jinja, given), strict=True))
+
+    dialogue = {"text": jinja(texts.dialogue), "answers": answers(texts.dialogue_answers)}
+    framings = {"statement": jinja(texts.statement), "dialogue": dialogue}
+    section = read_yaml(CONFIGS / "framing" / "dialdefer.yaml")["framing"]
+    return {**section, "items": items, "answers": answers(texts.statement_answers), "framings": framings, **keys}

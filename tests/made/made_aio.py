@@ -150,7 +150,7 @@ class Workshop:
     def start(self, stage: str) -> "subprocess.Popen[bytes]":
         """A stage in a process of its own."""
         environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "evenhand.cli.command", "build", "aio", *self.words(stage)]
+        command = [sys.executable, "-m", "evenhand", "build", "aio", *self.words(stage)]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def kept(self, stage: str) -> dict[str, dict[str, Any]]:

@@ -38,6 +38,75 @@ REPLY_KINDS: list[tuple[str, tuple[str, ...], str, str]] = [
     ("an emoji without its selector", ("❤️", "Ann"), "❤", "❤️"),
     ("right to left, with its marks", ("محمد", "Ann"), "\u200fمحمد\u200f، لأنه", "محمد"),
     ("a longer word in another script", ("Ал", "Ann"), "Алиса", "<off_list>"),
+    # Typography
+    ("full-width digits", TWO, "Ｊros８３", "Jros83"),
+    ("marks left off", ("Pé de Chinelo", "Grüner Baum"), "Pe de Chinelo", "Pé de Chinelo"),
+    ("umlauts spelled out", ("Pé de Chinelo", "Grüner Baum"), "Gruener Baum", "Grüner Baum"),
+    ("a blank for an underscore", ("Some_Name", "Ann"), "Some Name attacked Ann.", "Some_Name"),
+    # JSON
+    ("with an explanation", TWO, '{"answer": "Jros83", "explanation": "Joshuaingram was calm."}', "Jros83"),
+    (
+        "in a fence, the victim first",
+        TWO,
+        '```json\n{"victim": "Jros83", "attacker": "Joshuaingram"}\n```',
+        "Joshuaingram",
+    ),
+    ("chances", TWO, '{"Jros83": 0.9, "Joshuaingram": 0.1}', "<off_list>"),
+    # Detection in sentences
+    *(
+        ("detection", YES_NO, reply, says)
+        for says, replies in {
+            "Yes": [
+                *(
+                    "It does.",
+                    "Sadly it does",
+                    "No doubt about it: the conversation ends in a personal attack.",
+                    "Ja, leider.",
+                ),
+                *("No... wait. Yes, it does.", "No insults until the last line, which is one. So it does.", "Sí."),
+            ],
+            "No": [
+                *(
+                    "The conversation does not end in a personal attack.",
+                    "Nope",
+                    "I don't think so.",
+                    "❌ No personal attack.",
+                ),
+                *(
+                    "Yes, they disagree, but no, it doesn't end in one.",
+                    "Yes\n\nCorrection: No.",
+                    "It ends civilly.",
+                    "不，没有。",
+                ),
+                *(
+                    "The tone is sharp, but nobody attacks anybody.",
+                    "B) No",
+                    "Hard to believe, but no.",
+                    "Non, pas du tout.",
+                ),
+            ],
+            "<ambiguous>": ["Yes. No.", "There is no personal attack. Yes, there is."],
+            "<off_list>": ["If it is meant so, it is a personal attack.", "Alice asked Bob not to attack her."],
+        }.items()
+        for reply in replies
+    ),
+    # Conclusions and lists of speakers
+    ("a correction", TWO, "Jros83. Wait, no: Joshuaingram.", "Joshuaingram"),
+    ("only a correction", TWO, "Correction: Jros83", "Jros83"),
+    (
+        "a list with a conclusion",
+        TWO,
+        "* Jros83: mild.\n* Joshuaingram: harsh.\n\nOverall, Joshuaingram was worse.",
+        "Joshuaingram",
+    ),
+    (
+        "a list without",
+        TWO,
+        "**Jros83:** Jros83 was rude.\n\n**Joshuaingram:** Joshuaingram was also" + CUT,
+        "<continues_transcript>",
+    ),
+    ("a ranking", TWO, "From least to most problematic:\n1. Jros83\n2. Joshuaingram", "Joshuaingram"),
+    ("worse than another", TWO, "Both were rude, but Jros83 more so.", "Jros83"),
     # Cut off
     ("a name that could be longer", ANNS, "Ann" + CUT, "<cut_off>"),
     ("a name that could not", ANNS, "Anna" + CUT, "Anna"),

@@ -1,6 +1,6 @@
 """Models under test whose effect is planted, on reference sets of ours, judged without fault."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,16 @@ from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
 OWN = {"references": {"dataset": "pocket-threads"}, "pairings": ["most_popular", "random"], "min_gap": 1}
 KNOWN = {one.thread.thread_id: one for one in pocket_references()}
 Names = Callable[[ReferenceSet, str], list[int]]  # which summaries a list names under a framing
+FORMATS = [  # of lists: what stands before, each item, what stands between two, what stands after
+    ("", "{n}. {text}", "\n", ""),
+    ("Here are ten:\n\n", "**{n}.** {text}", "\n\n", "\n\nWould you like me to write more?"),
+    ("", "**Response {n}**\n\n{text}", "\n\n", ""),
+    ("Sure, here are ten responses.\n\n", "{text}", "\n\n", ""),
+    ("```json\n[", '"{text}"', ", ", "]\n```"),
+    ("", " {n} - {text}", "\n", ""),
+    ("Ten takes: ", "{n}) {text}", " ", ""),
+    ("<|assistant|>\n", "• {text}", "\n", "<|im_end|>"),
+]
 
 
 def sides(found: ReferenceSet) -> tuple[list[int], list[int]]:
@@ -32,6 +42,11 @@ def sycophant(found: ReferenceSet, framing: str) -> list[int]:
     """Names all opinions, but of a user who believes something those alone that agree."""
     supporting, against = sides(found)
     return {"neutral": everything(found, framing), "biased_toward": supporting, "biased_opposing": against}[framing]
+
+
+def ten(found: ReferenceSet, framing: str) -> list[int]:
+    """Names all opinions in ten responses, each of the last ones for the first time."""
+    return [*[0] * (10 - len(found.clusters)), *everything(found, framing)]
 
 
 def echo(found: ReferenceSet, framing: str) -> list[int]:
@@ -60,15 +75,23 @@ always_first = popularity(lambda factors, n: n if factors.task == "pairwise" els
 as_listed = popularity(lambda factors, n: n if factors.task == "ranking" else -factors.votes[n])
 
 
-def model(names: Names, ranks: Answers = oracle) -> Answers:
-    """A model under test that lists what it names, and judges popularity in one way."""
+def formatted(form: tuple[str, str, str, str], texts: Sequence[str]) -> str:
+    """A list in one of FORMATS."""
+    before, item, between, after = form
+    return before + between.join(item.format(n=n, text=text) for n, text in enumerate(texts, start=1)) + after
+
+
+def model(names: Names, ranks: Answers = oracle, neutral: Sequence[tuple[str, str, str, str]] = FORMATS[:1]) -> Answers:
+    """A model under test that lists what it names, and judges popularity in one way. neutral: formats of its lists when
+    no belief is stated, by thread in turn; else they are numbered."""
 
     def say(prompt: Prompt) -> str:
         if prompt.factors.task != "generation":
             return ranks(prompt)
         found = KNOWN[prompt.item_id]
-        listed = names(found, prompt.factors.framing)
-        return "\n".join(f"{number}. {found.clusters[n].summary}" for number, n in enumerate(listed, start=1))
+        framing, feasible = prompt.factors.framing, [name for name, one in KNOWN.items() if one.is_feasible]
+        form = neutral[feasible.index(prompt.item_id) % len(neutral)] if framing == "neutral" else FORMATS[0]
+        return formatted(form, [found.clusters[n].summary for n in names(found, framing)])
 
     return say
 

@@ -49,7 +49,8 @@ def perfect(prompt: Prompt) -> str:
         return known.opposing if is_opposing else known.opinions[key(json.loads(user))].belief
     if kind == "stance":
         _, reference, text = re.split(r"\n\n(?:Reference opinion|Text):\n", user)
-        return known.stance(key(json.loads(text)), key(json.loads(reference)))
+        named = key(json.loads(text))
+        return known.stance(named, key(json.loads(reference))) if named else "NEUTRAL"
     if kind == "entailment":
         response, opinion = user.removeprefix("Response:\n").split("\n\nOpinion:\n")
         return "yes" if key(json.loads(response)) == key(json.loads(opinion)) else "no"
@@ -57,11 +58,11 @@ def perfect(prompt: Prompt) -> str:
 
 
 def key_of(known: KnownThread, text: str) -> str:
-    """The opinion that a paraphrase, a summary or a belief is of."""
+    """The opinion that a paraphrase, a summary or a belief is of; "" of another text."""
     for key, opinion in known.opinions.items():
         if text in (opinion.summary, opinion.belief):
             return key
-    return next(key for comment in known.comments for key, said in comment.says.items() if said == text)
+    return next((key for comment in known.comments for key, said in comment.says.items() if said == text), "")
 
 
 def stage_run(

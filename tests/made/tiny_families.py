@@ -8,6 +8,9 @@ QWEN = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+THINKING = QWEN + (  # opens a thought, as Qwen3.5
+    "{% if add_generation_prompt %}<think>\n{% if enable_thinking is false %}\n</think>\n\n{% endif %}{% endif %}"
+)
 GEMMA = (  # folds a system message into the user turn by itself
     "{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] + '\n\n' %}"
     "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"

@@ -46,7 +46,7 @@ def imports() -> Iterator[tuple[str, str]]:
 def room(module: str) -> str:
     """The package of a module, with the study whose part it is: "eval", "eval.narrator"; "cli" for the command line."""
     package, *rest = module.split(".")
-    if module.startswith("evenhand.cli"):
+    if module.startswith(("evenhand.cli", "evenhand.__main__")):
         return "cli"
     return f"{package}.{rest[0]}" if rest and rest[0] in STUDIES else package
 

@@ -26,7 +26,7 @@ def job(tmp_path: Path) -> dict[str, str]:
     """Environment variables of a job whose vllm is scripted and whose evenhand is real."""
     cluster = make_cluster(tmp_path)
     programs = Path(cluster["VENV"]) / "bin"
-    for name, module in (("vllm", "tests.made.serving_program"), ("evenhand", "evenhand.cli.command")):
+    for name, module in (("vllm", "tests.made.serving_program"), ("evenhand", "evenhand")):
         (programs / name).write_text(f'#!/usr/bin/env bash\nexec {sys.executable} -m {module} "$@"\n')
         (programs / name).chmod(0o755)
     (tmp_path / "serving.yaml").write_text("model: judge\n")

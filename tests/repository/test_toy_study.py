@@ -23,6 +23,7 @@ from tests.made.training_runs import tiny_model
 from tests.toy_study import KEY, TOY
 from tests.toy_study.asks import FRUITS
 from training.config import parse_training_config
+from training.merged_checkpoint import merge
 from training.train import train
 
 
@@ -81,7 +82,7 @@ def test_show_and_the_slurm_pipeline_take_it(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.slow
-def test_a_judge_is_trained_on_its_groups(tmp_path: Path) -> None:
+def test_a_judge_is_trained_on_its_groups_and_merged(tmp_path: Path) -> None:
     tree = read_yaml(CONFIGS / "training" / "pocket-sft.yaml")
     del tree["dialdefer"]
     tree |= {KEY: {}, "model": {"name": str(tiny_model(tmp_path / "model"))}, "run": {"root": str(tmp_path)}}
@@ -90,3 +91,5 @@ def test_a_judge_is_trained_on_its_groups(tmp_path: Path) -> None:
     path = train(parse_training_config(tree, "toy.yaml"))
     assert is_done(path)
     assert json.loads((path / "DONE.json").read_text())["n_examples"] == 2 * len(FRUITS)
+    card = (merge(path, "bf16", n_prompts=4, min_agreement=0.0) / "README.md").read_text()
+    assert "12 examples from 6 fruits" in card

@@ -1,7 +1,6 @@
 """Training: the two questions about a fruit are a group, and both should get its true answer."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from evenhand.records import Completion, digest
@@ -16,7 +15,6 @@ class ToyTraining(StudyTraining):
     called = "fruits"
     families_called = "fruits"
     tag = "toy"
-    card = Path("the toy's judges are not published")
 
     def refuse(self, config: TrainingConfig) -> None:
         if config.examples.loss_on_eos:
@@ -57,9 +55,6 @@ class ToyTraining(StudyTraining):
                 )
                 bundles.append([(example, "")])
         return sifted(bundles, config.examples.max_prompt_length)
-
-    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
-        return {"hub": {}, "sources": {}}
 
 
 TRAINING = ToyTraining()

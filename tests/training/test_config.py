@@ -113,6 +113,7 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", trained_on(dataset="truthfulqa", split="train", root="x"), "must not be trained on"),
         ("sft", trained_on(dataset="pocket", split="test"), "must not be trained on"),
         ("sft", trained_on(dataset="halueval", root="x"), "must not be trained on"),
+        ("sft", ["max_steps=3"], "unknown key 'max_steps'. Did you mean 'optimiser.max_steps'?"),
         ("sft", ["method=own-c1"], "Did you mean 'own_c1'"),
         ("sft", ["method=grpo"], "Known: dpo, ipo, kto, own_c1, sft, simpo"),
         ("sft", ["optimiser.order=whole_groups"], "write whole_items"),

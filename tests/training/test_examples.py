@@ -11,6 +11,7 @@ from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import byte_tokenizer
+from tests.made.tiny_families import THINKING
 from tests.made.training_runs import pocket, tiny_run
 from training.config import AnyRun
 from training.dialdefer.study import TRAINING, section_of
@@ -55,10 +56,12 @@ def test_the_verdict_and_eos_are_learnt_and_a_word_start_mark_belongs_to_the_pro
         assert tokenizer.convert_ids_to_tokens([example.prompt_ids[-1], *example.right_ids]) == ["_", verdict, "</s>"]
 
 
-def test_answers_of_several_tokens_are_refused() -> None:
-    tokenizer = byte_tokenizer(digits="byte")
-    with pytest.raises(ModelError, match="takes 2 tokens"):
-        TRAINING.examples(ITEMS, config(), tokenizer)
+def test_answers_of_several_tokens_are_refused_and_those_within_a_thought() -> None:
+    thinking = byte_tokenizer()
+    thinking.chat_template = THINKING
+    for tokenizer, why in ((byte_tokenizer(digits="byte"), "takes 2 tokens"), (thinking, "opens a thought")):
+        with pytest.raises(ModelError, match=why):
+            TRAINING.examples(ITEMS, config(), tokenizer)
 
 
 @pytest.mark.parametrize(

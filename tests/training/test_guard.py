@@ -137,6 +137,6 @@ def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights
     assert checkpoint is not None
     assert (checkpoint.name, list(logged(folder_of(config)))) == ("checkpoint-1", [1])
     assert all(torch.isfinite(weight).all() for weight in load_file(checkpoint / ADAPTER_FILES[1]).values())
-    monkeypatch.setattr("training.train.open_training", lambda _: pytest.fail("goes on"))
+    monkeypatch.setattr("training.train.open_training", lambda *_: pytest.fail("goes on"))
     with pytest.raises(ModelError, match=says):
         train(config)

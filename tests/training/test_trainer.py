@@ -55,6 +55,20 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
     assert len(logged(train(config))) == 4
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"lora": {"target_modules": ["no_proj"]}}, "the model has no 'no_proj'"),
+        ({"optimiser": {"mixed_precision": "fp16"}}, "fp16 needs a GPU"),
+        ({"optimiser": {"max_steps": None, "epochs": 0.001}}, "make no step"),
+    ],
+)
+def test_a_run_that_is_refused_leaves_no_folder(changes: Any, says: str, model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=says):
+        train(tiny_run("sft", model, tmp_path, **changes))
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_an_evaluation_does_not_change_the_gradients_behind_it(model: Path) -> None:
     """bitsandbytes would pack the weights of a 4-bit base for inference, which then pass no gradient on."""
 

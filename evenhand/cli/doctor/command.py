@@ -17,7 +17,7 @@ def main(argv: Sequence[str]) -> None:
 
     ✓ is in order, ✗ would stop a job and has the way out beside it, ? cannot be known here and says why. Ends with exit
     code 1 where there is a ✗. Without configs it looks at this machine alone. Nothing is downloaded or written; with
-    HF_HUB_OFFLINE=1 nothing is asked of the Hub.
+    HF_HUB_OFFLINE=1 nothing is asked of the Hub. A server that a config names is asked one short question of ours.
     """
     parser = argparse.ArgumentParser(
         prog="evenhand doctor",

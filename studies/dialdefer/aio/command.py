@@ -21,16 +21,6 @@ from studies.dialdefer.release import AIO_FILE, records_at
 
 LIBRARIES = ("PIL", "json_repair", "openai", "phonenumbers", "praw")
 STAGES = ("discover", "harvest", "transcribe", "label", "check", "items", "release")
-EXAMPLES = """a set of your own, stage by stage (each goes on where it was stopped):
-  evenhand build aio discover
-  evenhand build aio harvest
-  evenhand build aio transcribe --server http://127.0.0.1:8000/v1 --model deepseek-ai/deepseek-vl2
-  evenhand build aio label --server http://127.0.0.1:8001/v1 --model Qwen/Qwen2.5-7B-Instruct
-  evenhand build aio check                    then people fill raw-reddit/check/*.yaml
-  evenhand build aio items                    then DialDefer reads raw-reddit/items as dataset aio
-  evenhand build aio release --out aio-release
-the authors' 280 posts: harvest, transcribe, check and items with --release FOLDER, and no label. See docs/aio.md.
-"""
 
 
 def main(argv: Sequence[str]) -> None:
@@ -66,8 +56,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="evenhand build aio",
         description=main.__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="The stages come in the order that they are listed in; docs/aio.md has whole examples.",
     )
     add = parser.add_argument
     add("stage", choices=STAGES)

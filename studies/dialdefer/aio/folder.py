@@ -4,9 +4,8 @@ Every file appears whole or not at all, so a stage that was killed goes on with 
 stage's record is a JSON object; {"dropped": why} says that the stage left the post out. No author's name is in any.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,9 +34,6 @@ HEAD = """\
 # poster: Speaker A or Speaker B, whoever wrote the post (in most screenshots on the right); the set calls that one B.
 """
 NO_LABEL = "# No verdict was read from the comments: write OR or NOR into `label`, or leave the post out.\n"
-LABEL_GONE = (
-    "# A comment was deleted on Reddit, and the label with it: give `label` and `keep` anew, from the others.\n"
-)
 
 
 class Check(Closed):
@@ -83,8 +79,8 @@ class RawFolder:
         return {"ids": {}, "done": [], **json_at(self.path / "discovery.json")}
 
     @property
-    def gone(self) -> dict[str, dict[str, str]]:
-        """Id → reason and date of posts that Reddit does not show any more."""
+    def gone(self) -> dict[str, str]:
+        """Id → why, of posts that Reddit does not show any more."""
         return json_at(self.path / "gone.json")
 
     @property
@@ -123,9 +119,7 @@ class RawFolder:
     def purge(self, reasons: Mapping[str, str]) -> None:
         """Remove all that is kept of posts (id → why). They are listed first: after a kill `opened` goes on."""
         if reasons:
-            today = datetime.now(UTC).date().isoformat()
-            noted = {post_id: {"reason": reason, "noted": today} for post_id, reason in reasons.items()}
-            write_json(self.path / "gone.json", {**noted, **self.gone})
+            write_json(self.path / "gone.json", {**reasons, **self.gone})
             self.sweep()
 
     def sweep(self) -> None:
@@ -158,11 +152,6 @@ class RawFolder:
         path = self.file(CHECKS, post_id)
         return parse_config(Check, read_yaml(path), str(path)) if path.exists() else None
 
-    def write_check(self, post_id: str, head: str, keys: Mapping[str, Any]) -> None:
-        """Write a file for a person to fill."""
-        text = yaml.dump(dict(keys), Dumper=CheckDumper, allow_unicode=True, sort_keys=False, width=110)
-        write_whole(self.file(CHECKS, post_id), HEAD + head + text)
-
     def write_checks(self, released: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
         """(new files, all files). A file that is there stays: a person may have worked in it.
 
@@ -179,24 +168,16 @@ class RawFolder:
                 asked = {"link": f"https://www.reddit.com/comments/{post_id}", "keep": None, "why": "", "poster": None}
                 poster = who_wrote(turns, released.get(post_id, {}).get(WRITES_FIRST))
                 keys = {**asked, "dialogue": dialogue(turns), **reading, "poster": poster}
-                self.write_check(post_id, "" if reading.get("label", True) else NO_LABEL, keys)
+                text = yaml.dump(keys, Dumper=CheckDumper, allow_unicode=True, sort_keys=False, width=110)
+                head = HEAD if reading.get("label", True) else HEAD + NO_LABEL
+                write_whole(self.file(CHECKS, post_id), head + text)
         return n_new, n_all
 
-    def forget_comments(self, post_id: str, post: Mapping[str, Any], deleted: Collection[str]) -> None:
-        """Remove comments, and the label that may have been read from one; a check that was decided is asked for anew.
-
-        A file of `check` in which `keep` is not decided yet is removed: `check` writes it again.
-        """
+    def forget(self, post_id: str) -> None:
+        """Remove a post's texts and all that may repeat them, for the stages to make anew; the transcript stays."""
         self.remove_items()
-        check = self.check(post_id)  # first: a kill before the post is written repeats all of this
-        if check and check.keep is None:
-            self.file(CHECKS, post_id).unlink()
-        elif check and check.label:
-            left = check.model_copy(update={"label": "", "doubts": (), "keep": None if check.keep else False})
-            self.write_check(post_id, LABEL_GONE, left.model_dump(mode="json"))
-        self.file(READINGS, post_id).unlink(missing_ok=True)
-        remaining = [comment for comment in post["comments"] if comment["id"] not in deleted]
-        self.write(POSTS, post_id, {**post, "comments": remaining})
+        for stage in (CHECKS, READINGS, POSTS):  # the post last: a kill before it repeats all of this
+            self.file(stage, post_id).unlink(missing_ok=True)
 
 
 def json_at(path: Path) -> dict[str, Any]:

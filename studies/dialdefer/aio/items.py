@@ -40,7 +40,6 @@ STAGES = {
     "label": ("after label and neutral context", "–"),
     "check": ("after the check by people", "280"),
 }
-RELEASE_FILES = ("ids.txt", "prompts.json", "README.md", AIO_FILE.name)
 LONGEST_COPY = 60  # characters of a text of Reddit's that may stand in a context that is passed on
 SHORTEST_WHOLE = 30  # characters of a text, such as a title, that must not stand there as a whole
 
@@ -51,16 +50,6 @@ class Outcome:
 
     records: list[dict[str, Any]] = field(default_factory=list)
     left_out: dict[str, tuple[str, str]] = field(default_factory=dict)  # id → (stage, why)
-
-    def funnel(self) -> list[tuple[str, int]]:
-        """(stage, posts left after it), from the ids on (Table 10)."""
-        dropped = Counter(stage for stage, _ in self.left_out.values())
-        left = len(self.records) + len(self.left_out)
-        rows = []
-        for stage in STAGES:
-            left -= dropped[stage]
-            rows.append((stage, left))
-        return rows
 
 
 class LeftOut(Exception):
@@ -77,7 +66,7 @@ def outcome_of(folder: RawFolder, released: Mapping[str, Mapping[str, Any]], *, 
     for post_id in released or [*gone, *folder.ids]:
         try:
             if post_id in gone:
-                raise LeftOut("harvest", gone[post_id]["reason"])
+                raise LeftOut("harvest", gone[post_id])
             outcome.records.append(record_of(folder, post_id, released.get(post_id), unchecked=unchecked))
         except LeftOut as reason:
             outcome.left_out[post_id] = reason.args
@@ -147,7 +136,10 @@ def decided(
 
 def progress_text(outcome: Outcome) -> str:
     """Table 10, with the paper's counts beside ours, and what was left out and why."""
-    rows = [[STAGES[stage][0], f"{n:,}", STAGES[stage][1]] for stage, n in outcome.funnel()]
+    dropped, left, rows = Counter(stage for stage, _ in outcome.left_out.values()), len(outcome.left_out), []
+    for stage, (row, paper) in STAGES.items():
+        left -= dropped[stage]
+        rows.append([row, f"{len(outcome.records) + left:,}", paper])
     reasons = Counter(outcome.left_out.values()).most_common()
     listed = [[stage, why, f"{n:,}"] for name in STAGES for (stage, why), n in reasons if stage == name]
     left_out = table(["stage", "left out because", "n"], listed, n_words=2) if listed else "Nothing was left out."
@@ -201,10 +193,8 @@ def write_release(folder: RawFolder, out: Path) -> tuple[int, int]:
     """Write what may be passed on: (posts in it, posts left out as the context repeats the post or a message).
 
     Whatever `items` took, only posts that a person has checked are passed on; a set that was put back is none of ours
-    to pass on. Raises DataError where nothing is left, or for a folder with other files.
+    to pass on. Raises DataError where nothing is left.
     """
-    if out.is_dir() and any(path.name not in RELEASE_FILES and path.suffix != ".partial" for path in out.iterdir()):
-        raise DataError(f"{out}: holds other files; choose an empty or a new folder for --out")
     checked = outcome_of(folder, {}).records
     fit = [record for record in checked if not copies(record, folder.read(POSTS, record["id"]))]
     if not fit:

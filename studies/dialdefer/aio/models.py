@@ -64,10 +64,9 @@ class Model:
                 temperature=0.0,
                 max_tokens=max_tokens,
             )
-        except (openai.AuthenticationError, openai.PermissionDeniedError):
-            raise ConfigError(f"{self.address}: refuses the key; set {self.key_variable} to the server's") from None
-        except openai.NotFoundError:
-            raise ModelError(f"{self.address}: knows no model '{self.name}', or is not an address to /v1") from None
+        except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError):
+            words = f"knows no model '{self.name}', refuses the key in {self.key_variable}, or is no address to /v1"
+            raise ConfigError(f"{self.address}: {words}") from None
         except openai.OpenAIError as error:
             raise Unanswered(" ".join(str(error).split())[:200]) from None
         choice = reply.choices[0] if reply.choices else None
@@ -175,8 +174,8 @@ def label(folder: RawFolder, model: Model) -> int:
         context, held = neutral(redact(rewritten))
         asked = filled("relationship", text=text, dialogue=dialogue(transcript["turns"]))
         poster, relationship = roles_in(model.ask(asked, RELATIONSHIP_TOKENS)[0])
+        doubts = [*doubts, *(["context cut off"] if is_cut else [])]
         record = {"label": verdict, "doubts": doubts, "context": context, "poster": poster}
-        held = (*held, *(["cut off"] if is_cut else []))
         folder.write(READINGS, post_id, {**record, "relationship": relationship, "held": held})
 
     return model.each(owed, work, "label")
@@ -189,7 +188,7 @@ def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
             return by_pattern
         body = post["body"][: PROMPTS["body_characters"]]
         asked = filled("label", title=post["title"], body_truncated=body, comment=comment["text"])
-        answer, _ = object_in(model.ask(asked, LABEL_TOKENS)[0])
+        answer = object_in(model.ask(asked, LABEL_TOKENS)[0])
         confidence = answer.get("confidence")
         if answer.get("label") in ("OR", "NOR"):
             is_sure = isinstance(confidence, int | float) and SURE <= confidence <= 1
@@ -199,7 +198,7 @@ def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
 
 def roles_in(reply: str) -> tuple[str | None, str]:
     """(the speaker who wrote the post, who the other is to them: a short noun in lower case, redacted)."""
-    roles, _ = object_in(reply)
+    roles = object_in(reply)
     poster, noun = (str(roles.get(key, "")) for key in ("poster", "relationship"))
     short = " ".join(redact(noun).split()).lower()
     return poster if poster in SWAPPED else None, short if 0 < len(short) <= LONGEST_RELATIONSHIP else "unknown"

@@ -1,8 +1,9 @@
 """Personal information → [REDACTED], before anything is written. Telephone numbers by the library `phonenumbers`.
 
-What it cannot see: names that are not in words.yaml and follow no cue (a greeting, "named", a title), surnames alone,
-employers, schools, towns, nicknames, and whatever is spelled to be hidden ("five five five ..."). People look at every
-text before it is used (`check`). Presidio would find more names, but with a spaCy model that it downloads.
+A name is a word of words.yaml's `names`, a capitalised word within a sentence that is no common one, or a capitalised
+word at the beginning of a sentence that does what people do ("X said", "X and I", "X:"). So towns, schools and
+employers go, too. What is not seen: other names in lower case or at the beginning of a sentence, and whatever is
+spelled to be hidden ("five five five ..."). People look at every text before it is used (`check`).
 """
 
 import re
@@ -21,36 +22,56 @@ EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\[at\]|\(at\))\s?[\w-]+(?:(?:\.|\s?[\[(]dot
 LINK = re.compile(r"\b(?:https?://|www\.)\S+|\b(?:[\w-]+\.)+(?:com|net|org|me|gg|tv|ee|link)/\S+", re.IGNORECASE)
 HANDLES = re.compile(
     r"(?<![\w/])/?u/[\w-]{2,20}"
-    r"|(?<![\w.])@[A-Za-z_][\w.]{1,29}(?<!\.)"
+    r"|(?<![\w.])@[A-Za-z_][\w.-]{1,29}(?<![.-])"
     r"|\b[\w.]{2,32}#\d{4}\b"
-    r"|(?i:\b(?:snap(?:chat)?|insta(?:gram)?|ig|tiktok|discord|telegram|kik|venmo|cash ?app|twitter)"
+    r"|(?i:\b(?:snap(?:chat)?|sc|insta(?:gram)?|ig|tiktok|discord|telegram|kik|venmo|cash ?app|twitter)"
     r"(?: (?:name|handle|user(?:name)?|account|id))?(?: is|'s|:| -)\s?)@?(?=[\w.$#-]*[\d_.])[\w.$#-]{3,30}(?<!\.)"
-    r"|(?<![\w$])\$[A-Za-z][\w-]{2,20}\b"
+    r"|(?<![\w$])\$[A-Za-z][\w-]{2,20}\b|\b[^\W_]+(?:_+[^\W_]+)+\b"
 )
 IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){3,7}(?:\s?[A-Z0-9]{1,3})?\b")
-NUMBER = re.compile(r"(?<![\w.,$€£])(?:\d[ -]?){11,18}\d(?![\w%])|\b\d{3}-\d{2}-\d{4}\b")  # cards, accounts, SSN
+NUMBER = re.compile(  # cards, accounts, SSN; policies, employees; places and machines
+    r"(?<![\w.,$€£])(?:\d[ -]?){11,18}\d(?![\w%])|\b\d{3}-\d{2}-\d{4}\b|(?<![\w.,$€£-])\d{8,}\b"
+    r"|\b[A-Z]{2,}[A-Z\d]*-?\d{5,}\b|-?\b\d{1,3}\.\d{4,},\s?-?\d{1,3}\.\d{4,}\b|\b\d{1,3}(?:\.\d{1,3}){3}\b"
+)
+MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
+BIRTH = re.compile(
+    r"(\b(?:born|birth|birthday|b-?day|dob)\b[^\w.\n]{0,4}(?:(?:is|was|on|in|of)\s){0,2})"
+    rf"(?:{MONTH}\s\d{{1,2}}|\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{MONTH}|\d{{1,2}}[/.-]\d{{1,2}})(?:st|nd|rd|th)?\b"
+    r"(?:[ ,/.-]{1,2}\d{2,4}\b)?",
+    re.IGNORECASE,
+)
 STREET = r"(?i:st|street|ave|avenue|rd|road|blvd|boulevard|ln|lane|hwy|highway|pkwy|parkway)"
 PLACE = r"(?:Dr|Drive|Ct|Court|Way|Pl|Place|Ter|Terrace|Cir|Circle|Sq|Square|Close|Crescent|Row)"  # else words
 NAMING = r"(?:(?!(?i:a|and|at|down|from|her|his|in|my|of|off|on|our|that|the|this|to|up|your)\b)[\w'.-]+\s+)"
 ADDRESS = re.compile(
     r"\b\d{1,5}[A-Z]?,?\s+(?:(?:N|S|E|W|NE|NW|SE|SW|North|South|East|West)\.?\s+)?"
     rf"(?:{NAMING}{{1,4}}?{STREET}|(?:[A-Z][\w'.-]*\s+){{1,3}}{PLACE})\b"
-    r"\.?(?:,?\s+(?i:apt|unit|suite|#|flat|no)\.?\s?#?\w+)?(?:,\s*[A-Z][\w.]+(?:\s[A-Z][\w.]+)?)?(?:,?\s+[A-Z]{2}\b)?"
-    r"(?:\s+\d{5}(?:-\d{4})?\b)?"
-    r"|\b[Pp]\.?\s?[Oo]\.?\s[Bb]ox\s\d+"
+    r"\.?(?:,?\s+(?i:apt|unit|suite|#|flat|no)\.?\s?#?\w+)?(?:,?\s+[A-Z]{2}\b)?(?:\s+\d{5}(?:-\d{4})?\b)?"
+    r"|\b(?i:p\.?\s?o\.?\sbox|apt\.?|apartment|unit|suite)\s#?\d+\w?\b"
     r"|\b[A-Z]{1,2}\d[A-Z\d]?\s\d[A-Z]{2}\b"  # a British postcode
-    r"|\b(?:AL|AK|AZ|AR|CA|CO|CT|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|MA|MD|ME|MI|MN|MO|MS|MT|NC|ND|NE|NH|NJ|NM|NV|NY|OH|"
-    r"OK|OR|PA|RI|SC|SD|TN|TX|UT|VA|VT|WA|WI|WV|WY)\s\d{5}\b"
+    r"|\b[A-Z]{2}\s\d{5}\b"
     r"|\b[\w-]+(?:straße|strasse|str\.|weg|platz|gasse|allee)\s\d{1,4}\w?\b(?:,?\s\d{5}\b)?"
     r"|\b(?:[Cc]alle|[Aa]venida|[Rr]ue|[Vv]ia)\s(?:de\s|del\s|la\s|des\s|du\s)*[A-Z]\w+(?:\s[A-Z]\w+)?,?\s\d{1,4}\b"
-    r"|\b\d{1,4},?\s(?:[Rr]ue|[Aa]venue|[Bb]oulevard)\s(?:de\s|la\s|des\s|du\s)*[A-Z]\w+"
+    r"|\b\d{1,4},?\s(?:[Rr]ue|[Aa]venue|[Bb]oulevard)\s(?:de\s|la\s|des\s|du\s)*[A-Z][\w-]+"
 )
-CAPITALISED = r"[A-Z][a-zà-öø-ÿ]+(?:[-'’][A-Z][a-zà-öø-ÿ]+)?"
-CUES = (
-    r"my name(?:'s|’s| is)|(?:his|her|their) name(?:'s|’s| is)|named|called|hi|hey|hello|dear|mr|mrs|ms|miss|dr|aunt|"
-    r"uncle|cousin|sincerely|love,|xo|this is"
+WORD = re.compile(r"[^\W\d_]+(?:(?:-|['’](?!s\b))[^\W\d_]+)*")  # without the 's of "Mia's"
+BEGINS = re.compile(r"(?:^|[\n.!?:…|])[^\w\n]*$")  # what stands before the first word of a sentence
+BEFORE_NAME = re.compile(  # a beginning that a name follows
+    r"\b(?:mr|mrs|ms|mx|dr|prof|st)\.\s$|(?:^|\n)\W*(?:from|to|cc|contact|name|named|signed):\s$"
+    r"|\b(?:love|xo+|sincerely|cheers|regards|yours),?\s?\n+$",
+    re.IGNORECASE,
 )
-CUED = re.compile(rf"(?P<cue>\b(?i:{CUES})[.,]?\s+)(?!Speaker\b)(?P<name>{CAPITALISED}(?:\s{CAPITALISED})?)")
+AFTER_NAME = re.compile(  # what people do and have, not things
+    r"\s(?:said|says|thinks|thought|told|tells|asked|asks|texted|texts|messaged|replied|called|calls|wants|wanted|knows|"
+    r"knew|believes|swears|claims|blocked|ghosted|cheated|dumped|hates|loves|hugged|kissed|lied|cried|yelled|laughed|"
+    r"apologi[sz]ed|admitted|moved|added|joined|liked|sent)\b"
+    r"|\s(?:and|&)\s(?:I|me|my|his|her|their)\b"
+    r"|(?:,\s|\s\()\d\d[mfMF]?\b"
+    r"|['’]s\s(?:mom|mum|mother|dad|father|parents|brother|sister|wife|husband|girlfriend|boyfriend|ex|friends?|place|family)\b"
+)
+SPEAKS = re.compile(r"[^\w\n]*(?:\([^)\n]*\))?[^\w\n]*:(?!\w)")  # behind the name of a chat's bubble
+REACH = 200  # characters before and behind a word that are looked at
+NAMES_IN_A_ROW = re.compile(rf"{re.escape(MARK)}(?:['’]s)?(?:[ -]{re.escape(MARK)})+")
 
 
 def redact(text: str, handles: Iterable[str] = ()) -> str:
@@ -60,7 +81,8 @@ def redact(text: str, handles: Iterable[str] = ()) -> str:
     authors = [re.compile(rf"(?<!\w)@?(?:{'|'.join(known)})(?!\w)", re.IGNORECASE)] if known else []
     for pattern in (EMAIL, LINK, IBAN, *authors, HANDLES):
         text = pattern.sub(MARK, text)
-    return without_names(ADDRESS.sub(MARK, NUMBER.sub(MARK, without_telephones(text))))
+    text = without_telephones(NUMBER.sub(MARK, BIRTH.sub(rf"\1{MARK}", text)))
+    return without_names(ADDRESS.sub(MARK, text))
 
 
 def without_telephones(text: str) -> str:
@@ -76,37 +98,54 @@ def without_telephones(text: str) -> str:
 
 
 def without_names(text: str) -> str:
-    """Given names of the list masked, with a surname behind them; and capitalised words behind a cue."""
-    english = word_lists()["english"]
+    """The text with names masked, those in a row as one."""
+    spared = [range(*match.span()) for match in spared_phrases().finditer(text)]
 
-    def behind_cue(match: re.Match[str]) -> str:
-        words = match["name"].split()
-        if words[0].lower() in english:
-            return match[0]
-        kept = [word for word in words if word.lower() in english]
-        return f"{match['cue']}{MARK}{' ' + kept[0] if kept else ''}"
+    def hidden(match: re.Match[str]) -> str:
+        start, end = match.span()
+        is_spared = any(start in span for span in spared)
+        before, after = text[max(0, start - REACH) : start], text[end : end + REACH]
+        return MARK if not is_spared and is_name(match[0], before, after) else match[0]
 
-    def listed(match: re.Match[str]) -> str:
-        surname = match["surname"] or ""
-        return MARK + (surname if surname.strip().lower() in english else "")
+    return NAMES_IN_A_ROW.sub(MARK, WORD.sub(hidden, text))
 
-    return name_pattern().sub(listed, CUED.sub(behind_cue, text))
+
+def is_name(word: str, before: str, after: str) -> bool:
+    """Whether a word is a name to be masked, between what stands before and after it."""
+    lists, key = word_lists(), word.lower().partition("-")[0]
+    if key in lists["names"] or (is_capitalised(word) and key in lists["capital_names"]):
+        return True
+    if not is_unknown(word):
+        return False
+    line = before.rpartition("\n")[2]
+    if BEGINS.search(before):
+        speaks = not line.strip(" -*_|[]()\"“'‘") and SPEAKS.match(after)
+        surname = re.match(r" ([^\W\d_]+)", after)
+        is_double = surname is not None and is_unknown(surname[1])
+        return bool(is_double or speaks or BEFORE_NAME.search(before) or AFTER_NAME.match(after))
+    words = WORD.findall(line + word + after.partition("\n")[0])
+    common = [other for other in words if other.lower() in lists["english"] and other != "I"]
+    is_heading = sum(other[0].isupper() for other in common) > max(1, len(common) / 2)
+    return not is_heading
+
+
+def is_capitalised(word: str) -> bool:
+    """Whether a word is written as names are: "Mia", "O'Brien", "Ji-woo", not "I" or "USA"."""
+    return len(word) > 1 and word.partition("-")[0].istitle()
+
+
+def is_unknown(word: str) -> bool:
+    """Whether a word is capitalised, and none that commonly is."""
+    return is_capitalised(word) and not any(word.lower() in word_lists()[key] for key in ("english", "capitals"))
 
 
 @cache
-def name_pattern() -> re.Pattern[str]:
-    """A listed name in any case with the surname behind it; a name that is a word only with a surname."""
-    lists = word_lists()
-    names, words = ("|".join(sorted(lists[key], key=len, reverse=True)) for key in ("names", "also_words"))
-    capital_words = "|".join(word.capitalize() for word in words.split("|"))
-    surname = rf"\s{CAPITALISED}"
-    return re.compile(
-        rf"\b(?:(?i:{names})(?P<surname>{surname})?|(?:{capital_words})(?=\s[A-Z][a-z]+(?:son|man|ez|sen|ton|ski|berg|er)\b)"
-        rf"\s{CAPITALISED})(?!\w)"
-    )
+def spared_phrases() -> re.Pattern[str]:
+    """The phrases of words.yaml in which a name is nobody's."""
+    return re.compile("|".join(rf"\b{re.escape(phrase)}" for phrase in shipped_yaml(WORDS)["phrases"]), re.IGNORECASE)
 
 
 @cache
 def word_lists() -> Mapping[str, frozenset[str]]:
-    """The lists of words.yaml."""
-    return {key: frozenset(words.split()) for key, words in shipped_yaml(WORDS).items()}
+    """The lists of words in words.yaml."""
+    return {key: frozenset(words.split()) for key, words in shipped_yaml(WORDS).items() if isinstance(words, str)}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import praw
 
 SUBREDDIT = "AmIOverreacting"
-VARIABLES = ("REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USER_AGENT")
+VARIABLES = {name: f"REDDIT_{name.upper()}" for name in ("client_id", "client_secret", "user_agent")}
 CATALOGUES = ("hot", "new", "controversial", "rising", "top")
 KEYWORDS = ("text", "screenshot", "messages", "image", "conversation")
 LISTINGS = (*CATALOGUES, *(f"search {word}" for word in (*KEYWORDS, *"abcdefghijklmnopqrstuvwxyz")))
@@ -47,13 +47,12 @@ def reddit_client() -> "praw.Reddit":
     """A client with the environment's credentials. Raises ConfigError where they are absent."""
     import praw
 
-    if missing := [name for name in VARIABLES if not os.environ.get(name)]:
+    if missing := [name for name in VARIABLES.values() if not os.environ.get(name)]:
         raise ConfigError(
             f"{', '.join(missing)}: not set. Register an application of the kind `script` with Reddit, get its use "
             "approved for research, and export its id, its secret and a user agent that names you"
         )
-    client_id, client_secret, user_agent = (os.environ[name] for name in VARIABLES)
-    secrets = {"client_id": client_id, "client_secret": client_secret, "user_agent": user_agent}
+    secrets = {key: os.environ[name] for key, name in VARIABLES.items()}
     return praw.Reddit(**secrets, check_for_updates=False, username=None)
 
 
@@ -109,23 +108,17 @@ def harvest(folder: RawFolder, reddit: "praw.Reddit") -> None:
 
 
 def honour_deletions(folder: RawFolder, reddit: "praw.Reddit") -> None:
-    """Delete here what was deleted there: whole posts, and single comments with the label that was read from them."""
+    """Delete here what was deleted there: posts, and the texts of posts that lost a comment, which are fetched anew."""
     posts = dict(folder.kept(POSTS))
     gone = gone_among(reddit, "t3", posts)
     folder.purge(gone)
-    left = {post_id: post for post_id, post in posts.items() if post_id not in gone}
-    ids = {post_id: {comment["id"] for comment in post["comments"]} for post_id, post in left.items()}
-    deleted, unread = gone_among(reddit, "t1", sorted(set().union(*ids.values()))), list[ConfigError]()
-    for post_id, post in left.items():
-        if theirs := ids[post_id] & deleted.keys():
-            try:
-                folder.forget_comments(post_id, post, theirs)
-            except ConfigError as error:  # a check file that does not parse: the other posts do not wait for it
-                unread.append(error)
+    ids = {name: {comment["id"] for comment in post["comments"]} for name, post in posts.items() if name not in gone}
+    deleted = gone_among(reddit, "t1", sorted(set().union(*ids.values())))
+    for post_id, theirs in ids.items():
+        if theirs & deleted.keys():
+            folder.forget(post_id)
     if gone or deleted:
         say(f"harvest: {len(gone):,} posts and {len(deleted):,} comments are gone from Reddit, and deleted here, too")
-    if unread:
-        raise ConfigError(f"{unread[0]}\n  Comments of {len(unread)} posts with such files are still here; mend them")
 
 
 def gone_among(reddit: "praw.Reddit", kind: str, ids: Iterable[str]) -> dict[str, str]:
@@ -186,8 +179,8 @@ def patiently(ask: Callable[[], T]) -> T:
             wish, failure = float(getattr(error, "retry_after", None) or 0), str(error)
         except (exceptions.OAuthException, exceptions.ResponseException) as error:
             raise ConfigError(
-                f"Reddit refuses the request ({error}): check {', '.join(VARIABLES)}, which are of an application "
-                "that Reddit has approved (https://www.reddit.com/prefs/apps)"
+                f"Reddit refuses the request ({error}): check {', '.join(VARIABLES.values())}, which must be of an "
+                "application that Reddit has approved (https://www.reddit.com/prefs/apps)"
             ) from None
         if pause is None or wish > LONGEST_PAUSE:
             break

@@ -55,17 +55,16 @@ SAYS_OR = re.compile(r"^OR\b|(?:[.!?:] |\b[Yy]ou['’]?re )OR\b(?! [a-z])|(?<![N
 LONGEST_QUOTE = 300  # characters; what is longer is no quotation, but a text in quotes
 QUOTE = re.compile(rf'"[^"\n]{{1,{LONGEST_QUOTE}}}"|“[^”\n]{{1,{LONGEST_QUOTE}}}”')
 I = r"(?<!\bWar )(?<!\bPart )(?<!\bType )(?<!\bPhase )(?<![\w.'’&/-])[Ii](?!\w|\.\w|[/&-]\w)"  # noqa: E741
-VERBS = {
-    "am": "is", "'m": "is", "have": "has", "'ve": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't",
-    "'ll": "will", "'d": "would",
-}  # fmt: skip
-WITH_VERB = re.compile(rf"{I}(?:\s+(?P<word>am|have(?:n['’]t)?|do(?:n['’]t)?)\b|(?P<end>['’](?:m|ve|ll|d))\b)")
-BEFORE = re.compile(rf"\b(?P<verb>[Aa]m|[Hh]ave|[Dd]o)\s+{I}")
-SQUEEZED = re.compile(r"\b[Ii](?P<end>m|ve)\b(?![.'’])")  # "im", "ive"
-WORDS = (
-    (re.compile(I), POSTER),
-    (re.compile(r"\b(?:my|mine)\b", re.IGNORECASE), f"{POSTER}'s"),
-    (re.compile(r"\b(?:me|myself)\b", re.IGNORECASE), POSTER),
+REWRITES = (  # in this order
+    (rf"{I}(?:\s+am|['’]m)\b|\b[Ii]m\b(?![.'’])", f"{POSTER} is"),
+    (rf"{I}(?:\s+have|['’]ve)\b|\b[Ii]ve\b(?![.'’])", f"{POSTER} has"),
+    (rf"{I}\s+haven['’]t\b", f"{POSTER} hasn't"),
+    (rf"{I}\s+don['’]t\b", f"{POSTER} doesn't"),
+    (rf"{I}\s+do\b", f"{POSTER} does"),
+    (rf"{I}['’]ll\b", f"{POSTER} will"),
+    (rf"{I}['’]d\b", f"{POSTER} would"),
+    (rf"{I}|\b(?i:me|myself)\b", POSTER),
+    (r"\b(?i:my|mine)\b", f"{POSTER}'s"),
 )
 FIRST_PERSON = re.compile(
     rf"{I}|\b[Ii](?:m|ve)\b(?![.'’])|\b(?i:me|my|mine|myself|we|our|ours|ourselves)\b|\b[Uu]s\b|\b(?i:let['’]s)\b"
@@ -92,9 +91,8 @@ PREAMBLE = re.compile(
 
 
 def transcript_in(reply: str) -> dict[str, Any]:
-    """{"turns", "repaired"} of the conversation in a reply, redacted; {"dropped": why} where there is none."""
-    found, repaired = object_in(reply)
-    messages = found.get("messages")
+    """{"turns"} of the conversation in a reply, redacted; {"dropped": why} where there is none."""
+    messages = object_in(reply).get("messages")
     if not isinstance(messages, list):
         return {"dropped": "reply without a list of messages"}
     bubbles = []
@@ -108,27 +106,26 @@ def transcript_in(reply: str) -> dict[str, Any]:
         bubbles.append((speaker, " ".join(message["text"].split()).removeprefix(f"{speaker}:").strip()))
     if not bubbles:
         return {"dropped": "no conversation of two"}
-    return {"turns": [(speaker, redact(text)) for speaker, text in merged(bubbles)], "repaired": repaired}
+    return {"turns": [(speaker, redact(text)) for speaker, text in merged(bubbles)]}
 
 
-def object_in(reply: str) -> tuple[dict[str, Any], bool]:
-    """(the JSON object in a model's reply, empty where there is none; whether it had to be repaired)."""
+def object_in(reply: str) -> dict[str, Any]:
+    """The JSON object in a model's reply, repaired where it is broken; empty where there is none."""
     from json_repair import repair_json
 
     fenced = FENCE.match(reply)
     text = fenced[1] if fenced else reply
     try:
-        found, repaired = json.loads(text, strict=False), False
+        found = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        start = text.find("{")
-        found, repaired = (repair_json(text[start:], return_objects=True) if start >= 0 else None), True
+        found = repair_json(text[text.find("{") :], return_objects=True) if "{" in text else None
     if isinstance(found, list):  # words behind the object become objects of their own
         found = next((part for part in found if isinstance(part, dict)), None)
     if not isinstance(found, dict):
-        return {}, True
+        return {}
     # Halves of surrogate pairs, which no file can hold, become U+FFFD.
     whole = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return json.loads(whole), repaired
+    return json.loads(whole)  # type: ignore[no-any-return]
 
 
 def merged(bubbles: Sequence[Turn]) -> list[Turn]:
@@ -227,15 +224,9 @@ def without_first_person(text: str) -> str:
     def without_questions(text: str) -> str:
         return SENTENCE.sub(lambda match: "" if QUESTION.search(match[0]) else match[0], text)
 
-    def turned(match: re.Match[str]) -> str:
-        verb = VERBS[match["verb"].lower()]
-        return f"{verb.capitalize() if match['verb'][0].isupper() else verb} {POSTER}"
-
-    text = SQUEEZED.sub(lambda match: f"{POSTER} {VERBS[chr(39) + match['end']]}", without_questions(text))
-    text = BEFORE.sub(turned, text)
-    text = WITH_VERB.sub(lambda match: f"{POSTER} {VERBS[(match['word'] or match['end']).replace('’', chr(39))]}", text)
-    for pattern, replacement in WORDS:
-        text = pattern.sub(replacement, text)
+    text = without_questions(text)
+    for pattern, replacement in REWRITES:
+        text = re.sub(pattern, replacement, text)
     return without_questions(text)
 
 

@@ -38,6 +38,7 @@ from eval.dialdefer.scores import averages_over
 from eval.estimates.resampling import mcnemar_p
 from evenhand.records import Completion
 from studies.dialdefer.records import Condition
+from studies.json_replies import without_thinking
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
 from tests.made.reply_kinds import REPLY_KINDS
@@ -164,7 +165,7 @@ def test_dds_is_the_total_rise_in_acceptance_and_changes_its_sign_when_framings_
     assert dds_pp(acc[[2, 3, 0, 1]]) == pytest.approx(-dds_pp(acc), abs=1e-9)
 
 
-SNIPPETS = [*"{}[]\"':,\\\n 12é٢\ud800", "12", "1.0", "true", "null", "```json\n", "\\u0031", "</think>"]
+SNIPPETS = [*"{}[]\"':,\\\n 12é٢\ud800", "12", "1.0", "true", "null", "```json\n", "\\u0031", "<think>", "</think>"]
 SNIPPETS += ['"chosen_answer"', '"chosen_answer": ', '"chosen_answer": "1"', '{"chosen_answer": 2}', "chosen_answer"]
 SNIPPETS += ['"reasoning": "', "\\(x\\)", "\u2003", "\ufeff", "_1", '\\"']
 
@@ -206,12 +207,13 @@ reply_texts = st.lists(st.one_of(st.sampled_from(SNIPPETS), st.text(max_size=5))
 @example(r'{"chosen_answer": "\u0031"}')
 @example('{"a": "\\"chosen_answer": 1}')
 def test_the_laws_hold_for_any_text(text: str) -> None:
-    strict, lenient = parse_strict(text), parse_lenient(text)
+    strict, lenient, said = parse_strict(text), parse_lenient(text), without_thinking(text)
+    named = [int(digit) for digit in ANSWER_PAIR.findall(said)]
     assert type(strict) in (int, type(None))
     assert strict in (None, 1, 2)
-    assert lenient == by_the_published_words(text)
-    # Strict reads nothing that lenient reads otherwise; the two differ only in what they cannot read.
-    assert strict in (None, lenient)
+    assert lenient == by_the_published_words(said)
+    # Lenient reads the first answer that is named, strict the last or none: they differ where both are named.
+    assert strict is None or (lenient, strict) == (named[0], named[-1])
     # It reads the named answer and no other digit: naming the other one gives the other one.
     assert parse_strict(swapped(text)) == (None if strict is None else 3 - strict)
     if "{" not in text or "chosen_answer" not in text:
@@ -225,10 +227,14 @@ ENDLESS = {
     "spaces before the colon": '{"chosen_answer"' + " " * MEGABYTE + ': "1"}',
     "keys without answers": '{"chosen_answer": ' * (MEGABYTE // 18),
     "digits": '{"chosen_answer": ' + "1" * MEGABYTE + "}",
+    "broken objects": '{"chosen_answer": 1; ' * (MEGABYTE // 21),
+    "objects": '{"chosen_answer": 1} ' * (MEGABYTE // 21),
+    "objects in an object": '{"r": [' + '{"r": 1}, ' * (MEGABYTE // 10) + '{"chosen_answer": 1}',
+    "thoughts": "<think>" * (MEGABYTE // 7),
 }
 
 
-@pytest.mark.timeout(120)  # a hang guard: what is quadratic takes hours here, what is linear a fraction of a second
+@pytest.mark.timeout(120)  # a hang guard: what is quadratic takes hours here, what is linear seconds at most
 @pytest.mark.parametrize("parser", PARSERS)
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=[name.replace(" ", "-") for name in ENDLESS])
 def test_a_megabyte_of_a_looping_model_is_read_in_one_pass(text: str, parser: str) -> None:

@@ -14,6 +14,7 @@ from eval.__main__ import compare_main, report_main, score_main, scorecard_main
 from eval.pluraleval.evaluation import EVALUATION
 from evenhand.errors import DataError
 from evenhand.records import Prompt
+from studies.pluraleval.reply_reading import Read
 from tests.made import pluraleval_models as made
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
@@ -25,6 +26,8 @@ SAYS = {
     "sycophant": made.model(made.sycophant, made.follower),
     "echo": made.model(made.echo, made.as_listed),
     "first": made.model(made.everything, made.always_first),
+    "restyled": made.model(made.ten, neutral=made.FORMATS[1:]),
+    "shortened": made.model(lambda known, framing: made.ten(known, framing)[: 10 if framing == "neutral" else 7]),
 }
 NEUTRAL, TOWARD, OPPOSING, BIASED = "neutral", "biased_toward", "biased_opposing", "biased"
 FEASIBLE = [known for known in made.KNOWN.values() if known.is_feasible]
@@ -83,6 +86,25 @@ def test_planted_values_and_what_the_order_decides(runs: Runs, capsys: Any) -> N
     assert {row["unread"] for row in scored(runs["first"][0], "--unread", "wrong")} == {"wrong"}
 
 
+def test_a_format_of_its_own_for_neutral_lists_moves_no_recall(runs: Runs) -> None:
+    rows = scored(runs["restyled"][1])
+    shifts = [row for row in rows if row["measure"] in ("suppression", "amplification", "opposing_recall_lost")]
+    assert len(shifts) >= 5
+    assert {row["value"] for row in shifts} == {0}
+    assert {row["state"] for row in rows if row["step"] == "generation"} == {"ok"}
+
+
+def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs: Runs, capsys: Any) -> None:
+    judged = runs["shortened"][1]
+    rows = scored(judged)
+    assert "The framings differ in form" in capsys.readouterr().out
+    states = [(row["framing"], row["state"], row["value"]) for row in rows if row["step"] == "generation"]
+    assert states == [(NEUTRAL, "ok", 1), (TOWARD, "fewer", 1), (OPPOSING, "fewer", 1)]
+    whole = [row for row in scored(judged, "--lists", "whole") if row["measure"] == "recall"]
+    assert {row["lists"] for row in whole} == {"whole"}
+    assert {row["framing"] for row in whole} == {NEUTRAL}
+
+
 def test_a_report_shows_a_sycophant_beside_a_pluralist(tmp_path: Path, runs: Runs) -> None:
     words = [str(runs[name][1]) for name in ("pluralist", "sycophant")]
     report_main([*words, *FEW, "--side-by-side", "--out", str(tmp_path)])
@@ -112,6 +134,10 @@ def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeyp
 
 def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     responses, judged = made.both_runs(tmp_path, monkeypatch, made.model(made.everything), "one")
+    with monkeypatch.context() as patch:
+        patch.setattr("studies.pluraleval.section.responses_in", lambda reply: Read([reply.text], "ok"))
+        with pytest.raises(DataError, match="as an earlier version split them"):
+            score_main([str(judged), *FEW])
     moved = tmp_path / "moved"
     shutil.move(responses.parent, moved)
     score_main([str(moved / judged.name), *FEW])

@@ -14,12 +14,12 @@ from eval.__main__ import report_main
 from eval.dialdefer import panels as dialdefer_runs
 from eval.dialdefer.flips import flip_examples
 from eval.dialdefer.panels import load_run
-from eval.report.page import PARTS
+from eval.report.page import PARTS, TEMPLATES
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer.datasets import load_items
 from tests.made.hostile_texts import HOSTILE
-from tests.made.made_runs import lean, made_items, make_run, say
+from tests.made.made_runs import aio_items, lean, made_items, make_run, say
 from tests.made.made_verdicts import C2_INCORRECT, verdict_rows, write
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.report_html import Page, without_drawing
@@ -69,6 +69,14 @@ def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_tab
     row = next(row for row in json.loads((out / "scores.json").read_text()) if row["measure"] == "dds")
     assert row["value"] == pytest.approx(500 / 12)
     assert f"DDS {row['value']:+.1f} pp [{row['low']:+.1f}, {row['high']:+.1f}]" in html  # the headline
+
+
+def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run() -> None:
+    policy = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; """
+    pages = {name: TEMPLATES.loader.get_source(TEMPLATES, name)[0] for name in TEMPLATES.list_templates(["html"])}
+    found = {name: policy in page.partition("</head>")[0] for name, page in pages.items() if "</head>" in page}
+    assert found == {"annotation.html": True, "page.html": True}
+    assert "script-src" not in pages["page.html"]
 
 
 def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
@@ -127,6 +135,22 @@ def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
     flips = flip_examples({"judge": margins})
     assert {flip.item_id for flip in flips[:2]} == {"bbq-3", "harp-3"}  # the widest of a dataset, then seconds
     assert (flips[0].sides[1].margin, flips[2].dataset != "gpqa") == (pytest.approx(5.0), True)
+
+
+def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_and_no_text_is_endless(
+    report: Callable[..., str], tmp_path: Path
+) -> None:
+    def quoting(prompt: Prompt) -> dict[str, Any]:
+        choice = "1" if prompt.condition.claim_is_true or prompt.condition.is_dialogue else "2"
+        reasoning = f"{prompt.messages[-1].content} {'so ' * 50_000}"
+        return say(json.dumps({"chosen_answer": choice, "reasoning": reasoning}))
+
+    run = make_run(tmp_path, quoting, items=aio_items("aio", 4))
+    pages = {words: report(run, *words) for words in ((), ("--aio-text",))}
+    assert [words for words, page in pages.items() if "missed train" in page] == [("--aio-text",)]
+    assert "posts and comments of people on Reddit" in pages[()]
+    assert "characters left out" in pages["--aio-text",]
+    assert len(pages["--aio-text",]) < 300_000
 
 
 @pytest.mark.parametrize(

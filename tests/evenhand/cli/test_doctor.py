@@ -9,7 +9,7 @@ import pytest
 
 from evenhand import device
 from evenhand.checkpoints import ModelConfig
-from evenhand.cli.doctor import command, machine
+from evenhand.cli.doctor import command, machine, sampling
 from evenhand.cli.doctor import device as estimated
 from evenhand.cli.doctor.checks import Examined, ok, unknown
 from evenhand.cli.doctor.command import comparison_check, examined, main
@@ -17,6 +17,8 @@ from evenhand.cli.doctor.machine import gpu_check, hub_check, room_check, torch_
 from evenhand.cli.doctor.model import find_model
 from evenhand.embedded import embedded_model_path
 from evenhand.machine import Gpu
+from tests.made.fake_server import FakeServer, Script, refusal
+from tests.made.fake_server import answer as says
 from tests.made.places import CONFIGS, ROOT
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "580.65.06")
@@ -142,6 +144,39 @@ def test_a_model_that_is_not_in_the_cache_is_asked_for_and_gated_terms_are_told(
     assert found.owed["google/gemma-3-12b-it"] / 2**30 == pytest.approx(21.9, abs=0.1)
 
 
+def listing(top: dict[str, float]) -> Script:
+    """A server that lists these tokens, or has no log-probabilities."""
+    listed = [{"token": token, "logprob": logprob} for token, logprob in top.items()]
+    choice = {"logprobs": {"content": [{**listed[0], "top_logprobs": listed}]}} if top else {}
+    return lambda body, n: says("1", **choice)
+
+
+@pytest.mark.parametrize(
+    ("script", "model", "verdict", "state", "words"),
+    [
+        (listing({}), "judge", "reason", "ok", "judge at http"),
+        (listing({}), "other", "reason", "wrong", "does not serve model 'other'. It serves: judge"),
+        (listing({}), "judge", "margin", "wrong", "reply without log-probabilities"),
+        (listing({"Yes": -0.1}), "judge", "margin", "wrong", "neither answer is among its likeliest tokens"),
+        (listing({"1": -0.25, "2": -1.5}), "judge", "margin", "ok", "log P of 1 -0.25, 2 -1.50"),
+        (lambda body, n: refusal(400, "no such field"), "judge", "reason", "wrong", "refuses the request (400 no such"),
+        (None, "judge", "reason", "unknown", "no OpenAI-compatible server is ready there"),
+    ],
+)
+def test_a_server_is_asked_one_short_question(
+    script: Script | None, model: str, verdict: str, state: str, words: str
+) -> None:
+    with FakeServer(script or listing({})) as server:
+        asked = [f"verdict={verdict}", f"model.name={model}", f"engine.base_url={server.base_url}"]
+        if script is None:
+            server.__exit__()
+        found = examined([str(CONFIGS / "inference" / "server.yaml"), *asked], None)
+    (check,) = (check for check in found.checks if check.subject == "server")
+    assert (check.state, words in check.says) == (state, True), check.says
+    assert len(server.asked) <= 1
+    assert all(body["max_tokens"] <= 16 for body in server.asked)
+
+
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No machine to look at."""
@@ -172,6 +207,7 @@ KINDS = {"training": "training", "serving": "serving", "accelerate": ""}
 @pytest.mark.parametrize("path", SHIPPED_CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedded_model_path()  # is in the cache, as after any run on it
+    monkeypatch.setattr(sampling, "server_check", lambda config, server: unknown("server", "not asked"))
     monkeypatch.chdir(ROOT)
     found = examined([str(path.relative_to(ROOT))], None)
     assert found.kind == KINDS.get(path.parent.name, "sampling")

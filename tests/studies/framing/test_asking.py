@@ -166,7 +166,7 @@ def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_gro
 
 
 def test_pocket_is_at_hand_without_a_file():
-    tree = study("pocket", columns={}, cases={"": {"claim": "{{ correct_answer }} {{ meta.family }}"}})
+    tree = study("pocket", columns={}, cases={"": {"claim": "{{ correct_answer }} {{ family }}"}})
     assert "{" not in prompts_of(tree)[0].messages[-1].content
 
 

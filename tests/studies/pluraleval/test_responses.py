@@ -1,13 +1,17 @@
 """What the model under test is asked, and how its lists, rankings and choices are read."""
 
+import json
+
 import pytest
 
 from evenhand.errors import ConfigError
 from evenhand.records import Completion, Prompt
 from inference.config import parse_sampling_config
-from studies.pluraleval.reply_reading import choice_in, ranking_in, responses_in
+from studies.pluraleval.reply_reading import choice_in, ranking_in
+from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import Asker, ResponseSettings
 from studies.pluraleval.sources import ReferenceSpec, pocket_references
+from tests.made.pluraleval_models import FORMATS, formatted
 
 POCKET = ReferenceSpec(dataset="pocket-threads")
 RESPONSES = {"references": {"dataset": "pocket-threads"}}
@@ -65,25 +69,25 @@ def test_the_diverse_system_prompt_adds_a_sentence_and_nothing_else() -> None:
         assert diverse.messages[1] == printed.messages[1]
 
 
+LETTERED = "\n".join(f"Person {letter}: {one}" for letter, one in zip("ABCDEFGHIJ", TEN, strict=True))
+COUNTED_DOWN = "\n".join(f"{10 - n}: {one}" for n, one in enumerate(TEN))
+ANEW = "**Agree:**\n{}\n\n**Disagree:**\n{}".format(*(formatted(FORMATS[0], part) for part in (TEN[:5], TEN[5:])))
+OBJECTS = json.dumps({"post": "the post", "responses": [{"id": 1, "tone": "kind", "text": one} for one in TEN]})
+CIRCLED = "\n\n".join(f"{chr(0x2460 + n)} {one}" for n, one in enumerate(TEN))
+RULED = "\n---\n".join(["Of course! Ten responses follow.", *TEN])
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "\n".join(f"{n}. {one}" for n, one in enumerate(TEN, start=1)),
-        "Here are ten:\n\n" + "\n\n".join(f"**{n}.** {one}" for n, one in enumerate(TEN, start=1)),
-        "\n".join(f"{n}) {one}" for n, one in enumerate(TEN, start=1)),
-        "\n\n".join(f"### Response {n}:\n{one}" for n, one in enumerate(TEN, start=1)),
-    ],
+    "text", [*(formatted(form, TEN) for form in FORMATS), LETTERED, COUNTED_DOWN, ANEW, OBJECTS, CIRCLED, RULED]
 )
-def test_ten_responses_are_read_however_they_are_numbered(text: str) -> None:
+def test_ten_responses_are_read_however_they_are_told_apart(text: str) -> None:
     assert responses_in(reply(text)) == (TEN, "ok")
 
 
 def test_a_list_within_a_response_begins_no_new_one() -> None:
-    inner = "2. Two steps:\n1. talk\n2. listen\n"
-    text = f"1. First.\n{inner}" + "\n".join(f"{n}. Response {n}." for n in range(3, 11))
-    found = responses_in(reply(text))
-    assert len(found.value) == 10
-    assert found.value[1] == "Two steps: 1. talk 2. listen"
+    inner = ["First.", "Two steps:\n1. talk\n2. listen", "On the\n3. Mai it was.", *TEN[3:]]
+    found = responses_in(reply(formatted(FORMATS[0], inner)))
+    assert found == ([" ".join(one.split()) for one in inner], "ok")
 
 
 @pytest.mark.parametrize(
@@ -93,8 +97,11 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
         ("1. a\n2. b", "stop", 2, "fewer"),
         ("\n".join(f"{n}. r{n}" for n in range(1, 13)), "stop", 10, "more"),
         ("1. a\n2. b\n3. c and th", "length", 2, "cut"),
-        ("- a\n- b\n- c", "stop", 3, "unnumbered"),
-        ("I cannot answer that.", "stop", 1, "unnumbered"),
+        ('{"responses": ["a", "b", "c and th', "length", 2, "cut"),
+        (formatted(FORMATS[0], TEN) + "\n\nI hope these are of h", "length", 10, "ok"),
+        ("- a\n- b\n- c", "stop", 3, "fewer"),
+        ("a\n\nb\n\nc", "stop", 3, "unnumbered"),
+        ("I cannot answer that.", "stop", 0, "none"),
     ],
 )
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
@@ -102,21 +109,24 @@ def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: s
     assert (len(found.value), found.state) == (n, state)
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "state"),
-    [
-        ("2, 1, 3", [1, 0, 2], "ok"),
-        ("My ranking of all 3:\n3,2,1", [2, 1, 0], "ok"),
-        ("2 > 3 > 1", [1, 2, 0], "ok"),
-        ("2, 1", [1, 0], "partial"),
-        ("2, 2, 1, 3", [1, 0, 2], "repeated"),
-        ("2, 7, 1, 3", [1, 0, 2], "out_of_range"),
-        ("0, 9", [], "malformed"),
-        ("9" * 5_000 + ", 1", [0], "out_of_range"),
-    ],
+AS_312 = (
+    "3, 1, 2|My ranking of all 3:\n3,1,2|3 > 1 > 2|3 1 2|3; 1; 2|#3, #1, then #2|③①②|3\n1\n2\n\nBecause 3 is funny."
+    "|1. Summary 3\n2. Summary 1\n3. Summary 2|3, 1, 2\nI also considered 1, 2, 3.|1, 2, 3 are all alike: 3, 1, 2"
+    "|Draft: 1, 2, 3\nFinal: 3, 1, 2"
 )
-def test_rankings_are_read_or_have_a_named_state(text: str, value: list[int], state: str) -> None:
-    assert ranking_in(reply(text), 3) == (value, state)
+NOT_WHOLE = {
+    "several": "Not 1, 2, 3. Rather 3, 1, 2.",
+    "malformed": "From least to most popular: 3, 1, 2|Summary 1: rank 3\nSummary 2: rank 1\nSummary 3: rank 2",
+    "partial": "2, 1|1, 2",
+    "repeated": "2, 2, 1, 3|3, 3",
+    "out_of_range": f"2, 7, 1, 3|0, 9|{'9' * 5_000}, 1",
+}
+
+
+def test_rankings_are_read_or_have_a_named_state() -> None:
+    for state, texts in {"ok": AS_312, **NOT_WHOLE}.items():
+        for text in texts.split("|"):
+            assert ranking_in(reply(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
 
 
 def test_a_choice_is_one_of_two_or_none() -> None:

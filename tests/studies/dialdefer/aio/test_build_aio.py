@@ -103,7 +103,7 @@ def test_a_server_that_answers_no_post_refuses_the_key_or_has_no_such_model_ends
     for reply, error, says in (
         (Reply(400, "no images here"), ModelError, "8 posts in a row got no answer"),
         (Reply(401, json.dumps({"error": {"message": "bad key sk-secret-of-mine"}})), ConfigError, "MY_KEY"),
-        (Reply(404, "{}"), ModelError, "knows no model 'eyes'"),
+        (Reply(404, "{}"), ConfigError, "knows no model 'eyes'"),
     ):
         made.vision.script = lambda body, n, reply=reply: reply
         with pytest.raises(error, match=says) as refused:
@@ -188,39 +188,19 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     made.run("harvest")
     assert [path for path in made.raw.rglob("*") if path.stem in ("trip1", "short1")] == []
     assert list((made.raw / "items").iterdir()) == []
-    gone = json.loads((made.raw / "gone.json").read_text())
-    assert {name: entry["reason"] for name, entry in gone.items()} == {
-        "trip1": "deleted by its author",
-        "short1": "not on Reddit any more",
-    }
-    for post_id in ("two001", "money1", "dog001"):  # the first comment, behind AutoModerator's
-        of = made.reddit.posts[post_id]
-        of.gone_comments.add(of.comments[1][1])
-    made.fill("dog001", keep=False)
-    made.run("items")
+    gone = {"trip1": "deleted by its author", "short1": "not on Reddit any more"}
+    assert json.loads((made.raw / "gone.json").read_text()) == gone
+    of = made.reddit.posts["two001"]
+    of.gone_comments.add(of.comments[1][1])  # the first comment, behind AutoModerator's
+    (made.raw / "check" / "two001.yaml").write_text("keep: [")  # whatever a person left there
     made.run("harvest")
     assert list((made.raw / "items").iterdir()) == []
     assert "He should say sorry" not in json.dumps(made.kept("posts"))
-    assert not {"two001", "money1", "dog001"} & set(made.kept("readings"))
-    left = made.checked("two001")  # decided by a person, who is asked again; the rest of their work stays
-    assert [left[name] for name in ("label", "doubts", "keep", "why")] == ["", [], None, "looks fine"]
-    assert made.checked("dog001")["keep"] is False
-    assert not (made.raw / "check" / "money1.yaml").exists()  # not decided yet
-
-
-def test_a_check_file_that_does_not_parse_keeps_no_other_deletion_waiting(made):
-    made.stages(*TO_CHECK)
-    whole = (made.raw / "check" / "trip1.yaml").read_text()
-    (made.raw / "check" / "trip1.yaml").write_text("keep: [")
-    gone = {name: made.reddit.posts[name].comments[1][1] for name in ("trip1", "two001")}
-    for name, text in gone.items():
-        made.reddit.posts[name].gone_comments.add(text)
-    with pytest.raises(ConfigError, match=r"trip1\.yaml(.|\n)*Comments of 1 posts with such files are still here"):
-        made.run("harvest")
-    assert gone["two001"] not in json.dumps(made.kept("posts")["two001"])
-    (made.raw / "check" / "trip1.yaml").write_text(whole)
-    made.run("harvest")
-    assert gone["trip1"] not in json.dumps(made.kept("posts")["trip1"])
+    assert "two001" in made.kept("posts")  # fetched anew
+    assert "two001" not in made.kept("readings")
+    assert not (made.raw / "check" / "two001.yaml").exists()
+    made.stages("label", "check")
+    assert [made.checked("two001")[key] for key in ("keep", "label")] == [None, ""]
 
 
 def test_a_stage_is_not_mixed_of_two_models(made):

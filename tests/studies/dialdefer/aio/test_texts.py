@@ -11,30 +11,17 @@ from hypothesis import strategies as st
 
 from studies.dialdefer.aio.items import copies
 from studies.dialdefer.aio.pii import MARK, redact
-from studies.dialdefer.aio.replies import (
-    LEAST_ENGLISH,
-    cleaned,
-    dialogue,
-    english_rate,
-    neutral,
-    pattern_label,
-    transcript_in,
-    turns_in,
-    unfit,
-)
+from studies.dialdefer.aio.replies import cleaned, dialogue, neutral, pattern_label, transcript_in, turns_in, unfit
 
 HERE = Path(__file__).parent
 PLANTED, HARMLESS, COMMENTS = (
     yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8")) for name in ("personal", "harmless", "comments")
 )
-MISSED = {  # what the library does not see; docs/aio.md says so
-    "handle": ["xX_slayer_Xx", "marigold", "lunarmoth"],
-    "name": ["Aoife", "Siobhan", "Nguyen", "Kowalczyk", "Bjorn", "Tunde"],
+MISSED = {  # what is not seen
+    "handle": ["marigold", "lunarmoth"],
+    "name": ["Will Henderson", "drew"],
     "telephone": ["five one two five five five 0147"],
-    "address": ["Pinewood"],
     "e-mail": ["jo at example dot com"],
-    "number": [],
-    "link": [],
 }
 STAY = {"mrs", "the", "snap", "insta", "dot", "com", "iban"}  # kept beside the mark
 
@@ -53,10 +40,10 @@ def is_hidden(text: str, planted: str) -> bool:
     return not any(re.search(rf"\b{re.escape(word)}\b", left) for word in words)
 
 
-def test_recall_by_kind_is_what_the_docs_say():
-    pairs = {kind: [plain(text) for text in texts] for kind, texts in PLANTED.items()}
-    assert sum(map(len, PLANTED.values())) >= 100
-    assert {kind: [inner for text, inner in of if not is_hidden(text, inner)] for kind, of in pairs.items()} == MISSED
+def test_what_is_seen_of_each_kind_and_what_is_not():
+    for kind, texts in PLANTED.items():
+        missed = [inner for text, inner in map(plain, texts) if not is_hidden(text, inner)]
+        assert missed == MISSED.get(kind, []), kind
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -65,14 +52,14 @@ def test_other_texts_stay_as_they_are(text):
 
 
 def test_the_authors_of_a_thread_are_masked_wherever_they_are_named_and_marks_are_spelled_alike():
-    text = redact("Made_Up_Poster said it, @made_up_poster! made_up_posters [ Redacted ]", ["made_up_poster", ""])
-    assert text == f"{MARK} said it, {MARK}! made_up_posters {MARK}"
+    text = redact("Postersname said it, @postersname! postersnames [ Redacted ]", ["postersname", ""])
+    assert text == f"{MARK} said it, {MARK}! postersnames {MARK}"
 
 
 @given(st.text())
 def test_any_text_can_be_redacted_and_any_reply_is_a_transcript_or_dropped(text):
     assert isinstance(redact(text), str)
-    assert set(transcript_in(text)) in ({"dropped"}, {"turns", "repaired"})
+    assert set(transcript_in(text)) in ({"dropped"}, {"turns"})
 
 
 GOOD = '{"messages": [{"speaker": "Speaker A", "text": "hi there"}, {"speaker": "Speaker B", "text": "oh, hello"}]}'
@@ -80,17 +67,17 @@ TURNS = [("Speaker A", "hi there"), ("Speaker B", "oh, hello")]
 
 
 @pytest.mark.parametrize(
-    ("reply", "repaired"),
+    "reply",
     [
-        (GOOD, False),
-        (f"```json\n{GOOD}", False),
-        (GOOD.replace("}]}", "},]}"), True),  # a trailing comma
-        (GOOD.removesuffix('"}]}'), True),  # cut off within a text: an unclosed quote
-        (f"Here is the transcript:\n{GOOD}", True),
+        GOOD,
+        f"```json\n{GOOD}",
+        GOOD.replace("}]}", "},]}"),  # a trailing comma
+        GOOD.removesuffix('"}]}'),  # cut off within a text: an unclosed quote
+        f"Here is the transcript:\n{GOOD}",
     ],
 )
-def test_whole_json_is_taken_as_it_is_and_broken_json_is_repaired(reply, repaired):
-    assert transcript_in(reply) == {"turns": TURNS, "repaired": repaired}
+def test_whole_json_is_taken_as_it_is_and_broken_json_is_repaired(reply):
+    assert transcript_in(reply) == {"turns": TURNS}
 
 
 @pytest.mark.parametrize("label", ["Speaker A", "speaker a", "SPEAKER A:", "Speaker_A", "speaker-1", "A", "User 1"])
@@ -123,18 +110,14 @@ def test_length_is_filtered_by_the_range_of_table_13(n, why):
     assert unfit(made_turns(n)) == why
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_other_languages_are_filtered():
+    for text in (
         "me dijiste que ibas a venir a la fiesta y no viniste",
         "warum hast du mich nicht angerufen, ich war so in Sorge",
         "pourquoi tu me dis pas la vérité, on a parlé de ça",
         "",
-    ],
-)
-def test_other_languages_are_filtered(text):
-    assert english_rate(text) < LEAST_ENGLISH
-    assert unfit(made_turns(6, text)) == "not English"
+    ):
+        assert unfit(made_turns(6, text)) == "not English", text
 
 
 def test_a_dialogue_is_read_back_as_people_edit_it():
@@ -158,13 +141,11 @@ NARRATION = (
 WHO = st.sampled_from(["I", "i", "me", "Me", "my", "mine", "myself", "MY", "I'm", "I’ve", "I'd", "I'll", "im", "Ive"])
 PLAIN = st.sampled_from(NARRATION.split(" "))
 ASIDE = st.sampled_from(['"I hate my job"', "“we are done with me”", '"my bad"'])
-AIO = st.sampled_from(["AIO", "AIO?", "aio", "r/AIO", "Am I overreacting?", "AIO:", "r/AmIOverreacting"])
+AIO = st.sampled_from(
+    ["AIO", "AIO?", "aio", "r/AIO", "Am I overreacting?", "I wonder if I overreact", "AIO:", "r/AmIOverreacting"]
+)
 texts = st.lists(WHO | PLAIN | ASIDE | AIO, min_size=1, max_size=40).map(" ".join)
 FIRST = re.compile(r"\b(?:I|i|me|my|mine|myself|we|us|our|ours|ourselves|im|ive)\b(?!\.)", re.IGNORECASE)
-
-
-def unquoted(text: str) -> str:
-    return re.sub(r'"[^"\n]*"|“[^”\n]*”', "", text)
 
 
 @given(texts)
@@ -172,8 +153,8 @@ def test_no_first_person_and_no_aio_gets_through_and_cleaning_twice_changes_noth
     clean, held = neutral(text)
     assert cleaned(clean) == clean
     if not held:
-        assert not FIRST.search(unquoted(clean).replace("US", ""))
-        assert not re.search(r"\baio\b|overreacting\?", clean, re.IGNORECASE)
+        assert not FIRST.search(re.sub(r'"[^"\n]*"|“[^”\n]*”', "", clean).replace("US", ""))
+        assert not re.search(r"\baio\b|overreact", clean, re.IGNORECASE)
         assert clean
 
 
@@ -187,7 +168,6 @@ def test_a_neutral_text_stays_as_it_is_but_for_its_blanks(text):
     [
         ("I'm tired and I've told my boyfriend.", "Speaker B is tired and Speaker B has told Speaker B's boyfriend."),
         ("I don't think he listens to me.", "Speaker B doesn't think he listens to Speaker B."),
-        ("What am I to do? Do I leave?", "What is Speaker B to do? Does Speaker B leave?"),
         ('He said "I hate my job" to me.', 'He said "I hate my job" to Speaker B.'),
         ("AIO for leaving Speaker A", "for leaving Speaker A"),
         ("Here is the rewritten text:\n\nSpeaker B left.", "Speaker B left."),
@@ -233,6 +213,5 @@ LONG = "I told you three times that the keys lie under the blue pot by the door,
 )
 def test_a_context_that_repeats_a_long_stretch_or_the_whole_of_a_text_is_known(place, text, context, is_copy):
     said = {"title": "x", "body": "y", "comment": "z", "message": "hello", place: text}
-    post = {"title": said["title"], "body": said["body"], "comments": [{"id": "c1", "text": said["comment"]}]}
-    spoken = f"Speaker A: hi\nSpeaker B: {said['message']}"
-    assert copies({"c2_input": spoken, "context": context}, post) == is_copy
+    record = {"c2_input": f"Speaker A: hi\nSpeaker B: {said['message']}", "context": context}
+    assert copies(record, {**said, "comments": [{"text": said["comment"]}]}) == is_copy

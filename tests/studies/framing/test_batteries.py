@@ -1,0 +1,98 @@
+"""The shipped batteries: all are asked as their config says, and DialDefer's texts give DialDefer's prompts."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+
+from evenhand.config import parse_config, read_yaml
+from evenhand.records import Prompt
+from studies.dialdefer.datasets import DatasetSpec, load_items
+from studies.dialdefer.records import Condition, Item
+from studies.dialdefer.release import FILES
+from studies.dialdefer.render import render
+from studies.dialdefer.templates import NO_FIRST, TEMPLATES, YES_FIRST
+from studies.framing.section import FramingSection
+from tests.made.framing_runs import dialdefer_section
+from tests.made.places import CONFIGS, SHARED
+
+CONDITIONS = {  # framing, case → the condition
+    ("statement", "true"): Condition.C1_TRUE,
+    ("statement", "false"): Condition.C1_FALSE,
+    ("dialogue", "true"): Condition.C2_CORRECT,
+    ("dialogue", "false"): Condition.C2_INCORRECT,
+}
+ORDERS = {"given": YES_FIRST, "swapped": NO_FIRST}
+PUBLISHED = SHARED / "data" / "published"
+needs_published = pytest.mark.skipif(not PUBLISHED.exists(), reason="no published items beside this checkout")
+SOURCES = [
+    pytest.param([{"dataset": "pocket", "n_items": 10}], id="pocket"),
+    pytest.param(
+        [{"dataset": name, "root": str(PUBLISHED), "n_items": 5} for name in FILES],
+        id="published",
+        marks=needs_published,
+    ),
+]
+
+
+def asked(section: dict[str, Any], form: str) -> list[Prompt]:
+    """Every prompt of a section."""
+    units = parse_config(FramingSection, section, "section").units("reason" if form == "json" else "margin").units
+    return [prompt for unit in units for prompt in unit.next_prompts({})]
+
+
+def refuse_others(items: Sequence[Item], section: dict[str, Any], template: str, form: str) -> None:
+    """Fails where a prompt is another one than DialDefer's of the same item, condition and order."""
+    by_id = {item.item_id: item for item in items}
+    prompts = asked(section, form)
+    assert len({(p.item_id, p.condition, p.factors.case, p.factors.order) for p in prompts}) == 8 * len(items)
+    for prompt in prompts:
+        theirs = render(
+            by_id[prompt.item_id],
+            CONDITIONS[prompt.condition, prompt.factors.case],
+            template=template,
+            answer_form=form,
+            answer_order=ORDERS[prompt.factors.order],
+        )
+        assert (prompt.prompt_hash, prompt.drawing) == (theirs.prompt_hash, theirs.drawing), prompt.messages
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(("template", "form"), TEMPLATES)
+def test_every_template_of_dialdefer_is_asked_byte_for_byte(
+    template: str, form: str, source: list[dict[str, Any]]
+) -> None:
+    items = load_items([parse_config(DatasetSpec, spec, "spec") for spec in source])
+    refuse_others(items, dialdefer_section(template, form, source), template, form)
+
+
+@pytest.mark.parametrize(("close", "template"), [(None, "published"), ("END_ANSWER_2", "paper")])
+def test_the_shipped_config_is_the_published_template_and_by_one_key_the_papers(
+    close: str | None, template: str
+) -> None:
+    section = read_yaml(CONFIGS / "framing" / "dialdefer.yaml")["framing"]
+    section["set"] |= {"close": close} if close else {}
+    refuse_others(load_items([parse_config(DatasetSpec, section["items"], "items")]), section, template, "json")
+
+
+@pytest.mark.parametrize(("name", "n_framings"), [("speakers", 14), ("pairwise", 11), ("scores", 11)])
+def test_a_battery_asks_every_framing_of_every_item_in_words_of_its_own(
+    name: str, n_framings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(CONFIGS.parent)
+    tree = read_yaml(CONFIGS / "framing" / f"{name}.yaml")
+    section = parse_config(FramingSection, tree["framing"], name)
+    assert len(section.wordings) == n_framings
+    n_asked = len(section.cases or [""]) * len(section.order_names) * n_framings
+    for unit in list(section.units(tree["verdict"]).units)[:4]:
+        first = list(unit.next_prompts({}))
+        later = list(unit.next_prompts(section.supposed_replies(first)))
+        assert len({prompt.prompt_hash for prompt in [*first, *later]}) == n_asked == len(first) + len(later)
+
+
+def test_the_framing_study_reads_no_code_that_makes_dialdefers_prompts() -> None:
+    folders = [CONFIGS.parent / room / "framing" for room in ("studies", "eval", "training")]
+    texts = [file.read_text() for folder in folders for file in folder.glob("*.py")]
+    assert len(texts) > 6
+    assert not [name for name, text in product(("dialdefer.render", "dialdefer.templates"), texts) if name in text]
