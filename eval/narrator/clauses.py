@@ -79,12 +79,15 @@ def symbols(text: str) -> str:
     return "".join(word if kind == "names" else SYMBOLS[str(kind)] for kind, word in read if kind != "skip")
 
 
-def sentences(text: str) -> list[str]:
-    """The beginnings of the sentences of a text that state something; names alone may be questions."""
+def sentences(text: str, is_cut: bool = False) -> list[str]:
+    """The beginnings of the sentences of a text that state something; names alone may be questions.
+
+    is_cut: the last one is left out if no mark ends it.
+    """
     pieces = SENTENCE.split(PATTERNS["answered_no"].sub(r"not \1", text))
     marks = [*(mark or "" for mark in pieces[1::3]), ""]
     cut = [(piece.strip()[:MOST_LETTERS], mark) for piece, mark in zip(pieces[::3], marks, strict=True)]
-    cut = [(piece, mark) for piece, mark in cut if piece.strip(" \t\"'.,|")]
+    cut = [(piece, mark) for piece, mark in (cut[:-1] if is_cut else cut) if piece.strip(" \t\"'.,|")]
     if all("?" in mark and CUTS["bare"].fullmatch(symbols(piece)) for piece, mark in cut):
         return [piece for piece, _ in cut]
     return [piece for piece, mark in cut if "?" not in mark]
@@ -231,7 +234,7 @@ def explains(turn: re.Match[str]) -> bool:
     return CUTS["lead"].match(about) is not None or bool(read_clause(turn["names"] + about)[0])
 
 
-def says_yes(text: str) -> list[bool]:
+def says_yes(text: str, is_cut: bool) -> list[bool]:
     """What some prose says of detection, True for yes: its last "yes" or "no" where it begins with one.
 
     Else each of these, and what the last sentence that answers without them says.
@@ -240,7 +243,7 @@ def says_yes(text: str) -> list[bool]:
     if words and PATTERNS["yes_or_no"].match(text):
         return words[-1:]
     said: list[bool] = []
-    for sentence in sentences(text):
+    for sentence in sentences(text, is_cut):
         if PATTERNS["denial"].match(sentence):
             said.append(False)
         elif not PATTERNS["leaves_open"].search(sentence):
