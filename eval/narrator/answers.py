@@ -45,8 +45,8 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     chosen: it names one option. ambiguous: it names two or more as the one, or one that cannot be told from another.
     negated_only: all it says of who did it is a denial. continues_transcript: it goes on with a speaker's turn.
     refusal: it declines to say. off_list: it names no option as the one; a victim is not. empty: nothing but blanks.
-    cut_off: it ended at its limit before it named one, or where the next word could have changed which. error: the
-    engine gave no reply.
+    cut_off: it ended at its limit before it named one; a sentence without its end says nothing. error: the engine gave
+    no reply.
     """
     if finish_reason.startswith("error"):
         return Answer("error")
@@ -87,9 +87,7 @@ def read_yes_or_no(said: str, names: Names, is_cut: bool) -> Answer:
         return AMBIGUOUS
     if answer := one_of({YES if is_yes else NO for is_yes in says_yes(text, is_cut)}):
         return answer
-    if PATTERNS["refusal"].search(text):
-        return Answer("refusal")
-    return Answer("continues_transcript") if PATTERNS["any_turn"].match(text) else OFF_LIST
+    return Answer("refusal") if PATTERNS["refusal"].search(text) else OFF_LIST
 
 
 def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:
