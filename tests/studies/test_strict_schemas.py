@@ -14,6 +14,7 @@ from evenhand.config import read_yaml
 from evenhand.records import Prompt
 from inference.config import OpenAIConfig, load_sampling_config
 from inference.schedule import first_prompts
+from studies.framing.asking import verdict_schema
 from studies.pluraleval.reference_sets import ClusteringSettings, ReferenceSettings
 from tests.made.made_threads import POCKET, judged, thread
 from tests.made.places import CONFIGS
@@ -58,7 +59,7 @@ def test_every_schema_keeps_to_the_rules() -> None:
     texts = thread("a1", "b1", "a2", "c1", "b2")
     one_pass = ReferenceSettings(threads=POCKET, clustering=ClusteringSettings(method="one_pass", proposal_size=100))
     prompts += [*judged(texts)[1], *judged(texts, settings=one_pass)[1]]
-    found = schemas(prompts)
+    found = [*schemas(prompts), json.loads(verdict_schema(("yes", "no")))]
     assert len({json.dumps(schema)[:60] for schema in found}) >= 8
     assert [fault for schema in found for fault in faults(schema)] == []
 

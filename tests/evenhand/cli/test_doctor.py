@@ -17,7 +17,7 @@ from evenhand.cli.doctor.machine import gpu_check, hub_check, room_check, torch_
 from evenhand.cli.doctor.model import find_model
 from evenhand.embedded import embedded_model_path
 from evenhand.machine import Gpu
-from tests.made.fake_server import FakeServer, Reply, Script, refusal
+from tests.made.fake_server import FakeServer, Script, refusal
 from tests.made.fake_server import answer as says
 from tests.made.places import CONFIGS, ROOT
 
@@ -144,23 +144,21 @@ def test_a_model_that_is_not_in_the_cache_is_asked_for_and_gated_terms_are_told(
     assert found.owed["google/gemma-3-12b-it"] / 2**30 == pytest.approx(21.9, abs=0.1)
 
 
-def bare(body: dict[str, Any], n: int) -> Reply:
-    """A server without log-probabilities, as the text of one token is all that it gives."""
-    return says("1")
-
-
-def with_logprobs(body: dict[str, Any], n: int) -> Reply:
-    listed = [{"token": token, "logprob": logprob} for token, logprob in (("1", -0.25), ("2", -1.5))]
-    return says("1", logprobs={"content": [{**listed[0], "top_logprobs": listed}]})
+def listing(top: dict[str, float]) -> Script:
+    """A server that lists these tokens, or has no log-probabilities."""
+    listed = [{"token": token, "logprob": logprob} for token, logprob in top.items()]
+    choice = {"logprobs": {"content": [{**listed[0], "top_logprobs": listed}]}} if top else {}
+    return lambda body, n: says("1", **choice)
 
 
 @pytest.mark.parametrize(
     ("script", "model", "verdict", "state", "words"),
     [
-        (bare, "judge", "reason", "ok", "judge at http"),
-        (bare, "other", "reason", "wrong", "does not serve model 'other'. It serves: judge"),
-        (bare, "judge", "margin", "wrong", "reply without log-probabilities"),
-        (with_logprobs, "judge", "margin", "ok", "log P of 1 -0.25, 2 -1.50"),
+        (listing({}), "judge", "reason", "ok", "judge at http"),
+        (listing({}), "other", "reason", "wrong", "does not serve model 'other'. It serves: judge"),
+        (listing({}), "judge", "margin", "wrong", "reply without log-probabilities"),
+        (listing({"Yes": -0.1}), "judge", "margin", "wrong", "neither answer is among its likeliest tokens"),
+        (listing({"1": -0.25, "2": -1.5}), "judge", "margin", "ok", "log P of 1 -0.25, 2 -1.50"),
         (lambda body, n: refusal(400, "no such field"), "judge", "reason", "wrong", "refuses the request (400 no such"),
         (None, "judge", "reason", "unknown", "no OpenAI-compatible server is ready there"),
     ],
@@ -168,9 +166,8 @@ def with_logprobs(body: dict[str, Any], n: int) -> Reply:
 def test_a_server_is_asked_one_short_question(
     script: Script | None, model: str, verdict: str, state: str, words: str
 ) -> None:
-    with FakeServer(script or bare) as server:
-        address = server.base_url
-        asked = ["verdict=" + verdict, f"model.name={model}", f"engine.base_url={address}"]
+    with FakeServer(script or listing({})) as server:
+        asked = [f"verdict={verdict}", f"model.name={model}", f"engine.base_url={server.base_url}"]
         if script is None:
             server.__exit__()
         found = examined([str(CONFIGS / "inference" / "server.yaml"), *asked], None)
