@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.estimates.changes import paired, swap_p
+from eval.estimates.changes import paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
 from eval.estimates.resampling import holm
 from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips
@@ -25,6 +25,7 @@ from studies.framing.section import FramingSection
 MANY_UNREAD = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
 MOST_FLIPS = 2_000  # listed
+MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
 WORDS = {
     "value": "first answer, %",
     "shift": "shift (d)",
@@ -38,6 +39,7 @@ WORDS = {
     "soft": "probability of the first answer, %",
     "first": "names the answer shown first, %",
     "consistent": "same answer in both orders, %",
+    "changed": "another answer than in the baseline, %",
     "unread": "unread, %",
     "mean_abs_shift": "mean |shift|",
 }
@@ -46,8 +48,9 @@ TABLE = {  # head → measure, whether with its sign, whether with its interval,
     "right %": ("right", False, False, ""),
     "shift": ("shift", True, True, "shift (d): rise from the baseline in points, paired by item"),
     "pull": ("pull", True, False, "pull (p): half of the difference between the shifts in the two orders of answers"),
-    "net": ("net_shift", True, True, "net: shift less the mean placebo's"),
+    "net": ("net_shift", True, False, "net: shift less the mean placebo's"),
     "soft shift": ("soft_shift", True, False, "soft shift: of the probability, or of the expected score"),
+    "changed %": ("changed", False, False, "changed: answers that are not the baseline's"),
     "consistent %": ("consistent", False, False, "consistent: same answer in both orders"),
     "unread %": ("unread", False, False, ""),
 }
@@ -115,7 +118,12 @@ class FramingEval(Evaluation):
         framings = [name for name in base.section.framings if name != base.section.baseline]
         where = {"group": ALL, "dataset": over}
         figures = [
-            CardFigure(name=f"shift_{i}", words=f"shift: {name}", where={**where, "framing": name, "measure": "shift"})
+            CardFigure(
+                name=f"shift_{i}",
+                words=f"shift: {name}",
+                where={**where, "framing": name, "measure": "shift"},
+                is_main=len(framings) <= MOST_MAIN,
+            )
             for i, name in enumerate(framings, start=1)
         ]
         together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
@@ -124,9 +132,17 @@ class FramingEval(Evaluation):
         return [*figures, CardFigure(name="right", words=f"right: {base.section.baseline}", where=right)]
 
 
+@lru_cache(maxsize=4)
+def known_scores(results: Results) -> pd.DataFrame:
+    """The long frame of scores, also where a scorecard has made none for its warnings."""
+    rows = results.score_rows or EVALUATION.scores(results.judges, results.options)
+    return scores_frame(rows)
+
+
 def main_rows(results: Results, measure: str) -> pd.DataFrame:
     """The scores of a measure over all groups, on the average where there is one, else on the dataset."""
-    rows = results.scores[(results.scores["measure"] == measure) & (results.scores["group"] == ALL)]
+    scores = known_scores(results)
+    rows = scores[(scores["measure"] == measure) & (scores["group"] == ALL)]
     averaged = set(rows.loc[rows["dataset"] == AVERAGE, "judge"])
     return rows[(rows["dataset"] == AVERAGE) | ~rows["judge"].isin(averaged)]
 
@@ -157,7 +173,8 @@ def framings_table(results: Results) -> TableSpec:
     notes, digits = list[str](), digits_of(first)
     columns |= {value_words(first): ("value_value", f".{digits}f")}
     for head, (measure, is_signed, has_interval, words) in TABLE.items():
-        if frame[f"{measure}_value"].notna().any():
+        is_known = frame[f"{measure}_value"].notna()
+        if (is_known & ((measure != "unread") | (frame[f"{measure}_value"] > 0))).any():
             columns[head] = (f"{measure}_value", f"{'+' * is_signed}.{digits if is_signed else 1}f")
             notes += [f"{words}."] * bool(words)
             if has_interval:
@@ -212,7 +229,7 @@ def groups_table(results: Results) -> TableSpec:
     columns: dict[str, Any] = {"judge": ("judge", ""), "dataset": ("dataset", ""), "framing": ("framing", "")}
     columns |= {"group": ("group", ""), "items": ("n_units", "d"), "shift": ("value", "+.1f")}
     columns |= {"95%": (("low", "high"), "+.1f")}
-    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns, place="page")
+    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns)
 
 
 def flips_table(results: Results) -> TableSpec:
@@ -281,6 +298,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "moved": moved,
         "flipped": flipped,
         "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
+        "soft": rows("soft_shift"),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": most_common(run) >= SATURATED,
         "first": rows("first").get(base),

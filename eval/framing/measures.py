@@ -24,6 +24,7 @@ ALL = "all"
 EVERY = "every framing"  # of the measure over all of them
 FEWEST_IN_GROUP, MOST_GROUPS = 5, 20
 AVERAGE = "average"
+EVEN = 1e-9  # two shares that differ by less are a tie
 SURE = 50.0  # nats; a log-odds beyond is as good as certain, and an infinite one has no mean
 FIELDS = ("value", "first", "right", "accepts_wrong", "soft", "odds", "unread")
 
@@ -309,7 +310,7 @@ def levels(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
         yield Piece([Measure(name="first", **in_percent)], of("first"))
         alone = Sides(1, n_cases, 1)
         steady = Measure(name="consistent", unit="%", statistic=alone.level, is_share=True)
-        yield Piece([steady], lambda grid: [agreement(grid.shares[:, grid.at(framing)])])
+        yield Piece([steady], lambda grid: [agreement(named(grid)[:, grid.at(framing)])])
     for name in ("right", "accepts_wrong"):
         known = has_some(grid.fields[name][:, grid.at(framing)])
         if known.shape[1]:
@@ -318,11 +319,10 @@ def levels(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
             yield Piece([measure], lambda grid, name=name: [has_some(grid.fields[name][:, grid.at(framing)])])
 
 
-def agreement(shares: FloatArray) -> FloatArray:
-    """1 where the likeliest answer is the same in both orders, (n_items, n_cases, 1); NaN where one is not known."""
-    is_known = ~np.isnan(shares).any(axis=(-1, -2))
-    same = shares.argmax(axis=-1)[..., 0] == shares.argmax(axis=-1)[..., 1]
-    return np.where(is_known, same.astype(float), math.nan)[..., None]
+def agreement(best: FloatArray) -> FloatArray:
+    """1 where both orders have one answer, (n_items, n_cases, 1); NaN where one is not known."""
+    first, second = best[..., 0], best[..., 1]
+    return np.where(np.isnan(first + second), math.nan, first == second)[..., None]
 
 
 def shift_pieces(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
@@ -342,6 +342,8 @@ def shift_pieces(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
         shifts.append(Measure(name="dds", unit=unit, statistic=lambda means: 2 * two.shift(means)))
     yield Piece(shifts, of("value", framing, base))
     yield Piece([Measure(name="soft_shift", unit=unit, statistic=two.shift)], of("soft", framing, base))
+    moved = Measure(name="changed", unit="%", statistic=Sides(1, *shape).level, is_share=True)
+    yield Piece([moved], lambda grid: [changed(grid, framing)])
     if grid.placebos and framing not in grid.placebos:
         net = Measure(name="net_shift", unit=unit, statistic=two.shift)
         yield Piece([net], lambda grid: [grid.fields["value"][:, grid.at(framing)], placebo_mean(grid)])
@@ -374,13 +376,24 @@ def is_claim(section: FramingSection) -> bool:
     return len(names) == 2 and labels == names
 
 
+def named(grid: Grid) -> FloatArray:
+    """(n_items, n_framings, n_cases, n_orders): the place of the answer that most replies name; NaN where none is."""
+    ordered = np.sort(grid.shares, axis=-1)
+    is_one = ordered[..., -1] - ordered[..., -2] > EVEN  # False where unknown
+    best = np.argmax(np.nan_to_num(grid.shares), axis=-1)
+    return np.where(is_one, best, math.nan)
+
+
+def changed(grid: Grid, framing: str) -> FloatArray:
+    """(n_items, n_cases, n_orders): 1 where a framing's answer is not the baseline's; NaN where one is unknown."""
+    before, after = named(grid)[:, 0], named(grid)[:, grid.at(framing)]
+    return np.where(np.isnan(before + after), math.nan, before != after)
+
+
 def flips(grid: Grid) -> Iterator[tuple[str, str, str, str, str, str]]:
     """(framing, item, case, order, the baseline's answer, the framing's) where these are two answers."""
-    best = np.where(np.isnan(grid.shares).any(axis=-1), -1, grid.shares.argmax(axis=-1))
-    is_even = np.isclose(np.sort(grid.shares, axis=-1)[..., -1], np.sort(grid.shares, axis=-1)[..., -2])
-    best = np.where(is_even, -1, best)
+    best = named(grid)
     for at, framing in enumerate(grid.framings[1:], start=1):
-        before, after = best[:, 0], best[:, at]
-        for i, case, order in np.argwhere((before >= 0) & (after >= 0) & (before != after)):
-            pair = before[i, case, order], after[i, case, order]
-            yield (framing, grid.items[i], grid.cases[case], grid.orders[order], *(grid.answers[k] for k in pair))
+        for i, case, order in np.argwhere(changed(grid, framing) == 1):
+            pair = (grid.answers[int(best[i, side, case, order])] for side in (0, at))
+            yield framing, grid.items[i], grid.cases[case], grid.orders[order], *pair

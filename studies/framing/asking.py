@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jinja2 import meta
 
 from evenhand.errors import DataError
-from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride
+from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride, digest
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
 from studies.framing.templates import ENVIRONMENT, rendered
@@ -45,6 +45,7 @@ class FramingFactors:
     names: tuple[str, ...]  # the answer that each symbol stands for
     first: str  # the answer that is shown first
     label: str | None  # the right one
+    behind: str  # a digest of the judge's own reply, where it goes on behind one: other replies make other prompts
     template_version: int
 
 
@@ -130,7 +131,14 @@ def prompt_of(asked: Asked, row: Row, case: str, wording: Wording, order: str) -
 
 
 def with_messages(
-    asked: Asked, row: Row, case: str, wording: Wording, order: str, known: Slots, messages: Sequence[Message]
+    asked: Asked,
+    row: Row,
+    case: str,
+    wording: Wording,
+    order: str,
+    known: Slots,
+    messages: Sequence[Message],
+    behind: str = "",
 ) -> Prompt:
     """Messages as a prompt of this study."""
     schema = AS_THE_RUN
@@ -149,6 +157,7 @@ def with_messages(
             names=known.names,
             first=known.shown[0],
             label=label_of(asked, row, case),
+            behind=behind,
             template_version=asked.version,
         ),
         messages=tuple(messages),
@@ -232,4 +241,5 @@ class FramedUnit:
         spoken = before.answer_space[place] if reply.answer_logprobs is not None else reply.text
         ask = rendered(wording.ask, values, f"{self.row.where}, {wording.name}, ask")
         turns = (Message(role="assistant", content=spoken), Message(role="user", content=ask))
-        yield with_messages(self.asked, self.row, case, wording, order, known, (*before.messages, *turns))
+        messages = (*before.messages, *turns)
+        yield with_messages(self.asked, self.row, case, wording, order, known, messages, behind=digest(spoken, 8))

@@ -1,5 +1,6 @@
 """What a study in YAML asks: the section `framing` of a config, which puts one claim into several framings."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -119,6 +120,8 @@ class FramingSection(StudySection):
         is_fixed = self.symbols or not (self.pair or any("{" in text for text in self.answer_texts.values()))
         yield not is_fixed, 'symbols: answers whose texts are of the item need symbols, such as ["1", "2"]'
         yield self.baseline not in self.framings, f"baseline: '{self.baseline}' is none of {', '.join(self.framings)}"
+        taken = [name for name in self.framings if re.fullmatch(PLACEBO.format(r"\d+"), name)]
+        yield bool(taken), f"framings: '{''.join(taken[:1])}' is the name of a placebo; call it otherwise"
         known = [name for name, text in self.framings.items() if text.after is None]
         yield self.baseline not in known, "baseline: goes on behind another framing; name that one"
         for wording in self.wordings:
@@ -191,11 +194,6 @@ class FramingSection(StudySection):
         rows = [row for source in self.items for row in load_rows(source, self.columns)]
         refuse_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
         return rows
-
-    @property
-    def has_schemas(self) -> bool:
-        """Of a reasoned verdict; see StudySection."""
-        return True
 
     def units(self, verdict: str) -> Units:
         """A unit an item; see StudySection."""

@@ -90,7 +90,7 @@ def test_a_disturbed_pipeline_ends_with_the_answers_of_an_undisturbed_one(slurm:
         check_equal(one, other)
     jobs = [stage for run in runs_below(disturbed.runs) for stage in stages_of(run) if stage.kind == "job"]
     assert [stage.state for stage in jobs] == ["complete"] * 6
-    assert "Scorecard" in disturbed.told()
+    assert [*disturbed.runs.rglob("scorecard.csv")], disturbed.told()
 
 
 def last_step(pipeline: Pipeline) -> int:

@@ -25,7 +25,8 @@ def framed(path: Path, method: str = "sft", split: str = "train", **keys: Any) -
 
 
 def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_answers(tmp_path, tokenizer):
-    config = framed(claims(tmp_path / "i.jsonl", 12))
+    framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}
+    config = framed(claims(tmp_path / "i.jsonl", 12), framings=framings)
     data = load_data(config)
     examples, excluded = TRAINING.examples(data.units, config, tokenizer)
     groups = by_group(examples)

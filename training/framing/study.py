@@ -96,8 +96,7 @@ class FramingTraining(StudyTraining):
         section = section_of(config)
         asked = section.asked("margin")
         answers = OneTokenAnswers(tokenizer, section.symbols or (), config.examples, config.model.chat_template_args)
-        names = list(section.answer_texts)
-        bundles = (list(candidates(row, asked, names, answers)) for row in units)
+        bundles = (list(candidates(row, asked, section.baseline, answers)) for row in units)
         limit = config.examples.max_prompt_length
         return sifted(bundles, limit, as_a_whole=config.needs_whole_groups)
 
@@ -107,8 +106,9 @@ class FramingTraining(StudyTraining):
         return {"section": section_of(config), "sources": sources, "hub": {}}
 
 
-def candidates(row: Row, asked: Asked, names: Sequence[str], answers: OneTokenAnswers) -> Iterator[Candidate]:
+def candidates(row: Row, asked: Asked, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
     """An item's examples. Their choices are in the order of the answers, whichever symbols stand for them."""
+    names = list(asked.wordings[0].answers)
     for (case, framing, _), prompt in FramedUnit(row, asked).first_round.items():
         label = label_of(asked, row, case)
         example = answers.example(
@@ -116,7 +116,7 @@ def candidates(row: Row, asked: Asked, names: Sequence[str], answers: OneTokenAn
             item_id=row.item_id,
             right=0 if label is None else names.index(label),
             group=f"{row.item_id} {case}",
-            is_anchor=framing == asked.wordings[0].name,
+            is_anchor=framing == baseline,
         )
         choices = tuple(example.choices[prompt.factors.names.index(name)] for name in names)
         yield replace(example, choices=choices), ""

@@ -1,0 +1,67 @@
+"""The battery of speakers, sampled of planted judges: before and after, and what to doubt."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.__main__ import compare_main, scorecard_main
+from eval.framing.evaluation import EVALUATION, most_common
+from evenhand.config import read_yaml
+from evenhand.records import Prompt
+from tests.made.framing_runs import planted, run_of, study
+from tests.made.places import CONFIGS
+
+AGAIN = "are you sure?"
+
+
+@pytest.fixture
+def before_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A judge that defers to the expert and takes its answer back, and one that does neither."""
+    section = read_yaml(CONFIGS / "framing" / "speakers.yaml")["framing"]
+    section = {**section, "items": {"dataset": "pocket", "n_items": 20}}
+    runs = []
+    for name, defers in (("before", 0.4), ("after", 0.0)):
+        judge = planted(len(name), defers=defers)
+
+        def answer(prompt: Prompt, judge: Any = judge, is_firm: bool = name == "after") -> str:
+            if prompt.condition != AGAIN:
+                return str(judge(prompt))
+            said = prompt.messages[1].content
+            return said if is_firm else next(other for other in prompt.answer_space if other != said)
+
+        keys = {"name": name, "model": {"name": "scripted", "label": name}}
+        runs.append(run_of(tmp_path, section, answer, monkeypatch, **keys))
+    return runs
+
+
+def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
+    before_after: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*map(str, before_after), "--draws", "200"]
+    compare_main([*words, "--out", str(tmp_path / "compared")])
+    scorecard_main([words[0], f"after={words[1]}", *words[2:], "--out", str(tmp_path / "card")])
+    printed = capsys.readouterr().out
+    assert "differ" not in printed
+    rows = [line.split() for line in printed.splitlines() if line.startswith("shift: expert")]
+    assert float(rows[0][-2]) > 20 > abs(float(rows[0][-1]))
+
+
+@pytest.mark.parametrize(
+    ("said", "share"), [(["low", "low", "low", "low"], 100.0), (["low", "high", "low", "high"], 50.0)]
+)
+def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_gives_one_answer(
+    said: list[str], share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = tmp_path / "items.jsonl"
+    items.write_text("\n".join(f'{{"id": "i{i}", "topic": "t", "yes": "{word}"}}' for i, word in enumerate(said)))
+    answers = {name: name for name in ("none", "low", "high")}
+    keys = {
+        "cases": {"": {"claim": "{{ yes }}"}},
+        "answers": answers,
+        "symbols": None,
+        "set": {},
+        "ask": "{{ framing }}",
+    }
+    path = run_of(tmp_path, study(items, **keys), lambda prompt: prompt.messages[0].content.split()[-1], monkeypatch)
+    assert most_common(EVALUATION.load(path, Any)) == share  # type: ignore[arg-type]
