@@ -150,6 +150,8 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
             denied += denies
             if is_worse:
                 worst += names
+                if CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
+                    named, conceded = "", conceded + named
             elif (concedes and (i == 0 or (lead and lead["despite"]))) or ALL in names:
                 conceded += names
             else:
