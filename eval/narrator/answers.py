@@ -45,8 +45,8 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     chosen: it names one option. ambiguous: it names two or more as the one, or one that cannot be told from another.
     negated_only: all it says of who did it is a denial. continues_transcript: it goes on with a speaker's turn.
     refusal: it declines to say. off_list: it names no option as the one; a victim is not. empty: nothing but blanks.
-    cut_off: it ended at its limit before it named one, or where the next word could have changed which. error: the
-    engine gave no reply.
+    cut_off: it ended at its limit before it named one; a sentence without its end says nothing. error: the engine gave
+    no reply.
     """
     if finish_reason.startswith("error"):
         return Answer("error")
@@ -54,60 +54,43 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
         return Answer("empty")
     is_cut = finish_reason == "length"
     own = PATTERNS["continuation"].split(without_thinking(text).lstrip(), maxsplit=1)[0]
-    if not own.strip():
-        return Answer("cut_off") if is_cut else OFF_LIST
-    answer, is_settled = reading(own, names_of(tuple(options)))
-    if is_cut and (answer.state not in READ or (answer.option is not None and not is_settled)):
-        return Answer("cut_off")
-    return answer
+    answer = reading(own, names_of(tuple(options)), is_cut) if own.strip() else OFF_LIST
+    return Answer("cut_off") if is_cut and answer.state not in READ else answer
 
 
 names_of = lru_cache(maxsize=256)(Names)  # a run has many replies to the same options
 
 
-def reading(text: str, names: Names) -> tuple[Answer, bool]:
-    """(what a reply says, whether more words could not have changed it)."""
-    if text.strip() in names.options:
-        return Answer("chosen", text.strip()), not names.is_extended(text)
+def reading(text: str, names: Names, is_cut: bool) -> Answer:
+    """What a reply says. is_cut: its last sentence has no end, and says nothing but for an option alone."""
     said = json_in(text)  # a schema holds replies to JSON strings
-    if isinstance(said, str) and said in names.options:
-        return Answer("chosen", said), True
-    if isinstance(said, dict):
-        return read_object(said, names), True
+    if text.strip() in names.options or (isinstance(said, str) and said in names.options):
+        is_open = is_cut and text.strip() in names.options and names.is_extended(text)
+        return OFF_LIST if is_open else Answer("chosen", text.strip() if text.strip() in names.options else said)
+    if isinstance(said, dict):  # any value but the victim
+        values = [value for key, value in said.items() if not PATTERNS["victim_key"].search(key)]
+        return (
+            one_of({option for value in values if isinstance(value, str) for option in names.whole(value)}) or OFF_LIST
+        )
     text = plain(text)
-    how = read_yes_or_no if names.options == (YES, NO) else read_sentences
-    return read_alone(text, names) or how(text, names)
-
-
-def read_object(said: dict[str, object], names: Names) -> Answer:
-    """The option that is a value of a JSON object, but for its victim."""
-    values = [value for key, value in said.items() if not PATTERNS["victim_key"].search(key)]
-    whole = {option for value in values if isinstance(value, str) for option in names.whole(value)}
-    return one_of(whole) if whole else OFF_LIST
-
-
-def read_alone(said: str, names: Names) -> tuple[Answer, bool] | None:
-    """The option that a reply's first line is by itself; None where it is none. Two lines with one each are a list."""
-    first, _, rest = said.partition("\n")
+    first, _, rest = text.partition("\n")
     whole = () if PATTERNS["corrects"].search(rest) else names.whole(BULLET.sub("", first))
-    others = names.whole(BULLET.sub("", rest.strip().partition("\n")[0]))
-    return (one_of({*whole, *others}), bool(rest) or not names.is_extended(first)) if whole else None
+    if whole and (rest or not is_cut or not names.is_extended(first)):
+        return one_of({*whole, *names.whole(BULLET.sub("", rest.strip().partition("\n")[0]))}) or OFF_LIST
+    return (read_yes_or_no if names.options == (YES, NO) else read_sentences)(text, names, is_cut)
 
 
-def read_yes_or_no(said: str, names: Names) -> tuple[Answer, bool]:
-    """Yes or No by what a reply says last of it."""
+def read_yes_or_no(said: str, names: Names, is_cut: bool) -> Answer:
+    """Yes or No by the words and sentences of a reply that answer detection."""
     text = prose(PATTERNS["no_doubt"].sub("", said))
     if PATTERNS["yes_and_no"].match(text):
-        return AMBIGUOUS, True
-    verdicts = says_yes(text)
-    if verdicts:
-        return one_of({YES if is_yes else NO for is_yes in verdicts}), True
-    is_turn = PATTERNS["any_turn"].match(text) is not None
-    is_refusal = PATTERNS["refusal"].search(text) is not None
-    return (Answer("refusal") if is_refusal else Answer("continues_transcript") if is_turn else OFF_LIST), is_refusal
+        return AMBIGUOUS
+    if answer := one_of({YES if is_yes else NO for is_yes in says_yes(text, is_cut)}):
+        return answer
+    return Answer("refusal") if PATTERNS["refusal"].search(text) else OFF_LIST
 
 
-def read_sentences(said: str, names: Names) -> tuple[Answer, bool]:
+def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:
     """Whom the sentences of a reply name. "Ann: I suggest ..." is Ann's turn, "Ann: she insults Bob." an answer.
 
     What is said before and, as a conclusion, behind a list of the speakers counts.
@@ -119,38 +102,31 @@ def read_sentences(said: str, names: Names) -> tuple[Answer, bool]:
     if len({turn["names"] for turn in turns}) < 2:
         turns = [turn for turn in turns if not explains(turn)]
     if not turns:
-        return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names)
-    behind = text[turns[-1].end() :].strip()
-    for part, counts in ((text[: turns[0].start()], True), (behind, PATTERNS["concludes"].match(behind))):
-        answer = said_in(part, names) if part.strip() and counts else (OFF_LIST, True)
-        if answer[0].state in ("chosen", "ambiguous"):
-            return answer
-    return Answer("continues_transcript"), True
+        return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names, is_cut)
+    before, behind = text[: turns[0].start()], text[turns[-1].end() :].strip()
+    answers = [said_in(before, names), said_in(behind if PATTERNS["concludes"].match(behind) else "", names, is_cut)]
+    found = [answer for answer in answers if answer.state in ("chosen", "ambiguous")]
+    return found[0] if found else Answer("continues_transcript")
 
 
-def said_in(text: str, names: Names) -> tuple[Answer, bool]:
+def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
     """Whom the sentences of named_text name."""
-    all_said = [PATTERNS["refused_but"].sub("", sentence) for sentence in sentences(text)]
+    all_said = [PATTERNS["refused_but"].sub("", sentence) for sentence in sentences(text, is_cut)]
     stated = [sentence for sentence in all_said if not PATTERNS["refusal"].search(sentence)]
     read: list[Said] = []
-    end = ""
     for sentence in stated:
         concludes = PATTERNS["concludes"].match(sentence)
-        end = with_persons(sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence, names)
-        read.append(read_sentence(end, concludes is not None))
+        sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
+        read.append(read_sentence(with_persons(sentence, names), concludes is not None))
     named, denied = decided(read), "".join(said.denied for said in read)
-    is_early = bool(decided(read[:-1])) or text.rstrip()[-1:] in ".!?…。"
-    is_settled = is_early or (len(end) > 1 if read and read[0].is_answer else not PATTERNS["open_end"].search(end))
     if options := options_in(named, names):
-        is_one = len(options) == 1 and NOT_LISTED not in named and not options & options_in(denied, names)
-        return (one_of(options) if is_one else AMBIGUOUS), is_settled
-    if named:  # somebody who is no option
-        return OFF_LIST, False
-    if len(stated) < len(all_said):
-        return Answer("refusal"), True
-    return (Answer("negated_only") if denied else OFF_LIST), False
+        is_clear = NOT_LISTED not in named and not options & options_in(denied, names)
+        return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS
+    if not named and len(stated) < len(all_said):
+        return Answer("refusal")
+    return Answer("negated_only") if denied and not named else OFF_LIST
 
 
-def one_of(choices: Collection[str]) -> Answer:
+def one_of(choices: Collection[str]) -> Answer | None:
     """The option, where there is one; several cannot be told apart."""
-    return Answer("chosen", next(iter(choices))) if len(choices) == 1 else AMBIGUOUS
+    return (Answer("chosen", next(iter(choices))) if len(choices) == 1 else AMBIGUOUS) if choices else None

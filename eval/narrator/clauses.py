@@ -79,12 +79,15 @@ def symbols(text: str) -> str:
     return "".join(word if kind == "names" else SYMBOLS[str(kind)] for kind, word in read if kind != "skip")
 
 
-def sentences(text: str) -> list[str]:
-    """The beginnings of the sentences of a text that state something; names alone may be questions."""
-    pieces = SENTENCE.split(PATTERNS["answered_no"].sub(r"not \1", text))
+def sentences(text: str, is_cut: bool = False) -> list[str]:
+    """The beginnings of the sentences of a text that state something; names alone may be questions.
+
+    is_cut: the last one is left out if no mark ends it.
+    """
+    pieces = SENTENCE.split(text)
     marks = [*(mark or "" for mark in pieces[1::3]), ""]
     cut = [(piece.strip()[:MOST_LETTERS], mark) for piece, mark in zip(pieces[::3], marks, strict=True)]
-    cut = [(piece, mark) for piece, mark in cut if piece.strip(" \t\"'.,|")]
+    cut = [(piece, mark) for piece, mark in (cut[:-1] if is_cut else cut) if piece.strip(" \t\"'.,|")]
     if all("?" in mark and CUTS["bare"].fullmatch(symbols(piece)) for piece, mark in cut):
         return [piece for piece, _ in cut]
     return [piece for piece, mark in cut if "?" not in mark]
@@ -100,10 +103,9 @@ def with_persons(sentence: str, names: Names) -> str:
     if len(names.options) == 2 and ME in names.options:
         text = PATTERNS["other_one"].sub(chr(FIRST + 1 - names.options.index(ME)), text)
     text = PATTERNS["self"].sub(me, PATTERNS["own"].sub(f"{me}'s", text))
-    text = PATTERNS["so_did"].sub(r"; \1 did", text)
     text = PATTERNS["all_good_but"].sub(r"\g<a>\g<b> is rude", text)
     text = PATTERNS["everybody"].sub(ALL, PATTERNS["everybody_but"].sub(NOT_LISTED, text))
-    return PATTERNS["twice"].sub(r"\1", PATTERNS["titled"].sub(r"\1", text)).strip()
+    return PATTERNS["titled"].sub(r"\1", text).strip()
 
 
 def read_clause(clause: str) -> tuple[str, str, bool]:
@@ -119,7 +121,7 @@ def read_clause(clause: str) -> tuple[str, str, bool]:
     if kind == "names" and CUTS["negation"].search(place[0]):
         kind = "denies"
     is_worse = kind == "than" or CUTS["worse"].search(place[0]) is not None
-    says = {"names": (who, ""), "denies": ("", who), "than": (agent, ""), "alike": (subject + agent, "")}
+    says = {"names": (who, ""), "denies": ("", who), "than": (agent, "")}
     return *{**says, "nobody": ("", NOT_LISTED), "nothing": ("", "")}[kind], is_worse
 
 
@@ -148,6 +150,8 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
             denied += denies
             if is_worse:
                 worst += names
+                if CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
+                    named, conceded = "", conceded + named
             elif (concedes and (i == 0 or (lead and lead["despite"]))) or ALL in names:
                 conceded += names
             else:
@@ -225,22 +229,22 @@ def with_subject(clause: str, before: str, subject: str) -> str:
 
 def explains(turn: re.Match[str]) -> bool:
     """Whether what stands behind "Ann:" is said about Ann, and is not Ann's turn."""
-    if PATTERNS["speaks"].search(turn["words"]):
+    if PATTERNS["first_person"].search(turn["words"]) or PATTERNS["second_person"].search(turn["words"]):
         return False
     about = symbols(re.sub(r"^(?:he|she|they)\b", "", re.sub(r"^(?:his|her|their)\b", "'s", turn["words"])))
     return CUTS["lead"].match(about) is not None or bool(read_clause(turn["names"] + about)[0])
 
 
-def says_yes(text: str) -> list[bool]:
-    """What some prose says of detection, True for yes: its last "yes" or "no" where it begins with one.
+def says_yes(text: str, is_cut: bool) -> list[bool]:
+    """What prose says of detection, True for yes: its "yes" and "no" where it begins with one, behind "but" the last.
 
     Else each of these, and what the last sentence that answers without them says.
     """
     words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(text)]
     if words and PATTERNS["yes_or_no"].match(text):
-        return words[-1:]
+        return words[-1:] if PATTERNS["turns_around"].search(text) else words
     said: list[bool] = []
-    for sentence in sentences(text):
+    for sentence in sentences(text, is_cut):
         if PATTERNS["denial"].match(sentence):
             said.append(False)
         elif not PATTERNS["leaves_open"].search(sentence):

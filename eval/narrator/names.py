@@ -108,13 +108,9 @@ class Names:
 
 
 def folded(text: str) -> str:
-    """A name in small letters without marks, with blanks for its underscores."""
-    return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text.casefold())).replace("_", " ")
-
-
-def respelled(text: str) -> str:
-    """A name as who has no umlauts on their keys writes it."""
-    return folded(text.casefold().translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue"}))
+    """A name in small letters as any keyboard has them: no marks, "ue" and "ü" alike, blanks for underscores."""
+    letters = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text.casefold()))
+    return re.sub("(?<=[aou])e", "", letters).replace("_", " ")
 
 
 # Ways in which a reply is an option, the closest first: (shape of the reply, shape of the option, case of both). In the
@@ -123,7 +119,7 @@ Shape = Callable[[str], str]
 CASES: tuple[Shape, ...] = (str, str.casefold)
 CLOSENESS: list[tuple[Shape, Shape, Shape]] = [
     *((shape, str, case) for shape in (str, lambda t: t.lstrip(OPENING).rstrip(CLOSING), bare) for case in CASES),
-    *((bare, bare, case) for case in (*CASES, folded, respelled)),
+    *((bare, bare, case) for case in (*CASES, folded)),
 ]
 
 FIRST = 0xE000

@@ -7,6 +7,7 @@ from evenhand.config import did_you_mean
 from evenhand.terminal import run_main
 
 VERBS = {
+    "init": "a folder to start a study of your own from: config, items, commands",
     "show": "print the exact prompt a model would get for an item and condition",
     "keys": "every key of a config: its default, what it may be, what it does",
     "build": "write a dataset's items to a folder",
@@ -36,6 +37,8 @@ def every_verb() -> dict[str, str]:
 def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
     """The function that takes a verb's words."""
     match verb:
+        case "init":
+            from evenhand.cli.init import main
         case "show":
             from studies.show import main
         case "keys":

@@ -73,17 +73,17 @@ AIO = re.compile(
     r"\b(?:r/)?(?:AIO|aio|Aio|AIOR|A\.I\.O\.)(?!\w)\s*[?:,.!…-]*|\b(?:r/)?AmIOverreacting\b\S*", re.IGNORECASE
 )
 SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+[\"”]?)?")
-OVERREACTING = r"\b(?:over[- ]?react\w*|in the wrong)\b"
-AT_FAULT = rf"(?:{OVERREACTING}|\b(?:wrong|crazy|dramatic)\b)"
-QUESTION = re.compile(  # for a judgement, in a sentence; with or without a question mark
-    rf"{OVERREACTING}.*\?"
-    rf"|\b(?:am|is|was|were|are|did|do|does|has|have) (?:I|Speaker B)\b(?!['’]).*{AT_FAULT}"
-    r"|(?:\b(?:I|Speaker B)\b(?!['’]s\b).*|^\W*(?:just |not |don['’]?t )?)"
-    r"\b(?:wonder\w*|unsure|sure|idk|knows?|ask(?:s|ing)?|question\w*|curious)\b.*"
-    rf"(?:\b(?:if|whether)\b.*(?:{OVERREACTING}|\b(?:am|is|was|['’]?m) (?:being )?{AT_FAULT})"
-    r"|\bwho(?:['’]s| is| was) in the wrong)"
-    r"|\b(?:tell me|let me know|be honest)\b.*\b(?:if|whether|am I|wrong|think)\b",
+JUDGED = r"\b(?:over[- ]?react\w*|in the wrong)\b"
+AT_FAULT = re.compile(rf"{JUDGED}|\b(?:am|is|was|being|['’]?m|Speaker B) (?:wrong|crazy|dramatic)\b", re.IGNORECASE)
+ASKS = re.compile(  # and with or without a question mark
+    r"\b(?:am|is|was|were|are|did|do|does|has|have) (?:I|Speaker B)\b(?!['’])"
+    r"|(?:\b(?:I|Speaker B)(?!['’]s\b)\b(?:\W+\w+){0,5}?\W+|^\W*(?:just |not |don['’]?t )?)"
+    r"(?:wonder\w*|unsure|sure|idk|knows?|ask(?:s|ing)?|question\w*|curious)\b.*"
+    r"\b(?:if|whether|who(?:['’]s| is| was) in the)\b",
     re.IGNORECASE,
+)
+REQUEST = re.compile(
+    r"\b(?:tell me|let me know|be honest)\b.*\b(?:if|whether|am I|wrong|think)\b|" + JUDGED + r".*\?", re.IGNORECASE
 )
 PREAMBLE = re.compile(
     r"^(?:\*\*)?(?:third[- ]person version|here(?: is|'s|’s)[^\n]{0,80})(?:\*\*)?:(?:\*\*)?\s*", re.IGNORECASE
@@ -145,14 +145,9 @@ def unfit(turns: Sequence[Turn]) -> str:
         return f"fewer than {FEWEST_TURNS} turns"
     if len(turns) > MOST_TURNS:
         return f"more than {MOST_TURNS} turns"
-    return "not English" if english_rate(" ".join(text for _, text in turns)) < LEAST_ENGLISH else ""
-
-
-def english_rate(text: str) -> float:
-    """The share of function words of English, and of no other language, among a text's words; 0 where it has none."""
-    words = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", text.lower()))
+    words = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", " ".join(text for _, text in turns).lower()))
     english = word_lists()["english"] - word_lists()["shared"]
-    return sum(word in english for word in words) / max(len(words), 1)
+    return "not English" if sum(word in english for word in words) < LEAST_ENGLISH * max(len(words), 1) else ""
 
 
 def dialogue(turns: Sequence[Turn]) -> str:
@@ -203,7 +198,9 @@ def pattern_label(comment: str) -> tuple[str, tuple[str, ...]] | None:
 def neutral(reply: str) -> tuple[str, tuple[str, ...]]:
     """(a model's third-person version, cleaned up; what could not be cleaned and holds it back)."""
     text = cleaned(reply)
-    return text, (*remaining(text), *(() if text else ("empty",)))
+    first_persons = FIRST_PERSON.finditer(QUOTE.sub('""', text))
+    held = dict.fromkeys(match[0] for match in (*AIO.finditer(text), *first_persons))
+    return text, tuple(held) if text else ("empty",)
 
 
 def cleaned(reply: str) -> str:
@@ -218,19 +215,18 @@ def cleaned(reply: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
+def is_question(sentence: str) -> bool:
+    """Whether a sentence asks for a judgement of the poster, with or without a question mark."""
+    return bool(REQUEST.search(sentence) or (AT_FAULT.search(sentence) and ASKS.search(sentence)))
+
+
 def without_first_person(text: str) -> str:
     """One stretch of narration with "I" and its kind replaced, and questions for a judgement taken out."""
 
     def without_questions(text: str) -> str:
-        return SENTENCE.sub(lambda match: "" if QUESTION.search(match[0]) else match[0], text)
+        return SENTENCE.sub(lambda match: "" if is_question(match[0]) else match[0], text)
 
     text = without_questions(text)
     for pattern, replacement in REWRITES:
         text = re.sub(pattern, replacement, text)
     return without_questions(text)
-
-
-def remaining(text: str) -> tuple[str, ...]:
-    """First persons outside quotations and "AIO" anywhere, each once, in the order they occur."""
-    matches = [*AIO.finditer(text), *FIRST_PERSON.finditer(QUOTE.sub('""', text))]
-    return tuple(dict.fromkeys(match[0] for match in matches))

@@ -21,7 +21,6 @@ MISSED = {  # what is not seen
     "handle": ["marigold", "lunarmoth"],
     "name": ["Will Henderson", "drew"],
     "telephone": ["five one two five five five 0147"],
-    "e-mail": ["jo at example dot com"],
 }
 STAY = {"mrs", "the", "snap", "insta", "dot", "com", "iban"}  # kept beside the mark
 

@@ -1,0 +1,27 @@
+"""`evenhand init DIR`: a folder to start a study of one's own from."""
+
+import argparse
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from evenhand.errors import ConfigError
+
+STARTER = Path(__file__).with_name("starter")
+
+
+def main(argv: Sequence[str]) -> None:
+    """Write a small study that runs as it is: a config, ten items, a training config, and a README with the commands.
+
+    It overwrites nothing.
+    """
+    parser = argparse.ArgumentParser(prog="evenhand init", description=main.__doc__)
+    parser.add_argument("folder", type=Path, help="where to; it is made where there is none")
+    folder = parser.parse_args(argv).folder
+    files = sorted(STARTER.iterdir())
+    if there := [file.name for file in files if (folder / file.name).exists()]:
+        raise ConfigError(f"{folder}: already holds {', '.join(there)}; name another folder, or move them away")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shutil.copyfile(file, folder / file.name)
+    print(f"{folder} now holds {', '.join(file.name for file in files)}. Next: cd {folder}; evenhand show study.yaml")

@@ -1,0 +1,45 @@
+"""`evenhand init`: the starter folder is written once, and every command of its README can read what lies there."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from evenhand.cli.command import VERBS
+from evenhand.cli.init import STARTER, main
+from evenhand.config import config_tree
+from evenhand.errors import ConfigError
+from inference.config import parse_sampling_config
+from training.config import parse_training_config
+from training.data import load_data
+
+NAMES = ["README.md", "items.jsonl", "study.yaml", "training.yaml"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_file_is_overwritten_and_then_none_is_written(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(ConfigError, match=f"already holds {name};"):
+        main([str(tmp_path)])
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "mine")]
+
+
+def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main([str(tmp_path / "new" / "study")])
+    monkeypatch.chdir(tmp_path / "new" / "study")
+    assert sorted(file.name for file in Path().iterdir()) == NAMES == sorted(file.name for file in STARTER.iterdir())
+    lines = re.findall(r"^    evenhand (\w+) (.*)$", Path("README.md").read_text(), re.M)
+    words = {verb: shlex.split(rest, comments=True) for verb, rest in lines}
+    assert list(words) == ["show", "sample", "score", "report", "train", "merge", "compare"]
+    assert words.keys() <= VERBS.keys()
+    study = parse_sampling_config(config_tree(words["show"]), "study.yaml").study
+    asked = {unit.unit_id: len(unit.next_prompts({})) for unit in study.units("margin").units}
+    training = parse_training_config(config_tree(words["train"]), "training.yaml")
+    trained = {unit.item_id for unit in load_data(training).units}
+    assert (set(asked.values()), len(asked), len(trained)) == ({24}, 4, 6)
+    assert trained.isdisjoint(asked)
+    after = parse_sampling_config(config_tree(words["sample"]), "study.yaml")
+    assert (after.name, after.model.name, after.study) == ("after", "MERGED", study)
