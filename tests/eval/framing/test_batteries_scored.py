@@ -1,11 +1,13 @@
 """The battery of speakers, sampled of planted judges: before and after, and what to doubt."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval.__main__ import compare_main, scorecard_main
+from eval.estimates.resampling import holm
 from eval.framing.evaluation import EVALUATION, most_common
 from evenhand.config import read_yaml
 from evenhand.records import Prompt
@@ -41,10 +43,16 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
     words = [*map(str, before_after), "--draws", "200"]
     compare_main([*words, "--out", str(tmp_path / "compared")])
     scorecard_main([words[0], f"after={words[1]}", *words[2:], "--out", str(tmp_path / "card")])
+    rows = json.loads((tmp_path / "compared" / "compare.json").read_text())
+    shifts = [
+        row for row in rows if (row["measure"], row["group"]) == ("shift", "all") and "placebo" not in row["framing"]
+    ]
+    assert [row["p_holm"] for row in shifts] == holm([row["p"] for row in shifts])
+    assert len(shifts) == 10
     printed = capsys.readouterr().out
     assert "differ" not in printed
-    rows = [line.split() for line in printed.splitlines() if line.startswith("shift: expert")]
-    assert float(rows[0][-2]) > 20 > abs(float(rows[0][-1]))
+    (expert,) = (line.split() for line in printed.splitlines() if line.startswith("shift: expert"))
+    assert float(expert[-2]) > 20 > abs(float(expert[-1]))
 
 
 @pytest.mark.parametrize(
