@@ -68,6 +68,8 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
         is_open = is_cut and text.strip() in names.options and names.is_extended(text)
         return OFF_LIST if is_open else Answer("chosen", text.strip() if text.strip() in names.options else said)
     if isinstance(said, dict):  # any value but the victim
+        if isinstance(said.get("personal_attack"), bool) and names.options == (YES, NO):
+            return Answer("chosen", YES if said["personal_attack"] else NO)
         values = [value for key, value in said.items() if not PATTERNS["victim_key"].search(key)]
         return (
             one_of({option for value in values if isinstance(value, str) for option in names.whole(value)}) or OFF_LIST
@@ -83,11 +85,9 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
 def read_yes_or_no(said: str, names: Names, is_cut: bool) -> Answer:
     """Yes or No by the words and sentences of a reply that answer detection."""
     text = prose(PATTERNS["no_doubt"].sub("", said))
-    if PATTERNS["yes_and_no"].match(text):
-        return AMBIGUOUS
-    if answer := one_of({YES if is_yes else NO for is_yes in says_yes(text, is_cut)}):
-        return answer
-    return Answer("refusal") if PATTERNS["refusal"].search(text) else OFF_LIST
+    if PATTERNS["refusal"].search(text):
+        return Answer("refusal")
+    return one_of({YES if is_yes else NO for is_yes in says_yes(text, is_cut)}) or OFF_LIST
 
 
 def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:

@@ -5,6 +5,7 @@ The words of a sentence become symbols, one character for each class of words; i
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,7 +130,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     """What one sentence of with_persons says of who attacked or is to blame."""
     sentence, denied = without_contrasts(symbols(PATTERNS["label"].sub(" is ", text)))
     clauses = clauses_of(listed(sentence))
-    if PATTERNS["reported"].search(text) or any(CUTS["supposed"].match(clause) for clause, _ in clauses):
+    if PATTERNS["reported"].search(text) or SYMBOLS["if"] in sentence:
         return Said("", denied)
     named = conceded = worst = subject = ""
     is_answer = False
@@ -209,11 +210,16 @@ def clauses_of(sentence: str) -> list[tuple[str, bool]]:
 def stands_for_itself(clauses: list[tuple[str, bool]], i: int) -> bool:
     """Whether a name that is a clause is an answer, and not a name that is spoken to or said something about."""
     if i > 0:
-        return i == len(clauses) - 1 and (clauses[i - 1][1] or CUTS["opening"].match(clauses[i - 1][0]) is not None)
+        before, is_strong = clauses[i - 1]
+        is_led = (is_strong and not CUTS["no_attacker"].search(before)) or CUTS["opening"].match(before) is not None
+        return i == len(clauses) - 1 and is_led
     if len(clauses) == 1:
         return True
-    is_explained = clauses[0][1] or CUTS["explaining"].match(clauses[1][0]) is not None
-    return is_explained and CUTS["victim"].match(clauses[1][0]) is None
+    is_explained = clauses[0][1] or (
+        CUTS["explaining"].match(clauses[1][0]) is not None
+        and all(mark or CUTS["goes_on"].match(clause) for (_, mark), (clause, _) in pairwise(clauses[1:]))
+    )
+    return is_explained and CUTS["no_attacker"].match(clauses[1][0]) is None
 
 
 def with_subject(clause: str, before: str, subject: str) -> str:
@@ -236,19 +242,25 @@ def explains(turn: re.Match[str]) -> bool:
 
 
 def says_yes(text: str, is_cut: bool) -> list[bool]:
-    """What prose says of detection, True for yes: its "yes" and "no" where it begins with one, behind "but" the last.
+    """What prose says of detection, True for yes: its sentences' "yes" and "no", and whether an attack ends it.
 
-    Else each of these, and what the last sentence that answers without them says.
+    What speakers say, conditions, double negations and other parts of the conversation say nothing. Behind a
+    correction or a conclusion, the last word counts.
     """
-    words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(text)]
-    if words and PATTERNS["yes_or_no"].match(text):
-        return words[-1:] if PATTERNS["turns_around"].search(text) else words
     said: list[bool] = []
     for sentence in sentences(text, is_cut):
+        if PATTERNS["supposes"].search(sentence):
+            continue
+        words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(sentence)]
         if PATTERNS["denial"].match(sentence):
-            said.append(False)
-        elif not PATTERNS["leaves_open"].search(sentence):
-            for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", sentence))):
-                if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
-                    said.append(CUTS["says_no"].match(clause) is None)
-    return said[-1:] + words
+            words = [False]
+        if PATTERNS["turns_around"].search(sentence):
+            said, words = [], words[-1:]
+        else:
+            parts = [part for part in re.split("[,;]", sentence) if not PATTERNS["leaves_open"].search(part)]
+            for part in parts:
+                for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", part))):
+                    if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
+                        words.append(CUTS["says_no"].match(clause) is None)
+        said += words
+    return said
