@@ -95,16 +95,17 @@ def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:
 
     What is said before and, as a conclusion, behind a list of the speakers counts.
     """
-    text = named_text(said, names)
+    text = PATTERNS["heading"].sub("in conclusion: ", named_text(said, names))
     if ranking := PATTERNS["ranking"].search(text):
         return said_in(ranking["first"] or ranking["last"], names)
-    turns = [*PATTERNS["turn"].finditer(text)]
-    if len({turn["names"] for turn in turns}) < 2:
-        turns = [turn for turn in turns if not explains(turn)]
-    if not turns:
+    if len({item["names"] for item in PATTERNS["item"].finditer(text)}) > 1:
+        turns = [*PATTERNS["item"].finditer(text)]
+    elif not (turns := [turn for turn in PATTERNS["turn"].finditer(text) if not explains(turn)]):
         return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names, is_cut)
-    before, behind = text[: turns[0].start()], text[turns[-1].end() :].strip()
-    answers = [said_in(before, names), said_in(behind if PATTERNS["concludes"].match(behind) else "", names, is_cut)]
+    before, behind = text[: turns[0].start()], text[turns[-1].end() :]
+    ends = [end.start() for end in PATTERNS["concludes"].finditer(behind)]
+    ends = [end for end in ends if not behind[:end].rpartition("\n")[2].strip()]
+    answers = [said_in(before, names), said_in(behind[ends[0] :] if ends else "", names, is_cut)]
     found = [answer for answer in answers if answer.state in ("chosen", "ambiguous")]
     return found[0] if found else Answer("continues_transcript")
 
@@ -118,12 +119,12 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         concludes = PATTERNS["concludes"].match(sentence)
         sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))
+    if len(stated) < len(all_said) and not any(said.concludes for said in read):
+        return Answer("refusal")
     named, denied = decided(read), "".join(said.denied for said in read)
     if options := options_in(named, names):
         is_clear = NOT_LISTED not in named and not options & options_in(denied, names)
         return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS
-    if not named and len(stated) < len(all_said):
-        return Answer("refusal")
     return Answer("negated_only") if denied and not named else OFF_LIST
 
 

@@ -69,7 +69,6 @@ class Said(NamedTuple):
     denied: str = ""  # NOT_LISTED: that anybody did it
     conceded: str = ""  # named, but given way to what is named elsewhere
     worse: str = ""  # named as worse than others who are named
-    is_answer: bool = False  # it begins with a name that stands for the answer
     concludes: bool = False
 
 
@@ -133,21 +132,20 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     if PATTERNS["reported"].search(text) or SYMBOLS["if"] in sentence:
         return Said("", denied)
     named = conceded = worst = subject = ""
-    is_answer = False
     for i, (clause, _) in enumerate(clauses):
         lead = CUTS["lead"].match(clause)
         rest = clause[lead.end() :] if lead else clause
         concedes = lead is not None and bool(lead["although"])
         before = clauses[i - 1][0] if i else ""
         is_bare = CUTS["bare"].fullmatch(clause) is not None
-        if CUTS["hedges"].match(clause) and any(CUTS["but"].match(later) for later, _ in clauses[i + 1 :]):
-            continue  # "Ann may have been rude, but ..."
+        is_reason = lead is not None and bool(lead["because"]) and not CUTS["bare"].fullmatch(before)
+        if CUTS["hedges"].match(clause) or is_reason:
+            continue  # "Ann may have been rude", "after Ann's insult"
         if is_bare and not stands_for_itself(clauses, i):
             if i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
         else:
-            is_reason = lead is not None and bool(lead["because"]) and not CUTS["bare"].fullmatch(before)
-            names, denies, is_worse = read_clause(with_subject(rest, before, "" if is_reason else subject))
+            names, denies, is_worse = read_clause(with_subject(rest, before, subject))
             denied += denies
             if is_worse:
                 worst += names
@@ -157,23 +155,18 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
                 conceded += names
             else:
                 named += names
-            is_answer |= i == 0 and is_bare and bool(names)
         if about := CUTS["about"].match(rest):
             subject = about["name"] or about["of"]
-    return Said(named, denied, conceded, worst, is_answer, concludes)
+    return Said(named, denied, conceded, worst, concludes)
 
 
 def decided(read: Sequence[Said]) -> str:
-    """Whom sentences name: where the last conclusion or the first sentence is an answer, that one, else all.
+    """Whom sentences name: where some conclude, these, else all.
 
     Who is conceded counts where nobody else is named, and who is worse before others if they are named too.
     """
     if ends := [end for said in read if said.concludes and (end := said.named + said.worse)]:
         return "".join(ends)
-    if read and read[0].is_answer:
-        return (read[0].named or read[0].conceded) + "".join(said.named for said in read[1:2] if said.is_answer)
-    if answers := "".join(said.named for said in read if said.is_answer):
-        return answers
     named, worst = "".join(said.named for said in read), "".join(said.worse for said in read)
     conceded = "".join(said.conceded for said in read)
     if len(set(worst)) == 1 and (ALL in named + conceded or worst[0] in named):
