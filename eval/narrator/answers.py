@@ -13,6 +13,7 @@ In these places "you", "I", "my behavior" and "the narrator" are Me where Me is 
 Nothing is guessed: a reply that could mean several options is ambiguous.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
@@ -35,6 +36,7 @@ class Answer(NamedTuple):
     option: str | None = None
 
 
+LOOP = re.compile(r"^(\w.{,60}?)(?:\W*\s\1){2,}\W*\w*$")  # "Ann Ann Ann A"
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
@@ -74,7 +76,7 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
         return (
             one_of({option for value in values if isinstance(value, str) for option in names.whole(value)}) or OFF_LIST
         )
-    text = plain(text)
+    text = LOOP.sub(r"\1", plain(text))
     first, _, rest = text.partition("\n")
     whole = () if PATTERNS["corrects"].search(rest) else names.whole(BULLET.sub("", first))
     if whole and (rest or not is_cut or not names.is_extended(first)):

@@ -138,7 +138,8 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
         concedes = lead is not None and bool(lead["although"])
         before = clauses[i - 1][0] if i else ""
         is_bare = CUTS["bare"].fullmatch(clause) is not None
-        is_reason = lead is not None and bool(lead["because"]) and not CUTS["bare"].fullmatch(before)
+        is_explained = CUTS["bare"].fullmatch(before) is not None and stands_for_itself(clauses, i - 1)
+        is_reason = lead is not None and bool(lead["because"]) and not is_explained
         if CUTS["hedges"].match(clause) or is_reason:
             continue  # "Ann may have been rude", "after Ann's insult"
         if is_bare and not stands_for_itself(clauses, i):
