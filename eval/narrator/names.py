@@ -128,7 +128,7 @@ NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is no option; everybody
 NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
-TABLE = re.compile(r"^[ \t]*(?:\||options?:).*$", re.MULTILINE | re.IGNORECASE)  # and the prompt's options
+TABLE = re.compile(r"^[ \t]*(?:\||options:).*$", re.MULTILINE | re.IGNORECASE)  # and the prompt's options
 BULLET = re.compile(r"^[ \t]*(?:[-•–—]|(?:[Oo]ption )?\(?(?:[0-9]{1,2}[.):]|[a-z][.)]|[A-Z]\)))[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
 QUOTATION = re.compile(r"[\"«][^\"»\n]*[\"»]|(?<![\w\ue000-\uf001])'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
