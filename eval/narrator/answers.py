@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.narrator.clauses import PATTERNS, Said, decided, explains, read_sentence, says_yes, sentences, with_persons
-from eval.narrator.names import BULLET, NOT_LISTED, Names, named_text, options_in, plain, prose
+from eval.narrator.names import BULLET, NOT_LISTED, Names, bare, named_text, options_in, plain, prose
 from studies.json_replies import json_in, without_thinking
 from studies.narrator.prompts import NO, YES
 
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     option: str | None = None
 
 
-LOOP = re.compile(r"^(\w.{,60}?)(?:\W*\s\1){2,}\W*\w*$")  # "Ann Ann Ann A"
+LOOP = re.compile(r"^(?P<name>\w.{,60}?)(?:\W*\s(?P=name)){2,}\W*(?P<end>.*)$")  # "Ann Ann Ann A"
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
@@ -76,9 +76,11 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
         return (
             one_of({option for value in values if isinstance(value, str) for option in names.whole(value)}) or OFF_LIST
         )
-    text = LOOP.sub(r"\1", plain(text))
+    text = plain(text)
+    if (loop := LOOP.match(text)) and loop["name"].startswith(loop["end"]):
+        text = loop["name"]
     first, _, rest = text.partition("\n")
-    whole = () if PATTERNS["corrects"].search(rest) else names.whole(BULLET.sub("", first))
+    whole = () if PATTERNS["corrects"].search(rest) or bare(first) + ":" in first else names.whole(BULLET.sub("", first))
     if whole and (rest or not is_cut or not names.is_extended(first)):
         return one_of({*whole, *names.whole(BULLET.sub("", rest.strip().partition("\n")[0]))}) or OFF_LIST
     return (read_yes_or_no if names.options == (YES, NO) else read_sentences)(text, names, is_cut)
@@ -125,7 +127,7 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         return Answer("refusal")
     named, denied = decided(read), "".join(said.denied for said in read)
     if options := options_in(named, names):
-        is_clear = NOT_LISTED not in named and not options & options_in(denied, names)
+        is_clear = NOT_LISTED not in named + denied and not options & options_in(denied, names)
         return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS
     return Answer("negated_only") if denied and not named else OFF_LIST
 

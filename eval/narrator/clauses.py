@@ -50,7 +50,7 @@ def filled(pattern: str) -> str:
 
 MARKS = ("strong", "comma", "gen")
 LEXICONS = [lexicon(SPEC["words"]), lexicon({**SPEC["words"], **SPEC["foreign"]})]
-PARTS = {"any": ".", "names": f"(?:{NAME}+)"}
+PARTS = {"any": ".", "other": f"[{SYMBOLS['other']}{SYMBOLS['work']}]", "names": f"(?:{NAME}+)"}
 for _name, _part in SPEC["parts"].items():
     PARTS[_name] = f"(?:{filled(_part)})"
 FRAMES = [(kind, re.compile(filled(text))) for frame in SPEC["frames"] for kind, text in frame.items()]
@@ -129,7 +129,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     """What one sentence of with_persons says of who attacked or is to blame."""
     sentence, denied = without_contrasts(symbols(PATTERNS["label"].sub(" is ", text)))
     clauses = clauses_of(listed(sentence))
-    if PATTERNS["reported"].search(text) or SYMBOLS["if"] in sentence:
+    if PATTERNS["reported"].search(text) or SYMBOLS["if"] in sentence or any(CUTS["takes_back"].match(c) for c, _ in clauses):
         return Said("", denied)
     named = conceded = worst = subject = ""
     for i, (clause, _) in enumerate(clauses):
@@ -152,7 +152,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
                 worst += names
                 if CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
                     named, conceded = "", conceded + named
-            elif (concedes and (i == 0 or (lead and lead["despite"]))) or ALL in names:
+            elif (concedes and (i == 0 or (lead and lead["despite"]))) or (ALL in names and not is_bare):
                 conceded += names
             else:
                 named += names
@@ -254,6 +254,8 @@ def says_yes(text: str, is_cut: bool) -> list[bool]:
             parts = [part for part in re.split("[,;]", sentence) if not PATTERNS["leaves_open"].search(part)]
             for part in parts:
                 for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", part))):
+                    if words[:1] == [True] and CUTS["takes_back"].match(clause):
+                        words.append(False)
                     if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
                         words.append(CUTS["says_no"].match(clause) is None)
         said += words
