@@ -78,7 +78,7 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
         )
     text = plain(text)
     if (loop := LOOP.match(text)) and loop["name"].startswith(loop["end"]):
-        text = loop["name"]
+        text, is_cut = loop["name"], False
     first, _, rest = text.partition("\n")
     whole = () if PATTERNS["corrects"].search(rest) or bare(first) + ":" in first else names.whole(BULLET.sub("", first))
     if whole and (rest or not is_cut or not names.is_extended(first)):
@@ -120,6 +120,8 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
     stated = [sentence for sentence in all_said if not PATTERNS["refusal"].search(sentence)]
     read: list[Said] = []
     for sentence in stated:
+        if PATTERNS["reported"].search(sentence):
+            continue
         concludes = PATTERNS["concludes"].match(sentence)
         sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))

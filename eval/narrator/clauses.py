@@ -129,7 +129,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     """What one sentence of with_persons says of who attacked or is to blame."""
     sentence, denied = without_contrasts(symbols(PATTERNS["label"].sub(" is ", text)))
     clauses = clauses_of(listed(sentence))
-    if PATTERNS["reported"].search(text) or SYMBOLS["if"] in sentence or any(CUTS["takes_back"].match(c) for c, _ in clauses):
+    if SYMBOLS["if"] in sentence or any(CUTS["takes_back"].match(c) for c, _ in clauses):
         return Said("", denied)
     named = conceded = worst = subject = ""
     for i, (clause, _) in enumerate(clauses):
@@ -254,7 +254,7 @@ def says_yes(text: str, is_cut: bool) -> list[bool]:
             parts = [part for part in re.split("[,;]", sentence) if not PATTERNS["leaves_open"].search(part)]
             for part in parts:
                 for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", part))):
-                    if words[:1] == [True] and CUTS["takes_back"].match(clause):
+                    if [*said, *words][:1] == [True] and CUTS["takes_back"].match(clause):
                         words.append(False)
                     if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
                         words.append(CUTS["says_no"].match(clause) is None)
