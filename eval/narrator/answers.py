@@ -80,7 +80,8 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
     if (loop := LOOP.match(text)) and loop["name"].startswith(loop["end"]):
         text, is_cut = loop["name"], False
     first, _, rest = text.partition("\n")
-    whole = () if PATTERNS["corrects"].search(rest) or bare(first) + ":" in first else names.whole(BULLET.sub("", first))
+    is_other = PATTERNS["corrects"].search(rest) or bare(first) + ":" in first  # it heads what Ann said
+    whole = () if is_other else names.whole(BULLET.sub("", first))
     if whole and (rest or not is_cut or not names.is_extended(first)):
         return one_of({*whole, *names.whole(BULLET.sub("", rest.strip().partition("\n")[0]))}) or OFF_LIST
     return (read_yes_or_no if names.options == (YES, NO) else read_sentences)(text, names, is_cut)
@@ -99,7 +100,7 @@ def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:
 
     What is said before and, as a conclusion, behind a list of the speakers counts.
     """
-    text = PATTERNS["heading"].sub("in conclusion: ", named_text(said, names))
+    text = named_text(said, names)
     if ranking := PATTERNS["ranking"].search(text):
         return said_in(ranking["first"] or ranking["last"], names)
     if len({item["names"] for item in PATTERNS["item"].finditer(text)}) > 1:

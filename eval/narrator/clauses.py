@@ -5,7 +5,6 @@ The words of a sentence become symbols, one character for each class of words; i
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +67,6 @@ class Said(NamedTuple):
     named: str
     denied: str = ""  # NOT_LISTED: that anybody did it
     conceded: str = ""  # named, but given way to what is named elsewhere
-    worse: str = ""  # named as worse than others who are named
     concludes: bool = False
 
 
@@ -95,9 +93,8 @@ def sentences(text: str, is_cut: bool = False) -> list[str]:
 
 def with_persons(sentence: str, names: Names) -> str:
     """A sentence of named_text in which the judge's opinion is gone and the first and second person are Me."""
-    text = PATTERNS["denied_opinion"].sub(" not ", PATTERNS["no_doubt"].sub("", sentence))
-    text = PATTERNS["none_but"].sub("", PATTERNS["not_only"].sub(r"\1 and \2", text))
-    text = PATTERNS["opinion"].sub("", text)
+    text = PATTERNS["not_only"].sub(r"\1 and \2", PATTERNS["no_doubt"].sub("", sentence))
+    text = PATTERNS["opinion"].sub("", PATTERNS["none_but"].sub("", text))
     is_two = PATTERNS["first_person"].search(text) and PATTERNS["second_person"].search(text)  # only one of them is Me
     me = chr(FIRST + names.options.index(ME)) if ME in names.options and not is_two else NOT_LISTED
     if len(names.options) == 2 and ME in names.options:
@@ -114,7 +111,7 @@ def read_clause(clause: str) -> tuple[str, str, bool]:
     if place is None:
         return "", "", False
     groups = place.groupdict("")
-    subject, agent = groups.get("name", "") + groups.get("of", ""), groups.get("agent", "")
+    subject, agent = groups.get("name", "") + groups.get("of", ""), groups.get("agent", "") + groups.get("whose", "")
     who = agent or subject
     if kind == "names" and (another := CUTS["another"].search(clause, place.end())):
         return who + "".join(re.findall(NAME, another[0])), "", False  # somebody else's attack is spoken of too
@@ -131,7 +128,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     clauses = clauses_of(listed(sentence))
     if SYMBOLS["if"] in sentence or any(CUTS["takes_back"].match(c) for c, _ in clauses):
         return Said("", denied)
-    named = conceded = worst = subject = ""
+    named = conceded = subject = ""
     for i, (clause, _) in enumerate(clauses):
         lead = CUTS["lead"].match(clause)
         rest = clause[lead.end() :] if lead else clause
@@ -140,39 +137,32 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
         is_bare = CUTS["bare"].fullmatch(clause) is not None
         is_explained = CUTS["bare"].fullmatch(before) is not None and stands_for_itself(clauses, i - 1)
         is_reason = lead is not None and bool(lead["because"]) and not is_explained
-        if CUTS["hedges"].match(clause) or is_reason:
-            continue  # "Ann may have been rude", "after Ann's insult"
+        if is_reason:
+            continue  # "after Ann's insult"
         if is_bare and not stands_for_itself(clauses, i):
             if i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
         else:
             names, denies, is_worse = read_clause(with_subject(rest, before, subject))
             denied += denies
-            if is_worse:
-                worst += names
-                if CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
-                    named, conceded = "", conceded + named
+            if is_worse and CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
+                named, conceded = names, conceded + named
             elif (concedes and (i == 0 or (lead and lead["despite"]))) or (ALL in names and not is_bare):
                 conceded += names
             else:
                 named += names
         if about := CUTS["about"].match(rest):
             subject = about["name"] or about["of"]
-    return Said(named, denied, conceded, worst, concludes)
+    return Said(named, denied, conceded, concludes)
 
 
 def decided(read: Sequence[Said]) -> str:
     """Whom sentences name: where some conclude, these, else all.
 
-    Who is conceded counts where nobody else is named, and who is worse before others if they are named too.
+    Who is conceded counts where nobody else is named.
     """
-    if ends := [end for said in read if said.concludes and (end := said.named + said.worse)]:
-        return "".join(ends)
-    named, worst = "".join(said.named for said in read), "".join(said.worse for said in read)
-    conceded = "".join(said.conceded for said in read)
-    if len(set(worst)) == 1 and (ALL in named + conceded or worst[0] in named):
-        return worst
-    return named + worst or conceded
+    ends = "".join(said.named for said in read if said.concludes)
+    return ends or "".join(said.named for said in read) or "".join(said.conceded for said in read)
 
 
 def without_contrasts(sentence: str) -> tuple[str, str]:
@@ -210,8 +200,7 @@ def stands_for_itself(clauses: list[tuple[str, bool]], i: int) -> bool:
     if len(clauses) == 1:
         return True
     is_explained = clauses[0][1] or (
-        CUTS["explaining"].match(clauses[1][0]) is not None
-        and all(mark or CUTS["goes_on"].match(clause) for (_, mark), (clause, _) in pairwise(clauses[1:]))
+        CUTS["explaining"].match(clauses[1][0]) is not None and all(mark for _, mark in clauses[1:-1])
     )
     return is_explained and CUTS["no_attacker"].match(clauses[1][0]) is None
 

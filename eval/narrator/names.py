@@ -69,13 +69,16 @@ class Names:
         self.places = re.compile("|".join(map(alone, longest)) or r"(?!)", re.IGNORECASE)
 
     def whole(self, text: str) -> tuple[str, ...]:
-        """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides."""
+        """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides.
+
+        Else the one that has it as a word."""
         for shape, shape_of_form, case in CLOSENESS:
             spelled = case(shape(plain(text)))
             if named := tuple(o for o, form in self.forms.items() if spelled == case(shape_of_form(form))):
                 return named if spelled else ()
-        parts = [o for o, form in self.forms.items() if bare(text).casefold() in form.casefold().split() if o not in (YES, NO)]
-        return tuple(parts) if len(parts) == 1 and bare(text).casefold() not in WORDS else ()
+        said = bare(plain(text)).casefold()
+        parts = tuple(o for o, form in self.forms.items() if said in re.split("[ _]", form.casefold()))
+        return parts if said and said not in WORDS and len(parts) == 1 else ()
 
     def mentions(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
         """(start, end, options) of each place where a text names options: several where they cannot be told apart.
