@@ -33,20 +33,23 @@ WORD = "|".join(sorted({word for words in NUMERALS[:-1] for word in words}))
 # At the start of a line: 1. 1) (1) **1.** 1 - | 1/10 | #1 | ### 1 | A: | Response 1 | 1st response: | Reply three -
 NUMBER = re.compile(
     r"(?P<label>[^\d\n$€£]{0,40}?)"
-    r"(?:(?P<digits>\d{1,2})(?: ?(?:/|of) ?10\b|[^\W\d_]{1,3}(?: [^\W\d_]+)?(?=\W{0,3}[:：.]))?"
+    r"(?:(?P<digits>\d{1,2})(?: ?(?:/|of) ?10\b|[^\W\d_]{1,3}(?: [^\W\d_]+)?(?=\W{0,3}[:：.])|[ºª])?"
     rf"|(?P<word>\b(?:{WORD})\b|[一二三四五六七八九十])(?: ?[^\W\d_]+(?=\W{{0,3}}[:：]))?)"
-    r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、>»=]|,(?=\")|[-–—](?=\s))+-?|$|(?<=\d)(?=\s)|(?<=\d )(?=\S))[*_]*",
+    r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、>»=]|,(?=\")|[-–—](?=\s))+-?|$|(?<=[\dºª])(?=\s)|(?<=\d )(?=\S))[*_]*",
     re.IGNORECASE,
 )
 ODD_NUMBER = re.compile(rf"^[^\w\n]*(?:{ODD_DIGIT.pattern})", re.MULTILINE)
-WITHIN_LINE = re.compile(r"(?<=\S)[ \t]+(?=[*(]*(?:\d{1,2}|[a-j])[.)][*]*[ \t])")
+WITHIN_LINE = re.compile(r"(?<=[^\s#])[ \t]+(?=[*(]*(?:\d{1,2}|[a-j])[.)][*]*[ \t])")
 # Code fences, tags, and heads of tables.
 NOT_READ = re.compile(
-    r"^[ \t]*```.*$|</?(?!(?:b|i|em|strong)\b)[a-z][^<>\n]*>|^(?=.*\|).*\n[ \t]*\|?[ :|]*-{3}[-:| ]*$",
+    r"^[ \t]*```.*$|</?(?!(?:b|i|em|strong)\b)[a-z][^<>\n]*>|</\d+>|^(?=.*\|).*\n[ \t]*\|?[ :|]*-{3}[-:| ]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+QUOTED = re.compile(rf"{STRING.pattern}|(?<![^\s\[{{,:])'((?:[^'\\]|\\.|'(?!\s*[]}},:]))*)'(?=\s*[]}},:])")
 RULE = re.compile(r"\s*([-=*_~])\1{2,}\s*")
+LABEL = re.compile(r"[\W_]*([^\W\d_][^:：\n]{0,30})[:：]")
+NOTES = [re.compile(rf"{before}[(\[][^()\[\]]+[)\]][*_:：.\s]*{after}") for before, after in ((r"\A\W*", ""), (r"[\s*_]*", r"\Z"))]
 QUOTES = "\"'“„«「"
 LEADS = [
     re.compile(lead)
@@ -65,78 +68,63 @@ CLOSING = re.compile(
     r"|if you.{0,9} (?:like|want) me)",
     re.IGNORECASE,
 )
-NO_ANSWER = re.compile(
-    r"\bi(?: am|'m)? (?:can'?t|can ?not|won't|unable|not able)\b.{0,30}"
-    r"\b(?:help(?! but)|assist|creat|writ|generat|provid|answer|respond|compl|fulfil|do\b)"
-    r"|\bas an? (?:ai|(?:large )?language model)\b|\bi(?:'ll| will) (?:now )?(?:generat|writ|creat)e"
-    r"|\b(?:happy|glad) to help"
-    r"|\b(?:share|paste|provide|include|see|which|what)\b.{0,25}\b(?:post|text)\b|\A\W*before i\b|\A.*:\s*\Z"
-    r"|\A\W*(?:lo siento|(?:je suis )?désolé|es tut mir leid|leider kann ich|(?:很?抱歉|对不起)|извините)",
-    re.IGNORECASE,
-)
 Start = tuple[int, int]  # where an item begins: line and column
 
 
 def responses_in(reply: Completion) -> Read[list[str]]:
     """At most N_RESPONSES, none empty.
 
-    Its state is OK for exactly ten; else FEWER, MORE, UNNUMBERED (blank lines or line ends alone tell them apart), CUT
-    (fewer, since the reply was cut), or NONE: a refusal, a question, thinking without an end. A response that the
-    reply's end cuts off is left out where others stand before it.
+    Its state is OK for exactly ten; else FEWER, MORE, CUT (fewer, since the reply was cut), UNNUMBERED (several lines
+    that nothing marks as responses: none is read), or NONE: one paragraph, questions, thinking without an end. A
+    response that the reply's end cuts off is left out where others stand before it.
     """
     text = own_words(reply).strip()
+    text = text if "\n" in text else text.replace("\\n", "\n")
     is_cut = reply.finish_reason == "length"
-    found, is_marked, is_open = listed(text, is_cut)
-    asks = all(response.endswith("?") for response in found)
-    if len(found) < 3 and (asks or not is_marked) and NO_ANSWER.search(text.replace("’", "'")):
+    found, is_open = listed(text, is_cut)
+    if len(found) < 3 and all(response.endswith("?") for response in found):  # it asks back
         found = []
     if is_cut and is_open and 1 < len(found) <= N_RESPONSES:
         found = found[:-1]
-    if not found:
-        return Read([], NONE)
-    if len(found) == N_RESPONSES:
-        return Read(found, OK)
-    is_few = len(found) < N_RESPONSES
-    state = CUT if is_cut and is_few else UNNUMBERED if not is_marked else FEWER if is_few else MORE
-    return Read(found[:N_RESPONSES], state)
+    if len(found) >= N_RESPONSES:
+        return Read(found[:N_RESPONSES], OK if len(found) == N_RESPONSES else MORE)
+    if is_cut and text:
+        return Read(found, CUT)
+    return Read(found, FEWER if found else UNNUMBERED if len(text.splitlines()) > 1 else NONE)
 
 
-def listed(text: str, is_cut: bool) -> tuple[list[str], bool, bool]:
-    """The items of a text, whether marks tell them apart, and whether the last one goes on to the end.
+def listed(text: str, is_cut: bool) -> tuple[list[str], bool]:
+    """The items that marks tell apart, or else ten paragraphs or lines, and whether the last one goes on to the end.
 
     Of several readings the first one with ten items counts, unless the reply was cut; else the first one with several.
     """
     if strings := json_strings(text):
-        return strings, True, False
+        return strings, False
     text = ODD_NUMBER.sub(lambda match: with_plain_digits(match[0]).lstrip(), NOT_READ.sub("\n", text))
     lines = text.splitlines()
     filled = [n for n, line in enumerate(lines) if LETTER.search(line)]
-    if not filled:
-        return [], False, False
     blocks = [n for n in filled if n == 0 or not LETTER.search(lines[n - 1])]
     splits = (lines, WITHIN_LINE.sub("\n", text).splitlines())
     numberings = [(split, numbered(split)) for split in splits]
-    readings = [(*items_at(split, starts), True) for split, starts in numberings]
-    is_numbered = any(len(items) > 1 for items, _, _ in readings)
-    first_lines = [split[n][column:].strip() for split, starts in numberings for n, column in starts]
-    if not is_numbered or all(map(HEADING.fullmatch, first_lines)):  # what is numbered may be sections
+    readings = [items_at(split, starts) for split, starts in numberings]
+    is_numbered = any(len(items) > 1 for items, _ in readings)
+    first_lines = [(split[n], split[n][column:]) for split, starts in numberings for n, column in starts]
+    are_headings = all(any(HEADING.fullmatch(part.strip()) for part in parts) for parts in first_lines)
+    if not is_numbered or are_headings:  # what is numbered may be sections
         if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if RULE.fullmatch(line)]) > 1:
-            readings.append((*items_at(lines, [(0, 0), *rules], is_marked=False), True))
-        readings += [(*items_at(lines, starts), True) for starts in led(lines, len(filled), len(blocks))]
+            readings.append(items_at(lines, [(0, 0), *rules], is_marked=False))
+        readings += [items_at(lines, starts) for starts in led(lines, len(filled), len(blocks))]
     if not is_numbered:
         far_apart = [n for n in blocks if n < 2 or not LETTER.search(lines[n - 2])]  # two blank lines
-        for at in (blocks, filled, far_apart):
-            readings.append((*items_at(lines, [(n, 0) for n in at], is_marked=False), False))
-    items, is_open, is_marked = max(
-        readings, key=lambda each: (not is_cut and len(each[0]) == N_RESPONSES, min(len(each[0]), 2))
-    )
-    return items, is_marked, is_open
+        unmarked = [items_at(lines, [(n, 0) for n in at], is_marked=False) for at in (blocks, filled, far_apart)]
+        readings += [(items, is_open) for items, is_open in unmarked if len(items) == N_RESPONSES]
+    return max(readings, key=lambda each: (not is_cut and len(each[0]) == N_RESPONSES, min(len(each[0]), 2)))
 
 
 def json_strings(text: str) -> list[str]:
     """The strings of the arrays or objects that begin a line of a text; of cut ones those that are whole."""
-    start = re.search(r"(?:^|=)\s*(?=(?:[\[{]\s*)+\")", text, re.MULTILINE)
-    rest = text[start.end() :] if start else ""
+    start = re.search(r"(?:^|=)\s*(?=(?:[\[{]\s*)+[\"'])", text, re.MULTILINE)
+    rest = QUOTED.sub(lambda match: match[0] if match[1] is None else json.dumps(match[1]), text[start.end() :]) if start else ""
     for cut in (rest, *(rest[: string.end()] for string in [*STRING.finditer(rest)][:-6:-1])):
         opened = re.sub(r"[^][{}]", "", STRING.sub("", cut)) if cut != rest else ""
         while opened != (inner := re.sub(r"\[\]|\{\}", "", opened)):
@@ -171,7 +159,7 @@ def numbered(lines: Sequence[str]) -> list[Start]:
     for n, line in enumerate(lines):
         if match := NUMBER.match(line):
             label, start = "".join(LETTER.findall(match["label"])).casefold(), (n, match.end())
-            end = match["end"] if line[start[1] :].strip() else "\n"
+            end = match["end"] or "\n" * (not line[start[1] :].strip())
             style = (label, end, len(line) - len(line.lstrip()) > 1)
             if match["digits"]:
                 styles["", style].append((int(match["digits"]), start))
@@ -180,21 +168,26 @@ def numbered(lines: Sequence[str]) -> list[Start]:
                     styles[words[1], style].append((words.index(word) + 1, start))
     best: list[Start] = []
     for (numeral, (label, end, _)), marks in styles.items():
-        numbers = [number for number, _ in marks[:MOST_MARKS]]
-        rising, falling = counted(numbers), [len(numbers) - 1 - n for n in counted(numbers[::-1])][::-1]
-        chains = [max(rising, falling, key=len), range(len(numbers))]
-        chain = next((chain for chain in chains if len(chain) == N_RESPONSES), chains[0])
+        chain = counted([number for number, _ in marks[:MOST_MARKS]])
         is_plain = end and (len(chain) > 1 or (not numeral and len(label) < 10))
         if len(chain) > 2 or is_plain:
             best = max(best, [marks[n][1] for n in chain], key=lambda starts: (len(starts) == N_RESPONSES, len(starts)))
     return best
 
 
-def counted(numbers: Sequence[int]) -> list[int]:
-    """Which of some numbers count items: those that go up by one, or on from a gap, or begin anew after fewer than ten.
+def counted(numbers: list[int]) -> list[int]:
+    """Which of some numbers count items: a run from one to ten; all where they never fall, or never rise; else some.
 
-    A number that is not the next one, while this is to come, is a list's within a response ("3. Mai").
+    These go up by one, or on from a gap, or begin anew after fewer than ten. A number that is not the next one, while
+    this is to come, is a list's within a response ("3. Mai").
     """
+    every = list(range(len(numbers)))
+    for start in every:
+        run = [n for n in every[start:] if numbers[n] == n - start + 1]
+        if len(run) >= N_RESPONSES and run[N_RESPONSES - 1] == start + N_RESPONSES - 1:
+            return run
+    if len(numbers) == N_RESPONSES or 1 in numbers and numbers in (sorted(numbers), sorted(numbers, reverse=True)):
+        return every
     kept, last = list[int](), 0
     for n, number in enumerate(numbers):
         begins_anew = number == 1 and last < N_RESPONSES
@@ -240,13 +233,13 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
             item[-1].pop()
             if not item[-1]:
                 item.pop()
+    is_open = bool(items and items[-1])
     items = [item for item in items if item]
     if not is_marked and len(items) > 1:
         first = items[0][0][0]
         is_opening = OPENING.match(first) or (len(items) > N_RESPONSES and TEN.search(first))
         if is_opening:  # whoever opens with a remark may close with one
             items = items[1 : -1 if len(items) == N_RESPONSES + 2 else None]
-    is_open = True
     if len(items) > 1:
         *others, last = items
         n_lines = sum(map(len, last))
@@ -259,10 +252,25 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
             CLOSING.match(" ".join(last[-1])) or (is_indented and len(last) > 1 and not last[-1][0][0].isspace())
         ):
             last.pop()
-        is_open = n_lines == sum(map(len, last))
-    texts = [" ".join(line for block in item for line in block).replace("**", "").strip() for item in items if item]
+        is_open = is_open and n_lines == sum(map(len, last))
+    return texts_of([[line for block in item for line in block] for item in items if item]), is_open
+
+
+def texts_of(items: list[list[str]]) -> list[str]:
+    """Each item on one line, without what all of them have beside the response: notes, and a label or number again."""
+    labels = [{match[1].casefold() for line in item if (match := LABEL.match(line))} for item in items]
+    shared = set.intersection(*labels) if len(items) > 1 else set[str]()
+    if shared:
+        items = [[line for line in item if not ((match := LABEL.match(line)) and match[1].casefold() in shared)] or item for item in items]
+    texts = [" ".join(item).replace("**", "").strip() for item in items]
     texts = [max(text.split("|"), key=len) if text.endswith("|") else text for text in texts]  # a row of a table
-    return [one_line(text).strip("*_`> ").lstrip("-•+ ") for text in texts], is_open
+    texts = [one_line(text).strip("*_`> ").lstrip("-•+ ") for text in texts]
+    for note in NOTES if len(items) > 1 else ():
+        without = [note.sub("", text) for text in texts]
+        if all(len(bare) < len(text) and LETTER.search(bare) for bare, text in zip(without, texts)):
+            texts = without
+    starts = numbered(texts) if len(items) > 1 else ()
+    return [texts[n][column:].strip() for n, column in starts] if len(starts) == len(texts) else texts
 
 
 def blocks_in(lines: Sequence[str]) -> list[list[str]]:
