@@ -12,7 +12,17 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, changes_frame, paired, scores_frame
+from eval.estimates.changes import (
+    Change,
+    Compared,
+    Score,
+    adjusted,
+    change_in,
+    changes_frame,
+    family,
+    paired,
+    scores_frame,
+)
 from eval.estimates.comparability import Difference, differences, refuse_serious
 from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
@@ -144,6 +154,10 @@ class Evaluation:
                 if parts := [pairs[dataset] for dataset in datasets if dataset in pairs]:
                     changes += [change_in(measure, parts, compared, over) for measure in block.measures]
         return changes
+
+    def family(self, change: Change) -> tuple[Any, ...]:
+        """p is adjusted over the changes that have this in common: one a run, unless a study says otherwise."""
+        return family(change)
 
     def differences(self, base: SampledRun, after: SampledRun, *, is_before_after: bool) -> list[Difference]:
         """In what a run differs from the base beside the model; side by side nothing is compared."""
@@ -298,7 +312,9 @@ def results_of(
         options=options,
         is_before_after=is_before_after,
         score_rows=evaluation.scores(judges if is_before_after else evaluation.pooled(judges), options),
-        change_rows=[change for changes in (adjusted(moves) if moves else []) for change in changes],
+        change_rows=[
+            change for changes in (adjusted(moves, family=evaluation.family) if moves else []) for change in changes
+        ],
         # Side by side most studies compare nothing.
         differences={name: known for name, known in compared.items() if is_before_after or known},
     )

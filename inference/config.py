@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
-import yaml
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
 from evenhand.checkpoints import ModelConfig
@@ -194,12 +193,13 @@ class InferenceConfig(StudyRun):
             return engine
         engine = {"kind": "vllm", **engine}
         of_kind = {get_args(e.model_fields["kind"].annotation)[0]: e.model_fields for e in ENGINES}
-        own = of_kind.get(engine["kind"], engine)
+        kind = str(engine["kind"])
+        own = of_kind.get(kind, engine)
         if others := [key for key in engine if key not in own and any(key in keys for keys in of_kind.values())]:
-            left = {key: value for key, value in engine.items() if key not in others}
+            dtype = f", dtype: {engine['dtype']}" if "dtype" in engine and "dtype" in own else ""
             raise ValueError(
-                f"kind {engine['kind']} has no {', '.join(others)}; in the place of engine.kind={engine['kind']} write "
-                f"'engine={yaml.safe_dump(left, default_flow_style=True, sort_keys=False).strip()}'"
+                f"kind {kind} has no {', '.join(others)}; in the place of engine.kind={kind} write "
+                f"'engine={{kind: {kind}{dtype}}}'"
             )
         return engine
 

@@ -4,13 +4,14 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from eval.estimates.changes import paired, scores_frame, swap_p
+from eval.estimates.changes import Change, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
 from eval.estimates.resampling import holm
 from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips
@@ -18,7 +19,9 @@ from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE
+from evenhand.completions import answer_doubts
 from evenhand.config import parse_config
+from studies.framing.asking import PLACEBO
 from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
 
@@ -30,7 +33,7 @@ WORDS = {
     "value": "first answer, %",
     "shift": "shift (d)",
     "pull": "pull of the first (p)",
-    "net_shift": "shift less placebos'",
+    "net_shift": "net shift",
     "soft_shift": "shift of the probability",
     "shift_in_sd": "shift of the log-odds, SD",
     "dds": "DDS",
@@ -54,6 +57,10 @@ TABLE = {  # head → measure, whether with its sign, whether with its interval,
     "consistent %": ("consistent", False, False, "consistent: same answer in both orders"),
     "unread %": ("unread", False, False, ""),
 }
+CHANGES_NOTE = (
+    "Changes are paired by item. p: sign-flip test, Holm-adjusted over runs and framings. higher, lower: the interval "
+    "excludes 0 and adjusted p < .05; a negative shift that is higher has shrunk."
+)
 P_NOTE = "p: sign-flip test over items, Holm-adjusted over the framings without the placebos."
 
 
@@ -80,13 +87,18 @@ class FramingEval(Evaluation):
         """See eval.framing.measures."""
         return blocks_of(judge)
 
+    def family(self, change: Change) -> tuple[Any, ...]:
+        """Also over the framings, without the placebos."""
+        is_placebo = str(change.setting["framing"]).startswith(PLACEBO.format(""))
+        return super().family(replace(change, setting={**change.setting, "framing": is_placebo}))
+
     def tables(self, results: Results) -> list[TableSpec]:
         tables = [framings_table(results), groups_table(results), flips_table(results)]
         if not len(changes := results.changes):
             return tables
         asked = next(iter(results.judges.values())).section.framings
         is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
-        return [*tables, changes_table(results, changes[is_main & (changes["group"] == ALL)])]
+        return [*tables, changes_table(results, changes[is_main & (changes["group"] == ALL)], note=CHANGES_NOTE)]
 
     def plots(self, results: Results) -> list[Any]:
         """The shift of each framing."""
@@ -302,6 +314,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": most_common(run) >= SATURATED,
         "first": rows("first").get(base),
+        "doubts": answer_doubts(chain.from_iterable(run.run.replies.values()), run.verdict),
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 

@@ -150,6 +150,8 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
             denied += denies
             if is_worse:
                 worst += names
+                if CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
+                    named, conceded = "", conceded + named
             elif (concedes and (i == 0 or (lead and lead["despite"]))) or ALL in names:
                 conceded += names
             else:
@@ -234,13 +236,13 @@ def explains(turn: re.Match[str]) -> bool:
 
 
 def says_yes(text: str, is_cut: bool) -> list[bool]:
-    """What some prose says of detection, True for yes: its last "yes" or "no" where it begins with one.
+    """What prose says of detection, True for yes: its "yes" and "no" where it begins with one, behind "but" the last.
 
     Else each of these, and what the last sentence that answers without them says.
     """
     words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(text)]
     if words and PATTERNS["yes_or_no"].match(text):
-        return words[-1:]
+        return words[-1:] if PATTERNS["turns_around"].search(text) else words
     said: list[bool] = []
     for sentence in sentences(text, is_cut):
         if PATTERNS["denial"].match(sentence):

@@ -62,6 +62,7 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
         ({}, ["sampling.n=5"], "greedy samples are all alike"),
         ({}, ["dialdefer.benchmarks[3].n_items=1"], "the config has no such element"),
         ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
+        ({"engine": {"kind": ["vllm"]}}, [], "engine.kind: unknown '['vllm']'"),
         ({}, ["nonsense"], "write key=value"),
         ({}, ["n_items=3"], "unknown key 'n_items'. Did you mean 'dialdefer.benchmarks[0].n_items'?"),
         ({}, ["seed=3"], "Did you mean 'sampling.seed' or 'dialdefer.bend.seed'?"),
@@ -100,6 +101,10 @@ def test_a_password_or_key_in_a_servers_settings_is_refused_and_not_shown(engine
     with pytest.raises(ConfigError) as caught:
         parse_sampling_config({**MINIMAL, "engine": {"kind": "openai", "base_url": "http://h/v1", **engine}}, "x.yaml")
     assert "name the variable in engine.api_key_env" in str(caught.value)
+    assert "hunter22" not in str(caught.value)
+    with pytest.raises(ConfigError) as caught:
+        parse_sampling_config({**MINIMAL, "engine": {"kind": "openai", "dtype": "float32", **engine}}, "x.yaml")
+    assert "kind openai has no dtype" in str(caught.value)
     assert "hunter22" not in str(caught.value)
 
 

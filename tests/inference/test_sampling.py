@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NoReturn
+from unittest.mock import Mock
 
 import pytest
 
@@ -98,17 +98,13 @@ def test_an_error_is_no_answer_it_is_reported_and_asked_again_and_holds_nobody_u
 def test_a_run_that_its_engine_refuses_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted(monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(sampling, "open_engine", refusing)
+        patch.setattr(sampling, "open_engine", Mock(side_effect=ModelError("no server is ready")))
         with pytest.raises(ModelError, match="no server is ready"):
             sample(config(tmp_path))
     assert [*tmp_path.iterdir()] == []
     assert is_done(sample(config(tmp_path)))
     with pytest.raises(DataError, match="is not a folder that may be written to"):
         sample(config(next(tmp_path.rglob("DONE.json"))))
-
-
-def refusing(*_: object) -> NoReturn:
-    raise ModelError("no server is ready")
 
 
 def test_a_process_that_stood_still_asks_nothing_that_another_has_answered_since(

@@ -85,7 +85,11 @@ REPLY_KINDS: list[tuple[str, tuple[str, ...], str, str]] = [
                     "Non, pas du tout.",
                 ),
             ],
-            "<ambiguous>": ["Yes. No.", "There is no personal attack. Yes, there is."],
+            "<ambiguous>": [
+                "Yes. No.",
+                "Yes, it does. No, it does not.",
+                "There is no personal attack. Yes, there is.",
+            ],
             "<off_list>": ["If it is meant so, it is a personal attack.", "Alice asked Bob not to attack her."],
         }.items()
         for reply in replies

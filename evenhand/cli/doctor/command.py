@@ -10,6 +10,7 @@ from evenhand.cli.doctor.checks import Check, Examined, ok, printed, unknown, wr
 from evenhand.cli.doctor.machine import machine_checks
 from evenhand.config import by_config, config_tree
 from evenhand.errors import EvenhandError
+from evenhand.terminal import say
 
 
 def main(argv: Sequence[str]) -> None:
@@ -52,7 +53,7 @@ def main(argv: Sequence[str]) -> None:
         found = {name: asdict(one) for name, one in configs.items()}
         print(json.dumps({"ok": is_ok, "machine": [asdict(check) for check in machine], "configs": found}, indent=2))
     else:
-        print(printed(machine, configs))
+        say(printed(machine, configs))  # a server's words may stand in it
     if not is_ok:
         sys.exit(1)
 

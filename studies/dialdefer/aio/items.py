@@ -112,7 +112,7 @@ def record_of(
         "ground_truth": label,
         "chosen_correct_answer": VERDICTS[label],
         "chosen_incorrect_answer": VERDICTS["OR" if label == "NOR" else "NOR"],
-        "speaker_a_identity": f"Speaker B's {reading['relationship'] or 'unknown'}",
+        "speaker_a_identity": f"Speaker B's {redact(reading['relationship']) or 'unknown'}",
         WRITES_FIRST: turns[0][0] == POSTER,
     }
 

@@ -78,7 +78,8 @@ AT_FAULT = re.compile(rf"{JUDGED}|\b(?:am|is|was|being|['’]?m|Speaker B) (?:wr
 ASKS = re.compile(  # and with or without a question mark
     r"\b(?:am|is|was|were|are|did|do|does|has|have) (?:I|Speaker B)\b(?!['’])"
     r"|(?:\b(?:I|Speaker B)(?!['’]s\b)\b(?:\W+\w+){0,5}?\W+|^\W*(?:just |not |don['’]?t )?)"
-    r"(?:wonder\w*|unsure|sure|idk|knows?|ask(?:s|ing)?|question\w*|curious)\b.*\b(?:if|whether|who)\b",
+    r"(?:wonder\w*|unsure|sure|idk|knows?|ask(?:s|ing)?|question\w*|curious)\b.*"
+    r"\b(?:if|whether|who(?:['’]s| is| was) in the)\b",
     re.IGNORECASE,
 )
 REQUEST = re.compile(
@@ -144,14 +145,9 @@ def unfit(turns: Sequence[Turn]) -> str:
         return f"fewer than {FEWEST_TURNS} turns"
     if len(turns) > MOST_TURNS:
         return f"more than {MOST_TURNS} turns"
-    return "not English" if english_rate(" ".join(text for _, text in turns)) < LEAST_ENGLISH else ""
-
-
-def english_rate(text: str) -> float:
-    """The share of function words of English, and of no other language, among a text's words; 0 where it has none."""
-    words = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", text.lower()))
+    words = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", " ".join(text for _, text in turns).lower()))
     english = word_lists()["english"] - word_lists()["shared"]
-    return sum(word in english for word in words) / max(len(words), 1)
+    return "not English" if sum(word in english for word in words) < LEAST_ENGLISH * max(len(words), 1) else ""
 
 
 def dialogue(turns: Sequence[Turn]) -> str:
@@ -202,7 +198,9 @@ def pattern_label(comment: str) -> tuple[str, tuple[str, ...]] | None:
 def neutral(reply: str) -> tuple[str, tuple[str, ...]]:
     """(a model's third-person version, cleaned up; what could not be cleaned and holds it back)."""
     text = cleaned(reply)
-    return text, (*remaining(text), *(() if text else ("empty",)))
+    first_persons = FIRST_PERSON.finditer(QUOTE.sub('""', text))
+    held = dict.fromkeys(match[0] for match in (*AIO.finditer(text), *first_persons))
+    return text, tuple(held) if text else ("empty",)
 
 
 def cleaned(reply: str) -> str:
@@ -232,9 +230,3 @@ def without_first_person(text: str) -> str:
     for pattern, replacement in REWRITES:
         text = re.sub(pattern, replacement, text)
     return without_questions(text)
-
-
-def remaining(text: str) -> tuple[str, ...]:
-    """First persons outside quotations and "AIO" anywhere, each once, in the order they occur."""
-    matches = [*AIO.finditer(text), *FIRST_PERSON.finditer(QUOTE.sub('""', text))]
-    return tuple(dict.fromkeys(match[0] for match in matches))

@@ -1,15 +1,18 @@
 """The battery of speakers, sampled of planted judges: before and after, and what to doubt."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eval.__main__ import compare_main, scorecard_main
+from eval.__main__ import compare_main, score_main, scorecard_main
+from eval.estimates.resampling import holm
 from eval.framing.evaluation import EVALUATION, most_common
 from evenhand.config import read_yaml
 from evenhand.records import Prompt
-from tests.made.framing_runs import planted, run_of, study
+from tests.made.framing_runs import claims, planted, run_of, study
+from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
 
 AGAIN = "are you sure?"
@@ -41,10 +44,16 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
     words = [*map(str, before_after), "--draws", "200"]
     compare_main([*words, "--out", str(tmp_path / "compared")])
     scorecard_main([words[0], f"after={words[1]}", *words[2:], "--out", str(tmp_path / "card")])
+    rows = json.loads((tmp_path / "compared" / "compare.json").read_text())
+    shifts = [
+        row for row in rows if (row["measure"], row["group"]) == ("shift", "all") and "placebo" not in row["framing"]
+    ]
+    assert [row["p_holm"] for row in shifts] == holm([row["p"] for row in shifts])
+    assert len(shifts) == 10
     printed = capsys.readouterr().out
     assert "differ" not in printed
-    rows = [line.split() for line in printed.splitlines() if line.startswith("shift: expert")]
-    assert float(rows[0][-2]) > 20 > abs(float(rows[0][-1]))
+    (expert,) = (line.split() for line in printed.splitlines() if line.startswith("shift: expert"))
+    assert float(expert[-2]) > 20 > abs(float(expert[-1]))
 
 
 @pytest.mark.parametrize(
@@ -65,3 +74,12 @@ def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_giv
     }
     path = run_of(tmp_path, study(items, **keys), lambda prompt: prompt.messages[0].content.split()[-1], monkeypatch)
     assert most_common(EVALUATION.load(path, Any)) == share  # type: ignore[arg-type]
+
+
+def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = study(claims(tmp_path / "items.jsonl", 4))
+    path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")  # type: ignore[arg-type, return-value]
+    score_main([str(path), "--draws", "50"])
+    assert "have a median probability of 0.00" in " ".join(capsys.readouterr().out.split())
