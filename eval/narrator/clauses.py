@@ -134,7 +134,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
         rest = clause[lead.end() :] if lead else clause
         concedes = lead is not None and bool(lead["although"])
         before = clauses[i - 1][0] if i else ""
-        is_bare = CUTS["bare"].fullmatch(clause) is not None
+        is_bare = CUTS["bare"].fullmatch(rest) is not None
         is_explained = CUTS["bare"].fullmatch(before) is not None and stands_for_itself(clauses, i - 1)
         is_reason = lead is not None and bool(lead["because"]) and not is_explained
         if is_reason:
@@ -157,12 +157,12 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
 
 
 def decided(read: Sequence[Said]) -> str:
-    """Whom sentences name: where some conclude, these, else all.
+    """Whom sentences name: those from the first conclusion on, else all.
 
     Who is conceded counts where nobody else is named.
     """
-    ends = "".join(said.named for said in read if said.concludes)
-    return ends or "".join(said.named for said in read) or "".join(said.conceded for said in read)
+    ends = [i for i, said in enumerate(read) if said.concludes and said.named]
+    return "".join(said.named for said in read[ends[0] if ends else 0 :]) or "".join(said.conceded for said in read)
 
 
 def without_contrasts(sentence: str) -> tuple[str, str]:
