@@ -105,21 +105,19 @@ def with_persons(sentence: str, names: Names) -> str:
     return PATTERNS["titled"].sub(r"\1", text).strip()
 
 
-def read_clause(clause: str) -> tuple[str, str, bool]:
-    """(whom a clause of symbols names, whom it denies, whether as worse than somebody)."""
+def read_clause(clause: str) -> tuple[str, str]:
+    """(whom a clause of symbols names, whom it denies)."""
     kind, place = next(((kind, place) for kind, frame in FRAMES if (place := frame.match(clause))), ("nothing", None))
     if place is None:
-        return "", "", False
+        return "", ""
     groups = place.groupdict("")
     subject, agent = groups.get("name", "") + groups.get("of", ""), groups.get("agent", "") + groups.get("whose", "")
     who = agent or subject
     if kind == "names" and (another := CUTS["another"].search(clause, place.end())):
-        return who + "".join(re.findall(NAME, another[0])), "", False  # somebody else's attack is spoken of too
+        return who + "".join(re.findall(NAME, another[0])), ""  # somebody else's attack is spoken of too
     if kind == "names" and CUTS["negation"].search(place[0]):
         kind = "denies"
-    is_worse = kind == "than" or CUTS["worse"].search(place[0]) is not None
-    says = {"names": (who, ""), "denies": ("", who), "than": (agent, "")}
-    return *{**says, "nobody": ("", NOT_LISTED), "nothing": ("", "")}[kind], is_worse
+    return {"names": (who, ""), "denies": ("", who), "than": (agent, ""), "nobody": ("", NOT_LISTED)}.get(kind, ("", ""))
 
 
 def read_sentence(text: str, concludes: bool = False) -> Said:
@@ -132,7 +130,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     for i, (clause, _) in enumerate(clauses):
         lead = CUTS["lead"].match(clause)
         rest = clause[lead.end() :] if lead else clause
-        concedes = lead is not None and bool(lead["although"])
+        concedes = lead is not None and bool(lead["despite"] or (lead["while"] and i == 0))
         before = clauses[i - 1][0] if i else ""
         is_bare = CUTS["bare"].fullmatch(rest) is not None
         is_explained = CUTS["bare"].fullmatch(before) is not None and stands_for_itself(clauses, i - 1)
@@ -143,11 +141,9 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
             if i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
         else:
-            names, denies, is_worse = read_clause(with_subject(rest, before, subject))
+            names, denies = read_clause(with_subject(rest, before, subject))
             denied += denies
-            if is_worse and CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
-                named, conceded = names, conceded + named
-            elif (concedes and (i == 0 or (lead and lead["despite"]))) or (ALL in names and not is_bare):
+            if concedes or (ALL in names and not is_bare):
                 conceded += names
             else:
                 named += names
