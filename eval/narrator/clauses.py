@@ -117,7 +117,9 @@ def read_clause(clause: str) -> tuple[str, str]:
         return who + "".join(re.findall(NAME, another[0])), ""  # somebody else's attack is spoken of too
     if kind == "names" and CUTS["negation"].search(place[0]):
         kind = "denies"
-    return {"names": (who, ""), "denies": ("", who), "than": (agent, ""), "nobody": ("", NOT_LISTED)}.get(kind, ("", ""))
+    return {"names": (who, ""), "denies": ("", who), "than": (agent, ""), "nobody": ("", NOT_LISTED)}.get(
+        kind, ("", "")
+    )
 
 
 def read_sentence(text: str, concludes: bool = False) -> Said:
@@ -214,10 +216,9 @@ def with_subject(clause: str, before: str, subject: str) -> str:
 
 def explains(turn: re.Match[str]) -> bool:
     """Whether what stands behind "Ann:" is said about Ann, and is not Ann's turn."""
-    if PATTERNS["first_person"].search(turn["words"]) or PATTERNS["second_person"].search(turn["words"]):
-        return False
     about = symbols(re.sub(r"^(?:he|she|they)\b", "", re.sub(r"^(?:his|her|their)\b", "'s", turn["words"])))
-    return CUTS["lead"].match(about) is not None or bool(read_clause(turn["names"] + about)[0])
+    names_him = about.startswith(SYMBOLS["because"]) or bool(read_clause(turn["names"] + about)[0])
+    return names_him and not PATTERNS["self"].search(turn["words"])
 
 
 def says_yes(text: str, is_cut: bool) -> list[bool]:
