@@ -68,9 +68,9 @@ ADDRESS = re.compile(
     r"|\b\d{1,4},?\s(?:[Rr]ue|[Aa]venue|[Bb]oulevard)\s(?:de\s|la\s|des\s|du\s)*[A-Z][\w-]+"
 )
 WORD = re.compile(r"[^\W\d_]+(?:(?:-|['’](?!s\b))[^\W\d_]+)*")  # without the 's of "Mia's"
-BEGINS = re.compile(r"(?:^|[\n.!?:…|])[^\w\n]*$")  # what stands before the first word of a sentence
+BEGINS = re.compile(r"(?:^|[\n.!?:…|])[^\w\n]*$|\w,\s[\"“]$")  # what stands before the first word of a sentence
 BEFORE_NAME = re.compile(  # a beginning that a name follows
-    r"\b(?:mr|mrs|ms|mx|dr|prof|st)\.\s$|(?:^|\n)\W*(?:from|to|cc|contact|name|named|signed):\s$"
+    r"\bst\.\s$|(?:^|\n)\W*(?:from|to|cc|contact|name|named|signed):\s$"
     r"|\b(?:love|xo+|sincerely|cheers|regards|yours),?\s?\n+$",
     re.IGNORECASE,
 )
@@ -86,6 +86,7 @@ SAYS = (  # what people do and have, not things
     rf"(?:is|was|has\sbeen)\s(?:(?:my|his|her|our)\s(?:\w+\s)?{KIN}|\d\d(?=\sand|\sy|[mf]?[,.]|$)|"
     r"mad|angry|upset|jealous|pregnant|drunk|crying|lying|cheating|asleep|married|texting|calling|asking))\b"
 )
+HONORIFIC = re.compile(r"\b(?:mr|mrs|ms|mx|dr|prof)\.?\s$", re.IGNORECASE)
 AFTER_NAME = re.compile(
     rf"{SAYS}|\s(?:\w+(?:ed|s)|came|got|left|took|gave|made|kept|met|saw|let|put|broke)\s"
     r"(?:me|my|him|his|her|them|their|us|our|you|your|out|over|up|back|home|away)\b"
@@ -100,7 +101,8 @@ NO_PERSON = re.compile(  # what stands before a word that is none: "the bill", "
 )
 GENERIC = re.compile(r"\b[Aa]n?\s$")  # "a Karen", "a Labrador"; not "a Karen from work"
 ONE_PERSON = re.compile(rf"{SAYS}|['’]s\s|\s(?:[A-Z]|from\b|who\b|at\b|in\b)")
-IN_TITLE = re.compile(r"[a-z,]\s(?:The\s(?:[A-Z][\w'’-]*\s)*|[A-Z][\w'’]*\sof\s(?:the\s)?)$")  # "The Notebook", "Call of Duty"
+# "The Notebook", "Call of Duty"
+IN_TITLE = re.compile(r"[a-z,]\s(?:The\s(?:[A-Z][\w'’-]*\s)*|[A-Z][\w'’]*\sof\s(?:the\s)?)$")
 SPEAKS = re.compile(r"[^\w\n]*(?:\([^)\n]*\))?[^\w\n]*:(?!\w)")  # behind the name of a chat's bubble
 REACH = 200  # characters before and behind a word that are looked at
 NAMES_IN_A_ROW = re.compile(rf"{re.escape(MARK)}(?:['’]s)?(?:(?: [A-Z][a-z]+)?[ -]{re.escape(MARK)})+")
@@ -125,23 +127,32 @@ def without_telephones(text: str) -> str:
     for region, fewest in REGIONS.items():
         matches = list(PhoneNumberMatcher(text, region, leniency=Leniency.POSSIBLE))
         for match in reversed(matches):
-            if sum(map(str.isdigit, match.raw_string)) >= fewest:
+            digits = re.sub(r"\D", "", match.raw_string)
+            if len(digits) >= fewest and not re.fullmatch("10+", digits):
                 text = f"{text[: match.start]}{MARK}{text[match.end :]}"
     return text
 
 
 def without_names(text: str) -> str:
-    """The text with names masked, those in a row as one. What is a name in one place is one wherever it is capitalised."""
+    """The text with names masked, those in a row as one. A name in one place is one in all."""
     spared = {place for match in spared_phrases().finditer(text) for place in range(*match.span())}
     words = [match for match in WORD.finditer(text) if match.start() not in spared]
-    seen = {
-        match.start(): match[0]
+    seen = [
+        match
         for match in words
-        if is_name(match[0], text[max(0, match.start() - REACH) : match.start()], text[match.end() : match.end() + REACH])
-    }
-    names = {word for word in seen.values() if is_unknown(word)}
-    hidden = {match.start() for match in words if match.start() in seen or match[0] in names}
-    return NAMES_IN_A_ROW.sub(MARK, WORD.sub(lambda match: MARK if match.start() in hidden else match[0], text))
+        if is_name(match[0], text[: match.start()][-REACH:], text[match.end() : match.end() + REACH])
+    ]
+    names = {match[0] for match in seen if is_unknown(match[0])}
+    spans, ends = {match.span() for match in seen}, {match.end() for match in seen}
+    english = word_lists()["english"]
+
+    def hidden(match: re.Match[str]) -> str:
+        """The mark, if it is a name, or a surname that is also a word: "Emily King"."""
+        is_surname = match.start() - 1 in ends and text[match.start() - 1] == " " and is_capitalised(match[0])
+        is_hidden = match.span() in spans or match[0] in names or (is_surname and match[0].lower() not in english)
+        return MARK if match.start() not in spared and is_hidden else match[0]
+
+    return NAMES_IN_A_ROW.sub(MARK, WORD.sub(hidden, text))
 
 
 def is_name(word: str, before: str, after: str) -> bool:
@@ -151,7 +162,7 @@ def is_name(word: str, before: str, after: str) -> bool:
         return False
     if key in lists["names"] or (is_capitalised(word) and key in lists["capital_names"]):
         return True
-    if re.match(r"[do]['’](?!clock)\w{4}", key):
+    if re.match(r"[do]['’](?!clock)\w{4}", key) or (is_capitalised(word) and HONORIFIC.search(before)):
         return True
     line = before.rpartition("\n")[2]
     speaks = bool(not line.strip(" -*_|[]()\"“'‘") and SPEAKS.match(after))
@@ -163,8 +174,8 @@ def is_name(word: str, before: str, after: str) -> bool:
         surname = re.match(r" ([^\W\d_]+)", after)
         is_double = surname is not None and is_unknown(surname[1])
         return bool(is_double or speaks or BEFORE_NAME.search(before) or AFTER_NAME.match(after))
-    maker = re.search(r"(\w+) $", before)
-    if IN_TITLE.search(before) or re.match(r" of (?:the )?[A-Z]", after) or (maker and maker[1].lower() in lists["brands"]):
+    previous = line.split(" ")[-2:][0].lower() if line.endswith(" ") else ""
+    if previous in lists["makers"] or IN_TITLE.search(before) or re.match(r" of (?:the )?[A-Z]", after):
         return False
     words = WORD.findall(line + word + after.partition("\n")[0])
     common = [other for other in words if other.lower() in lists["english"] and other != "I"]
@@ -190,14 +201,17 @@ def is_capitalised(word: str) -> bool:
 
 
 def is_unknown(word: str) -> bool:
-    """Whether a word is capitalised, and none that commonly is."""
-    return is_capitalised(word) and not any(word.lower() in word_lists()[key] for key in ("english", "capitals", "brands"))
+    """Whether a word is capitalised, and none that commonly is, nor the plural of one."""
+    lists, key = word_lists(), word.lower()
+    common = lists["english"] | lists["capitals"] | lists["makers"]
+    return is_capitalised(word) and not {key, key.removesuffix("s")} & common
 
 
 @cache
 def spared_phrases() -> re.Pattern[str]:
     """The phrases of words.yaml in which a name is nobody's."""
-    return re.compile("|".join(rf"\b{re.escape(phrase)}\b" for phrase in shipped_yaml(WORDS)["phrases"]), re.IGNORECASE)
+    phrases = "|".join(map(re.escape, shipped_yaml(WORDS)["phrases"]))
+    return re.compile(rf"\b(?:{phrases}|r/\w+)\b", re.IGNORECASE)
 
 
 @cache
