@@ -1,9 +1,9 @@
 """Personal information → [REDACTED], before anything is written. Telephone numbers by the library `phonenumbers`.
 
 A name is a word of words.yaml's `names`, a capitalised word within a sentence that is no common one, or a capitalised
-word at the beginning of a sentence that does what people do ("X said", "X and I", "X:"). So towns, schools and
-employers go, too. What is not seen: other names in lower case or at the beginning of a sentence, and whatever is
-spelled to be hidden ("five five five ..."). People look at every text before it is used (`check`).
+word at the beginning of a sentence that does what people do ("X said", "X is", "X and I", "X:"). So towns, schools and
+employers go, too; "a Karen", "The Notebook" and "Google Maps" stay. What is not seen: other names in lower case or at
+the beginning of a sentence, and what is spelled to be hidden. People check every text (`check`).
 """
 
 import re
@@ -36,7 +36,8 @@ HANDLES = re.compile(
 IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){3,7}(?:\s?[A-Z0-9]{1,3})?\b")
 NUMBER = re.compile(  # cards, accounts, SSN; policies, employees; places and machines
     r"(?<![\w.,$€£])(?!10+\b)(?:\d[ -]?){11,18}\d(?![\w%])|\b\d{3}-\d{2}-\d{4}\b|(?<![\w.,$€£-])(?!10+\b)\d{8,}\b"
-    r"|\b[A-Z]{2,}[A-Z\d]*-?\d{5,}\b|\b[A-Z]-?\d{6,}\b|-?\b\d{1,3}\.\d{4,},\s?-?\d{1,3}\.\d{4,}\b|\b\d{1,3}(?:\.\d{1,3}){3}\b"
+    r"|\b[A-Z]{2,}[A-Z\d]*-?\d{5,}\b|\b[A-Z]-?\d{6,}\b|-?\b\d{1,3}\.\d{4,},\s?-?\d{1,3}\.\d{4,}\b"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"
 )
 DIGIT = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|double)"
 SPELLED = re.compile(rf"\b{DIGIT}(?:[\s,.-]+(?:{DIGIT}|\d+)){{5,}}\b", re.IGNORECASE)
@@ -48,7 +49,8 @@ LABELLED = re.compile(  # a word that says what the number behind it is
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 BIRTH = re.compile(
     r"(\b(?:born|birth|birthday|b-?day|dob)\b[^\w.\n]{0,4}(?:(?:is|was|on|in|of)\s){0,2})"
-    rf"(?:{MONTH}\s\d{{1,2}}|\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{MONTH}|\d{{4}}-\d\d-\d\d|\d{{1,2}}[/.-]\d{{1,2}})(?:st|nd|rd|th)?\b"
+    rf"(?:{MONTH}\s\d{{1,2}}|\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{MONTH}"
+    r"|\d{4}-\d\d-\d\d|\d{1,2}[/.-]\d{1,2})(?:st|nd|rd|th)?\b"
     r"(?:[ ,/.-]{1,2}\d{2,4}\b)?",
     re.IGNORECASE,
 )
@@ -60,7 +62,7 @@ ADDRESS = re.compile(
     rf"(?:{NAMING}{{1,4}}?{STREET}|(?:[A-Z][\w'.-]*\s+){{1,3}}{PLACE})\b"
     r"\.?(?:,?\s+(?i:apt|unit|suite|#|flat|no)\.?\s?#?\w+)?(?:,?\s+[A-Z]{2}\b)?(?:\s+\d{5}(?:-\d{4})?\b)?"
     r"|\b(?i:p\.?\s?o\.?\sbox|apt\.?|apartment|unit|suite|flat|dorm room)\s#?\d+\w?\b"
-    r"|\b(?:(?!(?:On|At|In|The|From|To|And)\b)[A-Z][\w'-]+\s){1,3}(?:St|Rd|Ave|Blvd|Ln|Street|Road|Avenue|Lane)\b"
+    r"|\b(?:(?!(?:On|At|In|The|To)\b)[A-Z][\w'-]+\s){1,3}(?:St|Rd|Ave|Blvd|Ln|Street|Road|Avenue|Lane)\b(?!\.?\s[A-Z])"
     r"|\b[A-Z]{1,2}\d[A-Z\d]?\s\d[A-Z]{2}\b"  # a British postcode
     r"|\b[A-Z]{2}\s\d{5}\b"
     r"|(?<![\w-])[\w-]+(?:straße|strasse|str\.|weg|platz|gasse|allee)\s\d{1,4}\w?\b(?:,?\s\d{5}\b)?"
@@ -68,7 +70,10 @@ ADDRESS = re.compile(
     r"|\b\d{1,4},?\s(?:[Rr]ue|[Aa]venue|[Bb]oulevard)\s(?:de\s|la\s|des\s|du\s)*[A-Z][\w-]+"
 )
 WORD = re.compile(r"[^\W\d_]+(?:(?:-|['’](?!s\b))[^\W\d_]+)*")  # without the 's of "Mia's"
-BEGINS = re.compile(r"(?:^|[\n.!?:…|])[^\w\n]*$|\w,\s[\"“]$")  # what stands before the first word of a sentence
+BEGINS = re.compile(  # what stands before the first word of a sentence
+    r"(?:^|[\n.!?:…|])[^\w\n]*$|\b(?:AIO|N?OR|[NY]TA|ESH)\s+$"
+    r"|\b(?:said|says|saying|asked|replied|texted|wrote|like|me|him|her|them),?\s[\"“]$"
+)
 BEFORE_NAME = re.compile(  # a beginning that a name follows
     r"\bst\.\s$|(?:^|\n)\W*(?:from|to|cc|contact|name|named|signed):\s$"
     r"|\b(?:love|xo+|sincerely|cheers|regards|yours),?\s?\n+$",
@@ -93,17 +98,27 @@ AFTER_NAME = re.compile(
     r"|\s(?:and|&)\s(?:I|me|my|his|her|their)\b"
     rf"|(?:,\s|\s\()\d\d[mfMF]?\b|['’]s\s(?:{KIN}|place|family)\b|,\s(?:my|his|her|our|their)\s(?:\w+\s)?{KIN},"
 )
-SPOKEN_TO = re.compile(r",\s(?:I|you|u|we|please|can|did|do|why|what|stop)\b")
+SUBJECT_OF = re.compile(
+    r"\s(?:has|had|(?:i|wa|ha|doe)s(?:n['’]?t)?|(?:did|wo|would|ca|could)n['’]?t|never|always|just|also|still|keeps|"
+    r"came|went|gave|sent|took|bought|saw|broke|found|made|got|woke|drove|ate|spent|threw|ran|paid|hung|slept|stole|"
+    r"started|stopped|showed)\b|['’]s\s\w|\s\((?:my|his|her)\s"
+)
+NO_SUBJECT = re.compile(r"\w{3}(?:ing|ity|ness|ment|[ts]ion|ism|ship|ly)$")  # things, at a beginning
+SPOKEN_TO = re.compile(r",\s(?:I|you|u|we|please|can|did|do|why|what|stop|call|text|come)\b")
 TOLD = re.compile(r"\b(?:ask|asked|tell|told|texted|messaged|hey)\s$", re.IGNORECASE)
 IS_KIN = re.compile(rf"\b{KIN}\s$")
 NO_PERSON = re.compile(  # what stands before a word that is none: "the bill", "in May"
     r"\b(?:the|an?|my|his|her|your|our|this|that|to|of|in|by|since|until|last|next|every|from|for|on)\s$", re.IGNORECASE
 )
-GENERIC = re.compile(r"\b[Aa]n?\s$")  # "a Karen", "a Labrador"; not "a Karen from work"
+GENERIC = re.compile(
+    r"\b[Aa]n?\s(?:(?:total|real|complete|absolute|typical|little|classic|big)\s)?$"
+)  # "a Karen", "a Labrador"; not "a Karen from work"
 ONE_PERSON = re.compile(rf"{SAYS}|['’]s\s|\s(?:[A-Z]|from\b|who\b|at\b|in\b)")
-# "The Notebook", "Call of Duty"
-IN_TITLE = re.compile(r"[a-z,]\s(?:The\s(?:[A-Z][\w'’-]*\s)*|[A-Z][\w'’]*\sof\s(?:the\s)?)$")
+IN_TITLE = re.compile(  # "The Notebook", "Call of Duty"
+    r"\bThe\s(?:[A-Z][\w'’-]*\s)*[A-Z][\w'’-]*[^\Ws]$|[a-z,]\s[A-Z][\w'’]*\sof\s(?:the\s)?[A-Z][\w'’-]*$"
+)
 SPEAKS = re.compile(r"[^\w\n]*(?:\([^)\n]*\))?[^\w\n]*:(?!\w)")  # behind the name of a chat's bubble
+CHAT = re.compile(r"^\W*(?:me|him|her)\W{0,4}:", re.IGNORECASE | re.MULTILINE)  # a bubble beside it
 REACH = 200  # characters before and behind a word that are looked at
 NAMES_IN_A_ROW = re.compile(rf"{re.escape(MARK)}(?:['’]s)?(?:(?: [A-Z][a-z]+)?[ -]{re.escape(MARK)})+")
 
@@ -137,20 +152,19 @@ def without_names(text: str) -> str:
     """The text with names masked, those in a row as one. A name in one place is one in all."""
     spared = {place for match in spared_phrases().finditer(text) for place in range(*match.span())}
     words = [match for match in WORD.finditer(text) if match.start() not in spared]
-    seen = [
-        match
-        for match in words
-        if is_name(match[0], text[: match.start()][-REACH:], text[match.end() : match.end() + REACH])
-    ]
-    names = {match[0] for match in seen if is_unknown(match[0])}
-    spans, ends = {match.span() for match in seen}, {match.end() for match in seen}
-    english = word_lists()["english"]
+    seen = {}
+    for match in words:
+        start, end = match.span()
+        if is_name(match[0], text[max(0, start - REACH) : start], text[end : end + REACH]):
+            seen[end] = match[0]
+    names, english = {word for word in seen.values() if is_unknown(word)}, word_lists()["english"]
 
     def hidden(match: re.Match[str]) -> str:
         """The mark, if it is a name, or a surname that is also a word: "Emily King"."""
-        is_surname = match.start() - 1 in ends and text[match.start() - 1] == " " and is_capitalised(match[0])
-        is_hidden = match.span() in spans or match[0] in names or (is_surname and match[0].lower() not in english)
-        return MARK if match.start() not in spared and is_hidden else match[0]
+        start, end = match.span()
+        is_surname = text[start - 1 : start] == " " and start - 1 in seen and is_capitalised(match[0])
+        is_hidden = end in seen or match[0] in names or (is_surname and match[0].lower() not in english)
+        return MARK if start not in spared and is_hidden else match[0]
 
     return NAMES_IN_A_ROW.sub(MARK, WORD.sub(hidden, text))
 
@@ -169,13 +183,15 @@ def is_name(word: str, before: str, after: str) -> bool:
     if key in lists["both"] | lists["capital_names"] and is_person(word, before, after, speaks):
         return True
     if not is_unknown(word):
-        return False
+        return bool(speaks and word.islower() and not is_common(word) and CHAT.search(f"{before}\n{after}"))
     if BEGINS.search(before):
         surname = re.match(r" ([^\W\d_]+)", after)
         is_double = surname is not None and is_unknown(surname[1])
-        return bool(is_double or speaks or BEFORE_NAME.search(before) or AFTER_NAME.match(after))
+        is_thing = key in lists["both"] or NO_SUBJECT.search(word)
+        acts = not is_thing and (SUBJECT_OF.match(after) or SPOKEN_TO.match(after))
+        return bool(is_double or speaks or acts or BEFORE_NAME.search(before) or AFTER_NAME.match(after))
     previous = line.split(" ")[-2:][0].lower() if line.endswith(" ") else ""
-    if previous in lists["makers"] or IN_TITLE.search(before) or re.match(r" of (?:the )?[A-Z]", after):
+    if previous in lists["makers"] or IN_TITLE.search(before + word) or re.match(r" of (?:the )?[A-Z]", after):
         return False
     words = WORD.findall(line + word + after.partition("\n")[0])
     common = [other for other in words if other.lower() in lists["english"] and other != "I"]
@@ -186,7 +202,7 @@ def is_name(word: str, before: str, after: str) -> bool:
 def is_person(word: str, before: str, after: str, speaks: bool) -> bool:
     """Whether a word that is also a given name ("Will", "grace") is one here."""
     if TOLD.search(before):
-        return not re.match(r"\s(?:you|u|i|it|that|this|to|the|a)\b", after, re.IGNORECASE)
+        return is_capitalised(word) or not re.match(r"\s(?:you|u|i|it|that|this|to|the|a)\b", after, re.IGNORECASE)
     if NO_PERSON.search(before):
         return False
     if not is_capitalised(word):
@@ -201,10 +217,14 @@ def is_capitalised(word: str) -> bool:
 
 
 def is_unknown(word: str) -> bool:
-    """Whether a word is capitalised, and none that commonly is, nor the plural of one."""
+    """Whether a word is capitalised, and none that commonly is."""
+    return is_capitalised(word) and not is_common(word)
+
+
+def is_common(word: str) -> bool:
+    """Whether a word, or that of which it is the plural, is nobody's name."""
     lists, key = word_lists(), word.lower()
-    common = lists["english"] | lists["capitals"] | lists["makers"]
-    return is_capitalised(word) and not {key, key.removesuffix("s")} & common
+    return bool({key, key.removesuffix("s")} & (lists["english"] | lists["capitals"] | lists["makers"]))
 
 
 @cache
