@@ -43,7 +43,7 @@ DIGIT = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|double)"
 SPELLED = re.compile(rf"\b{DIGIT}(?:[\s,.-]+(?:{DIGIT}|\d+)){{5,}}\b", re.IGNORECASE)
 LABELLED = re.compile(  # a word that says what the number behind it is
     r"(\b(?:plate|passport|pass(?:word|code)|pw|pin|code|exp|acct|account|(?:student|employee) id)"
-    r"(?:\s(?:number|no\.?))?(?:\sis|:)?\s)(?=[^\s,]*\d)[^\s,;$€£]{3,}\w(?:\s[A-Z]{2,4}\b)?",
+    r"(?:\s(?:number|no\.?))?(?:\sis|:)?\s)(?=[^\s,]*\d)[^\s,;$€£]{3,}\w(?-i:\s[A-Z\d]{2,4}\b)?",
     re.IGNORECASE,
 )
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
