@@ -206,7 +206,7 @@ def is_person(word: str, before: str, after: str, speaks: bool) -> bool:
     if NO_PERSON.search(before):
         return False
     if not is_capitalised(word):
-        return bool(re.match(SAYS, after))
+        return not is_common(word) and bool(re.match(SAYS, after))
     begins = BEGINS.search(before) and SPOKEN_TO.match(after)
     return bool(speaks or begins or IS_KIN.search(before) or AFTER_NAME.match(after))
 
