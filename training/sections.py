@@ -65,7 +65,7 @@ class OptimiserConfig(Closed):
     # A microbatch's prompts share a row, and what they begin with is computed once, while it has at most this many
     # tokens; 0: a row for each prompt. Changes no loss, but rows that share a token share what dropout does to it.
     row_tokens: int = Field(default=2048, ge=0)
-    seed: int = 0  # of the order of the examples, the adapter's start and dropout
+    seed: int = 0  # of the order of the examples, the adapter's start, dropout and drawn prompt variants
 
 
 class ConsistencyConfig(Closed):

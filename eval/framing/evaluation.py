@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE
+from evenhand.completions import answer_doubts
 from evenhand.config import parse_config
 from studies.framing.asking import PLACEBO
 from studies.framing.replies import choice_in
@@ -312,6 +314,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": most_common(run) >= SATURATED,
         "first": rows("first").get(base),
+        "doubts": answer_doubts(chain.from_iterable(run.run.replies.values()), run.verdict),
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 

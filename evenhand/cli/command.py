@@ -94,8 +94,8 @@ def main() -> None:
     """The console command."""
     words = sys.argv[1:]
     if not words or words[0] in ("-h", "--help", "help"):
-        print(usage())
-        sys.exit(0 if words else 2)
+        code = run_main(lambda _: print(usage(), flush=True), words)  # whose reader may be `head`
+        sys.exit(code if words else 2)
     verb, arguments = words[0], words[1:]
     if verb not in VERBS and verb not in every_verb():
         print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(every_verb()))}", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
 
@@ -21,6 +21,8 @@ ALL_CONDITIONS = tuple(Condition)
 Arm = Literal["none", "honest", "dehumanizing"]
 Roles = Literal["2->1", "1->2"]
 AnswerOrder = Literal["yes_first", "no_first"]
+ALL: Literal["all"] = "all"
+Draw = Literal["all", "one_per_item"] | Annotated[int, Field(ge=1, strict=True)]
 SETTINGS = ("template", "arm", "speakers", "roles", "answer_order")  # of a variant; keywords of `render`
 
 
@@ -45,6 +47,9 @@ class PromptConfig(Closed):
     roles: Roles = "2->1"  # r/AIO: who judges whom
     answer_order: AnswerOrder = "yes_first"  # which of the two answers the prompt names first
     variants: tuple[Variant, ...] = ()
+    # Training only: how many variants an item is trained in, the main wording counted as one; a whole number, too.
+    # Which ones is drawn by a hash of optimiser.seed and the item.
+    draw: Draw = Field(default=ALL, exclude_if=lambda draw: draw == ALL)
 
 
 def family_of(item: Item) -> str:
@@ -153,6 +158,8 @@ class DialDeferSection(StudySection):
         """An item's prompts, all known from the start; see StudySection. Raises ConfigError for a bend."""
         if self.bend is not None:
             raise ConfigError("dialdefer.bend: is for training alone; take it out of a config that samples")
+        if self.prompts.draw != ALL:
+            raise ConfigError("dialdefer.prompts.draw: is for training alone; a config that samples asks all variants")
         return planned_units(self, answer_form(verdict))
 
     @classmethod
@@ -165,9 +172,10 @@ class DialDeferSection(StudySection):
         return {name: Shown({"benchmarks": [{"dataset": name}], "prompts": prompts}, options) for name in DATASET_NAMES}
 
     def on_own_items(self) -> Self:
-        """The main wording over items of ours; see StudySection."""
+        """The wordings that fit items of ours, over those; see StudySection."""
         pocket = DatasetSpec(dataset="pocket", split="train" if self.benchmarks[0].split == "train" else "test")
-        prompts = self.prompts.model_copy(update={"variants": ()})
+        fitting = tuple(each for each in self.prompts.variants if not (each.datasets or each.roles))
+        prompts = self.prompts.model_copy(update={"variants": fitting})
         return self.model_copy(update={"benchmarks": (pocket,), "prompts": prompts})
 
     def describe(self) -> str:

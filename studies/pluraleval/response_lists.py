@@ -23,55 +23,54 @@ MOST_MARKS = 200  # of a model that goes on without end
 
 LETTER = re.compile(r"[^\W_]")
 NUMERALS = [  # beside digits
-    ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"],
-    ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"],
-    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
-    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
-    ["一", "二", "三", "四", "五", "六", "七", "八", "九", "十"],
+    numerals.split()
+    for numerals in (
+        "a b c d e f g h i j",
+        "i ii iii iv v vi vii viii ix x",
+        "one two three four five six seven eight nine ten",
+        "first second third fourth fifth sixth seventh eighth ninth tenth",
+        "一 二 三 四 五 六 七 八 九 十",
+    )
 ]
 WORD = "|".join(sorted({word for words in NUMERALS[:-1] for word in words}))
 # At the start of a line: 1. 1) (1) **1.** 1 - | 1/10 | #1 | ### 1 | A: | Response 1 | 1st response: | Reply three -
 NUMBER = re.compile(
-    r"(?P<label>[^\d\n$€£]{0,40}?)"
-    r"(?:(?P<digits>\d{1,2})(?: ?(?:/|of) ?10\b|[^\W\d_]{1,3}(?: [^\W\d_]+)?(?=\W{0,3}[:：.]))?"
+    r"(?P<label>[^\d\n]{0,40}?)"
+    r"(?:(?P<digits>\d{1,2})(?: ?(?:/|of) ?10\b|[^\W\d_]{1,3}(?: [^\W\d_]+)?(?=\W{0,3}[:：.])|[ºª])?"
     rf"|(?P<word>\b(?:{WORD})\b|[一二三四五六七八九十])(?: ?[^\W\d_]+(?=\W{{0,3}}[:：]))?)"
-    r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、>»=]|,(?=\")|[-–—](?=\s))+-?|$|(?<=\d)(?=\s)|(?<=\d )(?=\S))[*_]*",
+    r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、>»=]|,(?=\")|[-–—/](?=\s))+-?|$|(?<=[\dºª])(?=\s))[*_]*",
     re.IGNORECASE,
 )
 ODD_NUMBER = re.compile(rf"^[^\w\n]*(?:{ODD_DIGIT.pattern})", re.MULTILINE)
-WITHIN_LINE = re.compile(r"(?<=\S)[ \t]+(?=[*(]*(?:\d{1,2}|[a-j])[.)][*]*[ \t])")
+WITHIN_LINE = re.compile(r"(?<=[^\s#])[ \t]+(?=[*(]*(?:(?:\d{1,2}|[a-j])[.)]|[^\W\d_]+ \d{1,2}:)[*]*[ \t])")
 # Code fences, tags, and heads of tables.
 NOT_READ = re.compile(
-    r"^[ \t]*```.*$|</?(?!(?:b|i|em|strong)\b)[a-z][^<>\n]*>|^(?=.*\|).*\n[ \t]*\|?[ :|]*-{3}[-:| ]*$",
+    r"^[ \t]*```.*$|</?(?!(?:b|i|em|strong)\b|(?<!/)\d)\w[^<>\n]*>|^(?=.*\|).*\n[ \t]*\|?[ :|]*-{3}[-:| ]*$",
     re.MULTILINE | re.IGNORECASE,
 )
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+QUOTED = r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.|'(?!\s*[]},:]))*')"""
+# A key, if there is one, and a string of JSON or Python.
+ENTRY = re.compile(rf"(?<=[\[{{,:\s])(?:{QUOTED}\s*:\s*)?{QUOTED}(?=\s*(?:[]}},\n]|\Z))")
 RULE = re.compile(r"\s*([-=*_~])\1{2,}\s*")
-QUOTES = "\"'“„«「"
+LABEL = re.compile(r"[\W_]*([^\W\d_][^:：\n]{0,30})[:：]")
+NOTES = [
+    re.compile(rf"{before}[(\[][^()\[\]]+[)\]][*_:：.\s]*{after}")
+    for before, after in ((r"\A\W*", ""), (r"[\s*_]*", r"\Z"))
+]
 LEADS = [
     re.compile(lead)
-    for lead in (r"\s*([^\w\s(]{1,6})", r"\s*\**(u/)[\w-]+\W*", r"[\W_]{0,8}([^\W\d_]{1,24})[*_]*[:：]")
+    for lead in (r"\s*([^\w\s(\"'“„«「]{1,6})", r"\s*\**(u/)[\w-]+\W*", r"[\W_]{0,8}([^\W\d_]{1,24})[*_]*[:：]")
 ]
-HEADING = re.compile(r"#.*|\*\*[^*]+\*\*\s*|.*[:：][\s*_]*")
+HEADING = re.compile(r"#.*|(?:\d+[.)]\s*)?\*\*[^*]+\*\*\s*|.*[:：][\s*_]*")
+HEADING_OR_WORDS = re.compile(rf"{HEADING.pattern}|(?:\w+\W){{0,4}}\w+\s*")
 OPENING = re.compile(
     r"\W*(?:sure|certainly|absolutely|of course|okay|great|here(?: are| is|.s)|below|these)\b.*"
     r"\b(?:response|repl(?:y|ie)|comment|answer|take)s?\b",
     re.IGNORECASE,
 )
-TEN = re.compile(r"(?<!\d)10(?!\d)|\b(?:ten|zehn|diez|dix|dez|dieci|tien|десять)\b|十|열", re.IGNORECASE)
 CLOSING = re.compile(
-    r"\W*(?:let me know if|feel free|(?:i )?hope (?:this|that|these|it) |(?:would|do) you (?:like|want) me|is there any"
-    r"|(?:these|the|all|each) .{0,30}\b(?:responses?|replies|comments|answers)\b|please note|note:"
-    r"|if you.{0,9} (?:like|want) me)",
-    re.IGNORECASE,
-)
-NO_ANSWER = re.compile(
-    r"\bi(?: am|'m)? (?:can'?t|can ?not|won't|unable|not able)\b.{0,30}"
-    r"\b(?:help(?! but)|assist|creat|writ|generat|provid|answer|respond|compl|fulfil|do\b)"
-    r"|\bas an? (?:ai|(?:large )?language model)\b|\bi(?:'ll| will) (?:now )?(?:generat|writ|creat)e"
-    r"|\b(?:happy|glad) to help"
-    r"|\b(?:share|paste|provide|include|see|which|what)\b.{0,25}\b(?:post|text)\b|\A\W*before i\b|\A.*:\s*\Z"
-    r"|\A\W*(?:lo siento|(?:je suis )?désolé|es tut mir leid|leider kann ich|(?:很?抱歉|对不起)|извините)",
+    r"\W*(?:let me know if|feel free|(?:i )?hope th|(?:would|do) you (?:like|want) me|note:"
+    r"|if you.{0,9} (?:like|want) me|(?:these|the|all|each) .{0,30}\b(?:responses?|replies|comments|answers)\b)",
     re.IGNORECASE,
 )
 Start = tuple[int, int]  # where an item begins: line and column
@@ -80,89 +79,71 @@ Start = tuple[int, int]  # where an item begins: line and column
 def responses_in(reply: Completion) -> Read[list[str]]:
     """At most N_RESPONSES, none empty.
 
-    Its state is OK for exactly ten; else FEWER, MORE, UNNUMBERED (blank lines or line ends alone tell them apart), CUT
-    (fewer, since the reply was cut), or NONE: a refusal, a question, thinking without an end. A response that the
-    reply's end cuts off is left out where others stand before it.
+    Its state is OK for exactly ten; else FEWER, MORE, CUT (fewer, since the reply was cut), UNNUMBERED (several lines
+    that nothing marks as responses: none is read), or NONE: one paragraph, questions, thinking without an end. A
+    response that the reply's end cuts off is left out where others stand before it.
     """
     text = own_words(reply).strip()
+    text = text if "\n" in text else text.replace("\\n", "\n")
     is_cut = reply.finish_reason == "length"
-    found, is_marked, is_open = listed(text, is_cut)
-    asks = all(response.endswith("?") for response in found)
-    if len(found) < 3 and (asks or not is_marked) and NO_ANSWER.search(text.replace("’", "'")):
-        found = []
+    found, is_open = listed(text)
+    if found and len(found) < 3 and all(response.endswith("?") for response in found):  # it asks back
+        return Read([], NONE)
     if is_cut and is_open and 1 < len(found) <= N_RESPONSES:
         found = found[:-1]
-    if not found:
-        return Read([], NONE)
-    if len(found) == N_RESPONSES:
-        return Read(found, OK)
-    is_few = len(found) < N_RESPONSES
-    state = CUT if is_cut and is_few else UNNUMBERED if not is_marked else FEWER if is_few else MORE
-    return Read(found[:N_RESPONSES], state)
+    if len(found) >= N_RESPONSES:
+        return Read(found[:N_RESPONSES], OK if len(found) == N_RESPONSES else MORE)
+    if is_cut and text:
+        return Read(found, CUT)
+    return Read(found, FEWER if found else UNNUMBERED if len(text.splitlines()) > 1 else NONE)
 
 
-def listed(text: str, is_cut: bool) -> tuple[list[str], bool, bool]:
-    """The items of a text, whether marks tell them apart, and whether the last one goes on to the end.
+def listed(text: str) -> tuple[list[str], bool]:
+    """The items that marks tell apart, or else ten paragraphs or lines, and whether the last one goes on to the end.
 
-    Of several readings the first one with ten items counts, unless the reply was cut; else the first one with several.
+    Of several readings the first one with ten items counts; else the first one with several.
     """
     if strings := json_strings(text):
-        return strings, True, False
+        return texts_of([[string] for string in strings]), False
     text = ODD_NUMBER.sub(lambda match: with_plain_digits(match[0]).lstrip(), NOT_READ.sub("\n", text))
     lines = text.splitlines()
     filled = [n for n, line in enumerate(lines) if LETTER.search(line)]
-    if not filled:
-        return [], False, False
     blocks = [n for n in filled if n == 0 or not LETTER.search(lines[n - 1])]
     splits = (lines, WITHIN_LINE.sub("\n", text).splitlines())
     numberings = [(split, numbered(split)) for split in splits]
-    readings = [(*items_at(split, starts), True) for split, starts in numberings]
-    is_numbered = any(len(items) > 1 for items, _, _ in readings)
-    first_lines = [split[n][column:].strip() for split, starts in numberings for n, column in starts]
-    if not is_numbered or all(map(HEADING.fullmatch, first_lines)):  # what is numbered may be sections
+    readings = [items_at(split, starts) for split, starts in numberings]
+    is_numbered = any(len(items) > 1 for items, _ in readings)
+    are_headings = all(HEADING.fullmatch(split[n].strip()) for split, starts in numberings for n, _ in starts)
+    if not is_numbered or are_headings:  # what is numbered may be sections
         if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if RULE.fullmatch(line)]) > 1:
-            readings.append((*items_at(lines, [(0, 0), *rules], is_marked=False), True))
-        readings += [(*items_at(lines, starts), True) for starts in led(lines, len(filled), len(blocks))]
+            readings.append(items_at(lines, [(0, 0), *rules], is_marked=False))
+        readings += [items_at(lines, starts) for starts in led(lines, len(filled))]
     if not is_numbered:
-        far_apart = [n for n in blocks if n < 2 or not LETTER.search(lines[n - 2])]  # two blank lines
-        for at in (blocks, filled, far_apart):
-            readings.append((*items_at(lines, [(n, 0) for n in at], is_marked=False), False))
-    items, is_open, is_marked = max(
-        readings, key=lambda each: (not is_cut and len(each[0]) == N_RESPONSES, min(len(each[0]), 2))
-    )
-    return items, is_marked, is_open
+        unmarked = [items_at(lines, [(n, 0) for n in at], is_marked=False) for at in (blocks, filled)]
+        readings += [(items, is_open) for items, is_open in unmarked if len(items) == N_RESPONSES]
+    return max(readings, key=lambda each: (len(each[0]) == N_RESPONSES, min(len(each[0]), 2)))
 
 
 def json_strings(text: str) -> list[str]:
-    """The strings of the arrays or objects that begin a line of a text; of cut ones those that are whole."""
-    start = re.search(r"(?:^|=)\s*(?=(?:[\[{]\s*)+\")", text, re.MULTILINE)
-    rest = text[start.end() :] if start else ""
-    for cut in (rest, *(rest[: string.end()] for string in [*STRING.finditer(rest)][:-6:-1])):
-        opened = re.sub(r"[^][{}]", "", STRING.sub("", cut)) if cut != rest else ""
-        while opened != (inner := re.sub(r"\[\]|\{\}", "", opened)):
-            opened = inner
-        left, values = cut + opened[::-1].translate({91: "]", 123: "}"}), list[Any]()
+    """The whole strings of what looks like JSON: those of one key, but for numbers in it, or those without any.
+
+    The longest ones count, unless there are twice as many of others.
+    """
+    start = re.search(r"(?:^|[=:])\s*(?=(?:[\[{]\s*)+[\"'])", text, re.MULTILINE)
+    by_key = defaultdict[str, list[str]](list)
+    for key, quoted in ENTRY.findall(text[start.end() :] if start else ""):
         try:
-            while left[:1] in ("[", "{"):
-                value, end = json.JSONDecoder(strict=False).raw_decode(left)
-                values.append(value)
-                left = left[end:].lstrip(" \t\r\n,")
-            return strings_of(values)
-        except (ValueError, RecursionError):
-            continue
-    return []
-
-
-def strings_of(value: Any) -> list[str]:
-    """The strings of a list, or of an object with numbered keys; of another object those of its longest value."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        values = [strings_of(each) for each in value.values()]
-        if len({re.sub(r"\d", "", key) for key in value}) > 1:
-            return max(values, key=lambda strings: (len(strings), len("".join(strings))))
-        value = list(value.values())
-    return [string for each in value for string in strings_of(each)] if isinstance(value, list) else []
+            value = json.loads(quoted, strict=False)
+        except ValueError:  # as Python writes it, or with an escape that JSON lacks
+            value = quoted[1:-1]
+        if LETTER.search(value):
+            by_key[re.sub(r"\d", "", key)].append(value)
+    most = max(map(len, by_key.values()), default=0)
+    return max(
+        (values for values in by_key.values() if 2 * len(values) > most),
+        key=lambda each: len("".join(each)),
+        default=[],
+    )
 
 
 def numbered(lines: Sequence[str]) -> list[Start]:
@@ -171,7 +152,7 @@ def numbered(lines: Sequence[str]) -> list[Start]:
     for n, line in enumerate(lines):
         if match := NUMBER.match(line):
             label, start = "".join(LETTER.findall(match["label"])).casefold(), (n, match.end())
-            end = match["end"] if line[start[1] :].strip() else "\n"
+            end = match["end"] or "\n" * (not line[start[1] :].strip())
             style = (label, end, len(line) - len(line.lstrip()) > 1)
             if match["digits"]:
                 styles["", style].append((int(match["digits"]), start))
@@ -180,47 +161,49 @@ def numbered(lines: Sequence[str]) -> list[Start]:
                     styles[words[1], style].append((words.index(word) + 1, start))
     best: list[Start] = []
     for (numeral, (label, end, _)), marks in styles.items():
-        numbers = [number for number, _ in marks[:MOST_MARKS]]
-        rising, falling = counted(numbers), [len(numbers) - 1 - n for n in counted(numbers[::-1])][::-1]
-        chains = [max(rising, falling, key=len), range(len(numbers))]
-        chain = next((chain for chain in chains if len(chain) == N_RESPONSES), chains[0])
+        chain = counted([number for number, _ in marks[:MOST_MARKS]])
         is_plain = end and (len(chain) > 1 or (not numeral and len(label) < 10))
         if len(chain) > 2 or is_plain:
             best = max(best, [marks[n][1] for n in chain], key=lambda starts: (len(starts) == N_RESPONSES, len(starts)))
     return best
 
 
-def counted(numbers: Sequence[int]) -> list[int]:
-    """Which of some numbers count items: those that go up by one, or on from a gap, or begin anew after fewer than ten.
+def counted(numbers: list[int]) -> list[int]:
+    """Which of some numbers count items: runs from one to ten; all, where they never fall, or never rise; else some.
 
-    A number that is not the next one, while this is to come, is a list's within a response ("3. Mai").
+    These go up by one, or begin anew after fewer than ten. A number that is not the next one, while this is to come, is
+    a list's within a response ("3. Mai").
     """
+    every, ten = range(len(numbers)), list(range(1, N_RESPONSES + 1))
+    if runs := [n for n in every if numbers[n : n + N_RESPONSES] == ten]:
+        return [n for n in every[runs[0] :] if numbers[n] == n + 1 - max(start for start in runs if start <= n)]
+    if 1 in numbers and numbers in (sorted(numbers), sorted(numbers, reverse=True)):
+        return list(every)
     kept, last = list[int](), 0
     for n, number in enumerate(numbers):
-        begins_anew = number == 1 and last < N_RESPONSES
-        if number == last + 1 or (last + 1 not in numbers[n:] and (begins_anew or number == last + 2)):
+        begins_anew = number == 1 and last < N_RESPONSES and last + 1 not in numbers[n:]
+        if number == last + 1 or begins_anew:
             kept.append(n)
             last = number
     return kept
 
 
-def led(lines: Sequence[str], n_filled: int, n_blocks: int) -> list[list[Start]]:
-    """Where items begin by bullets, emoji, headings, bold titles, quotation marks, user names or a word with a colon.
+def led(lines: Sequence[str], n_filled: int) -> list[list[Start]]:
+    """Where items begin by bullets, emoji, headings, bold titles, user names or a word with a colon.
 
-    The most frequent of them stands first. One that most lines and blocks lack is none.
+    The most frequent of them stands first. One that most lines lack is none.
     """
     styles = defaultdict[Any, list[Start]](list)
     for n, line in enumerate(lines):
         for match in filter(None, (lead.match(line) for lead in LEADS if LETTER.search(line))):
             lead = match[1].casefold()
-            kind = "emoji" if unicodedata.category(lead[0]) == "So" else '"' if lead[0] in QUOTES else lead
-            is_kept = kind in ('"', "**")
-            styles[kind, (len(line) - len(line.lstrip())) // 2].append((n, match.start(1) if is_kept else match.end()))
-    fit = []
-    for (kind, _), starts in styles.items():
-        share = max(len(starts) / n_filled, len(starts) / n_blocks if len(starts) <= n_blocks else 0)
-        if len(starts) > 1 and share > (0.6 if kind == '"' or kind.isalpha() else 0.3):
-            fit.append(starts)
+            kind = "emoji" if unicodedata.category(lead[0]) == "So" else lead
+            styles[kind, (len(line) - len(line.lstrip())) // 2].append((n, match.end()))
+    fit = [
+        starts
+        for (kind, _), starts in styles.items()
+        if len(starts) > 1 and len(starts) > n_filled * (0.6 if kind.isalpha() else 0.3)
+    ]
     return sorted(fit, key=lambda starts: (-len(starts), -starts[0][1]))
 
 
@@ -235,34 +218,56 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
         blocks_in([lines[line][column:], *lines[line + 1 : end]])
         for (line, column), end in zip(starts, ends, strict=True)
     ]
+    n_short = sum(sum(map(len, item)) == 1 for item in items)
+    heading = HEADING_OR_WORDS if is_marked and n_short > len(items) / 2 else HEADING
     for item in items[:-1]:
-        while item and HEADING.fullmatch(item[-1][-1]) and (not is_marked or len(item) > 1 or len(item[-1]) > 1):
+        while item and heading.fullmatch(item[-1][-1]) and (not is_marked or sum(map(len, item)) > 1):
             item[-1].pop()
             if not item[-1]:
                 item.pop()
+    is_open = bool(items and items[-1])
     items = [item for item in items if item]
-    if not is_marked and len(items) > 1:
-        first = items[0][0][0]
-        is_opening = OPENING.match(first) or (len(items) > N_RESPONSES and TEN.search(first))
-        if is_opening:  # whoever opens with a remark may close with one
-            items = items[1 : -1 if len(items) == N_RESPONSES + 2 else None]
-    is_open = True
+    if not is_marked and len(items) > 1 and OPENING.match(items[0][0][0]):  # whoever opens may close with a remark
+        items = items[1 : -1 if len(items) == N_RESPONSES + 2 else None]
     if len(items) > 1:
         *others, last = items
         n_lines = sum(map(len, last))
         del last[max(map(len, others)) :]
         if len(others) > 1 and all(len(item) == len(item[0]) == 1 for item in others):
             del last[0][1:]
-        further = [block for item in others for block in item[1:]]
-        is_indented = bool(further) and all(block[0][0].isspace() for block in further)
-        while len(last) > is_marked and (
-            CLOSING.match(" ".join(last[-1])) or (is_indented and len(last) > 1 and not last[-1][0][0].isspace())
-        ):
+        while len(last) > is_marked and CLOSING.match(last[-1][0]):
             last.pop()
-        is_open = n_lines == sum(map(len, last))
-    texts = [" ".join(line for block in item for line in block).replace("**", "").strip() for item in items if item]
+        is_open = is_open and n_lines == sum(map(len, last))
+    return texts_of([[line for block in item for line in block] for item in items if item]), is_open
+
+
+def texts_of(items: list[list[str]]) -> list[str]:
+    """Each item on one line, without what all of them have beside the response: notes, or a number once more.
+
+    Of lines with labels that all items share ("Tone:", "Why it works:") those count that have none, else the longest.
+    """
+
+    def label(line: str) -> str:
+        return match[1].casefold() if (match := LABEL.match(line)) else ""
+
+    shared = set.intersection(*(set(map(label, item)) for item in items)) if len(items) > 1 else set[str]()
+    sizes = {each: sum(len(line) for item in items for line in item if label(line) == each) for each in shared}
+    chosen = max(sizes, key=lambda each: (not each, sizes[each]), default="")
+    items = [[line for line in item if label(line) == chosen or label(line) not in shared] for item in items]
+    texts = [
+        " ".join(LABEL.sub("", line, 1) if chosen == label(line) != "" else line for line in item) for item in items
+    ]
     texts = [max(text.split("|"), key=len) if text.endswith("|") else text for text in texts]  # a row of a table
-    return [one_line(text).strip("*_`> ").lstrip("-•+ ") for text in texts], is_open
+    texts = [one_line(text.replace("**", "")).strip("*_`> ").lstrip("-•+ ") for text in texts]
+    if len(items) > 1:
+        for note in NOTES:
+            without = [note.sub("", text) for text in texts]
+            if all(without) and all(map(str.__ne__, without, texts)):
+                texts = without
+        again = [m for text in texts if (m := NUMBER.match(text)) and m["end"] and m.end() < len(text)]
+        if len(numbered(texts)) == len(again) == len(texts):
+            texts = [match.string[match.end() :].strip() for match in again]
+    return texts
 
 
 def blocks_in(lines: Sequence[str]) -> list[list[str]]:

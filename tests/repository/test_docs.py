@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from evenhand.cli.command import entry_of
+from evenhand.cli.init import STARTER
 from evenhand.config import read_yaml
 from inference.config import load_sampling_config
 from tests.made.places import ROOT
@@ -65,7 +66,8 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = shlex.split(line)
     # Where no config lies: should a verb go on after all, it finds nothing to do. `show` reads its config first.
-    monkeypatch.chdir(ROOT if "show" in words[:2] else tmp_path)
+    starts = STARTER if "study.yaml" in words else ROOT
+    monkeypatch.chdir(starts if "show" in words[:2] else tmp_path)
     while re.fullmatch(r"[A-Z_]+=.*", words[0]):  # of its environment
         del words[0]
     if "-m" in words[:2] and words[2] in MODULES:

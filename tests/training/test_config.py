@@ -21,7 +21,8 @@ PREFERENCES = ("dpo-margin", "ipo", "simpo", "kto")
 ARMS = [
     *(("qwen2.5-7b", arm) for arm in (*FRAMINGS, *PREFERENCES)),
     *(("gemma-3-12b", arm) for arm in FRAMINGS),
-    *(("pocket", arm) for arm in ("sft-c2", "paired", "own-c1", "dpo-c2", "ipo", "simpo", "kto")),
+    *(("pocket", arm) for arm in ("sft-c2", "variants-sft", "paired", "own-c1", "dpo-c2", "ipo", "simpo", "kto")),
+    ("pocket-variants", "paired"),
 ]
 POCKET = TRAINING / "pocket-sft.yaml"
 C2 = ("c2_correct", "c2_incorrect")
@@ -73,18 +74,24 @@ def assert_published_path(run: AnyRun) -> None:
 @pytest.mark.parametrize(("family", "arm"), ARMS, ids="-".join)
 def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_named_for(family: str, arm: str) -> None:
     parent = (
-        "sft" if arm in (*FRAMINGS, "sft-c2") else "dpo" if family == "pocket" or arm == "dpo-margin" else "dpo-margin"
+        "sft"
+        if arm in (*FRAMINGS, "sft-c2", "variants-sft")
+        else "dpo"
+        if family == "pocket" or arm == "dpo-margin"
+        else "dpo-margin"
     )
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
     changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name"}
     both_framings = {"prompts.conditions", "optimiser.order", "optimiser.epochs"}
-    if family != "pocket":
+    is_pocket = family.startswith("pocket")
+    if not is_pocket:
         both_framings |= {"dev"}
     expected = {
         "sft-c2": both_framings - {"optimiser.order"},
         "sft-c1c2": both_framings,
-        "paired": {"consistency", *(both_framings if family != "pocket" else ())},
-        "own-c1": {"method", "target", *(both_framings if family != "pocket" else ("examples.loss_on_eos",))},
+        "variants-sft": {"prompts.variants", "optimiser.per_device_batch_size"},
+        "paired": {"consistency", *(both_framings if not is_pocket else ())},
+        "own-c1": {"method", "target", *(both_framings if not is_pocket else ("examples.loss_on_eos",))},
         "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.order"},
         "dpo-margin": {"examples.loss_on_eos", "quantisation.compute_dtype", "optimiser.mixed_precision"},
         "ipo": {"method", *(("beta",) if family == "pocket" else ())},
@@ -121,6 +128,13 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", ["method=own_c1", f"dialdefer.prompts.conditions=[{', '.join(C2)}]"], "C1 and C2 prompts"),
         ("sft", [CONSISTENT, "optimiser.order=random"], "set optimiser.order=whole_items"),
         ("sft", [CONSISTENT, "dialdefer.bend={share: 0.3}"], "dialdefer.bend: flips labels"),
+        ("sft", ["dialdefer.prompts.variants=[{answer_order: no_first}]"], "per_device_batch_size to a multiple of 8"),
+        ("sft", ["dialdefer.prompts.variants=[{template: matched}]"], "variants[0]: asks nothing"),
+        ("sft", ["dialdefer.prompts.variants=[{roles: 1->2}]"], "variants[0].roles: is for sampling"),
+        ("sft", ["dialdefer.prompts.arms=[honest]"], "prompts.arms: is for sampling"),
+        ("variants-sft", ["dialdefer.prompts.draw=5"], "there are 4 variants; write at most 4"),
+        ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
+        ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "so write draw: all"),
         ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
         ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
         ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),

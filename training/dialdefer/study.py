@@ -1,14 +1,17 @@
 """Training on DialDefer's items: a study's part of training, see training.config.StudyTraining.
 
-A claim should get one verdict in C1 and in C2: the two prompts are a group.
+A claim should get one verdict in C1 and in C2, in all prompt variants: those prompts are a group. Its anchors are C1 in
+the main variant, in each answer order that is asked. A statement that reads alike under two pairs of labels counts
+once for each, so that C1 weighs as much as C2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.records import normalised
+from evenhand.records import digest, normalised
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
     item_set_hash,
@@ -18,12 +21,23 @@ from studies.dialdefer.datasets import (
 )
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
-from studies.dialdefer.section import Bend, DialDeferSection, PromptConfig, family_of
+from studies.dialdefer.section import (
+    ALL,
+    Bend,
+    DialDeferSection,
+    PromptConfig,
+    PromptVariant,
+    Variant,
+    family_of,
+    prompt_variants,
+)
+from studies.dialdefer.templates import NO_FIRST
 from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import StudyTraining, TrainingConfig
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
-ASKED = ("template", "conditions", "speakers")  # keys of `prompts` that training knows
+# Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
+FOR_SAMPLING = ("arms", "arm", "roles", "datasets")
 UNKNOWN_LICENCES = ("not stated", "see its Hub page")
 # Our own words: a card shows nothing of any benchmark.
 EXAMPLE = Item(
@@ -60,10 +74,9 @@ class DialDeferTraining(StudyTraining):
             if spec.split != "train":
                 raise ValueError(f"{where}: split '{spec.split}' must not be trained on; write split: train")
         section.refuse_verdict("margin")
-        usual = PromptConfig()
-        for key in PromptConfig.model_fields:
-            if key not in ASKED and getattr(section.prompts, key) != getattr(usual, key):
-                raise ValueError(f"dialdefer.prompts.{key}: is for sampling; training asks one wording, take it out")
+        refuse_variants(section)
+        if not config.has_labels and section.prompts.draw != ALL:
+            raise ValueError("dialdefer.prompts.draw: own_c1 is drawn to C1 in the main variant, so write draw: all")
         if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
             raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
         if config.optimiser.order == "whole_groups":
@@ -75,7 +88,7 @@ class DialDeferTraining(StudyTraining):
 
     def n_prompts(self, section: DialDeferSection) -> int:
         """Of an item; see StudyTraining."""
-        return len(section.prompts.conditions)
+        return n_drawn(section.prompts) * len(section.prompts.conditions)
 
     def load(self, section: DialDeferSection) -> list[Item]:
         """The items that the section names. Raises DataError for a bend that does not go with them."""
@@ -113,42 +126,26 @@ class DialDeferTraining(StudyTraining):
     def examples(
         self, units: Sequence[Item], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
-        """An example for each item and condition, in the order of the items; see StudyTraining."""
-        answers = OneTokenAnswers(tokenizer, ("1", "2"), config.examples, config.model.chat_template_args)
-        candidates = self.candidates(units, section_of(config), answers)
-        return sifted(([candidate] for candidate in candidates), config.examples.max_prompt_length)
+        """An example for each item, prompt variant and condition, item by item; see StudyTraining.
 
-    def candidates(
-        self, items: Sequence[Item], section: DialDeferSection, answers: OneTokenAnswers
-    ) -> Iterator[Candidate]:
-        """Every item under every condition of the section; where it is bent, with the flipped label."""
-        asked, bend = section.prompts, section.bend
-        for item in items:
-            speakers = asked.speakers
-            if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
-                speakers = bend.speakers
-            for condition in asked.conditions:
-                is_flipped = bend is not None and bend.flips(item, condition)
-                prompt = render(item, condition, template=asked.template, answer_form="one_token", speakers=speakers)
-                example = answers.example(
-                    prompt,
-                    item_id=item.item_id,
-                    right=0 if condition.claim_is_true != is_flipped else 1,
-                    group=f"{item.item_id} {condition.claim_is_true}",
-                    is_anchor=not condition.is_dialogue,
-                )
-                yield example, ""
+        With variants an item is left out whole where a prompt of it is too long: no variant alone should lack it.
+        """
+        section = section_of(config)
+        answers = OneTokenAnswers(tokenizer, ("1", "2"), config.examples, config.model.chat_template_args)
+        bundles = (list(candidates(item, section, answers, config.optimiser.seed)) for item in units)
+        return sifted(bundles, config.examples.max_prompt_length, as_a_whole=bool(section.prompts.variants))
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A C2 prompt in the run's own words about a question of ours, and licences; see StudyTraining."""
         section = section_of(config)
         asked = section.prompts
-        prompt = render(
-            EXAMPLE, Condition.C2_CORRECT, template=asked.template, answer_form="one_token", speakers=asked.speakers
-        )
+        variants = list(prompt_variants(asked))
+        prompt = render(EXAMPLE, Condition.C2_CORRECT, answer_form="one_token", **variants[0].settings)
         places = {name: DATASETS[name].origin.place for name in datasets if name in DATASETS}
         return {
             "prompts": asked,
+            "variants": [in_words(variant) for variant in variants],
+            "n_drawn": n_drawn(asked),
             "bend": section.bend,
             "example": prompt.messages[0].content,
             "pocket_only": all(spec.dataset == "pocket" for spec in section.benchmarks),
@@ -157,6 +154,73 @@ class DialDeferTraining(StudyTraining):
             "sources": {name: source_of(name) for name in datasets},
             "hub": {name: place.removeprefix("hf:") for name, place in places.items() if place.startswith("hf:")},
         }
+
+
+def n_drawn(prompts: PromptConfig) -> int:
+    """How many prompt variants an item is trained in, the main one counted."""
+    if prompts.draw == ALL:
+        return 1 + len(prompts.variants)
+    return 1 if prompts.draw == "one_per_item" else int(prompts.draw)
+
+
+def drawn(prompts: PromptConfig, item_id: str, seed: int) -> list[PromptVariant]:
+    """The prompt variants that an item is trained in, in the config's order: a function of seed and item."""
+    variants = list(prompt_variants(prompts))
+    ranked = sorted(variants, key=lambda variant: digest([seed, item_id, variant.number]))
+    kept = {variant.number for variant in ranked[: n_drawn(prompts)]}
+    return [variant for variant in variants if variant.number in kept]
+
+
+def candidates(item: Item, section: DialDeferSection, answers: OneTokenAnswers, seed: int) -> Iterator[Candidate]:
+    """An item in its prompt variants, under every condition of the section; where it is bent, with the flipped label.
+
+    Choices are the tokens of accept and reject, in this order, whichever number the variant gives them.
+    """
+    asked, bend = section.prompts, section.bend
+    main = (asked.template, asked.speakers)
+    for settings, _, _ in drawn(asked, item.item_id, seed):
+        is_main = (settings["template"], settings["speakers"]) == main  # in whichever answer order
+        if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
+            settings = {**settings, "speakers": bend.speakers}
+        for condition in asked.conditions:
+            is_flipped = bend is not None and bend.flips(item, condition)
+            example = answers.example(
+                render(item, condition, answer_form="one_token", **settings),
+                item_id=item.item_id,
+                right=0 if condition.claim_is_true != is_flipped else 1,
+                group=f"{item.item_id} {condition.claim_is_true}",
+                is_anchor=is_main and not condition.is_dialogue,
+            )
+            is_swapped = settings["answer_order"] == NO_FIRST
+            yield (replace(example, choices=example.choices[::-1]) if is_swapped else example), ""
+
+
+def refuse_variants(section: DialDeferSection) -> None:
+    """Raises ValueError for prompt variants that training does not ask, or asks already, and for too many drawn."""
+    prompts, where = section.prompts, "dialdefer.prompts.variants[{}]"
+    named: list[tuple[str, Any, Any]] = [("dialdefer.prompts", prompts, PromptConfig())]
+    named += [(where.format(number), variant, Variant()) for number, variant in enumerate(prompts.variants)]
+    for place, own, usual in named:
+        for key in FOR_SAMPLING:
+            if getattr(own, key, None) != getattr(usual, key, None):
+                raise ValueError(f"{place}.{key}: is for sampling; training varies template, speakers, answer_order")
+    known: list[list[Any]] = []
+    for settings, _, number in prompt_variants(prompts):
+        texts = [render(EXAMPLE, each, answer_form="one_token", **settings).messages for each in prompts.conditions]
+        if texts in known:
+            raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")
+        known.append(texts)
+    if n_drawn(prompts) > len(known):
+        raise ValueError(f"dialdefer.prompts.draw: there are {len(known)} variants; write at most {len(known)}, or all")
+    if section.bend is not None and section.bend.speakers and any(each.speakers for each in prompts.variants):
+        raise ValueError("dialdefer.bend.speakers: are asked in every variant; take `speakers` out of the variants")
+
+
+def in_words(variant: PromptVariant) -> str:
+    """A prompt variant in a card's words."""
+    settings = variant.settings
+    labels = f", labels {' and '.join(settings['speakers'])}" if settings["speakers"] else ""
+    return f"`{settings['template']}`{labels}{', no first' if settings['answer_order'] == NO_FIRST else ''}"
 
 
 def source_of(name: str) -> str:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from eval.__main__ import compare_main, scorecard_main
+from eval.__main__ import compare_main, score_main, scorecard_main
 from eval.estimates.resampling import holm
 from eval.framing.evaluation import EVALUATION, most_common
 from evenhand.config import read_yaml
 from evenhand.records import Prompt
-from tests.made.framing_runs import planted, run_of, study
+from tests.made.framing_runs import claims, planted, run_of, study
+from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
 
 AGAIN = "are you sure?"
@@ -73,3 +74,12 @@ def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_giv
     }
     path = run_of(tmp_path, study(items, **keys), lambda prompt: prompt.messages[0].content.split()[-1], monkeypatch)
     assert most_common(EVALUATION.load(path, Any)) == share  # type: ignore[arg-type]
+
+
+def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = study(claims(tmp_path / "items.jsonl", 4))
+    path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")  # type: ignore[arg-type, return-value]
+    score_main([str(path), "--draws", "50"])
+    assert "have a median probability of 0.00" in " ".join(capsys.readouterr().out.split())

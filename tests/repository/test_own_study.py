@@ -1,0 +1,44 @@
+"""A study of one's own, as `evenhand init` writes it, goes through the whole loop on the embedded model."""
+
+import json
+
+import pytest
+import yaml
+
+from evenhand.cli.command import entry_of
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again(tmp_path, monkeypatch, capfd):
+    def run(words: str) -> str:
+        """A command's last printed line."""
+        verb, *rest = words.split()
+        entry_of(verb)(rest)
+        return capfd.readouterr().out.strip().splitlines()[-1]
+
+    monkeypatch.chdir(tmp_path)
+    run("init mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    text = (tmp_path / "mine" / "study.yaml").read_text()
+    assert len(text.splitlines()) <= 30
+    framings = yaml.safe_load(text)["framing"]["framings"]
+    run("show study.yaml --case true --order given")
+    small = "framing.items.n_items=2 framing.placebos=[] engine.row_tokens=2048"
+    before = run(f"sample study.yaml {small}")
+    run(f"score {before} --draws 200")
+    trained = run(
+        "train training.yaml framing=<study.yaml framing.items.split=train framing.items.n_items=2 "
+        "framing.placebos=[] optimiser.per_device_batch_size=12 optimiser.epochs=1"
+    )
+    merged = run(f"merge {trained} --onto bf16")
+    after = run(f"sample study.yaml {small} name=after model.name={merged} model.label=trained")
+    run(f"compare {before} {after} --draws 200 --out compared")
+    run(f"report {before} {after} --draws 200 --out report")
+    run(f"scorecard {before} sft={after} --draws 200 --out card")
+    changes = json.loads((tmp_path / "mine" / "compared" / "compare.json").read_text())
+    shifts = {row["framing"]: row for row in changes if row["measure"] == "soft_shift" and row["group"] == "all"}
+    assert set(shifts) == set(framings) - {"statement"}
+    assert all(row["n_units"] == 2 and row["before"] != row["after"] for row in shifts.values())
+    assert "mean_abs_shift" in (tmp_path / "mine" / "card" / "scorecard.csv").read_text()
+    assert "expert" in (tmp_path / "mine" / "report" / "report.html").read_text()
