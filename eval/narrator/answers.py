@@ -13,12 +13,13 @@ In these places "you", "I", "my behavior" and "the narrator" are Me where Me is 
 Nothing is guessed: a reply that could mean several options is ambiguous.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.narrator.clauses import PATTERNS, Said, decided, explains, read_sentence, says_yes, sentences, with_persons
-from eval.narrator.names import BULLET, NOT_LISTED, Names, named_text, options_in, plain, prose
+from eval.narrator.names import BULLET, NOT_LISTED, Names, bare, named_text, options_in, plain, prose
 from studies.json_replies import json_in, without_thinking
 from studies.narrator.prompts import NO, YES
 
@@ -35,6 +36,7 @@ class Answer(NamedTuple):
     option: str | None = None
 
 
+LOOP = re.compile(r"^(?P<name>\w.{,60}?)(?:\W*\s(?P=name)){2,}\W*(?P<end>.*)$")  # "Ann Ann Ann A"
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
@@ -68,13 +70,18 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
         is_open = is_cut and text.strip() in names.options and names.is_extended(text)
         return OFF_LIST if is_open else Answer("chosen", text.strip() if text.strip() in names.options else said)
     if isinstance(said, dict):  # any value but the victim
+        if isinstance(said.get("personal_attack"), bool) and names.options == (YES, NO):
+            return Answer("chosen", YES if said["personal_attack"] else NO)
         values = [value for key, value in said.items() if not PATTERNS["victim_key"].search(key)]
         return (
             one_of({option for value in values if isinstance(value, str) for option in names.whole(value)}) or OFF_LIST
         )
     text = plain(text)
+    if (loop := LOOP.match(text)) and loop["name"].startswith(loop["end"]):
+        text, is_cut = loop["name"], False
     first, _, rest = text.partition("\n")
-    whole = () if PATTERNS["corrects"].search(rest) else names.whole(BULLET.sub("", first))
+    is_other = PATTERNS["corrects"].search(rest) or bare(first) + ":" in first  # it heads what Ann said
+    whole = () if is_other else names.whole(BULLET.sub("", first))
     if whole and (rest or not is_cut or not names.is_extended(first)):
         return one_of({*whole, *names.whole(BULLET.sub("", rest.strip().partition("\n")[0]))}) or OFF_LIST
     return (read_yes_or_no if names.options == (YES, NO) else read_sentences)(text, names, is_cut)
@@ -83,11 +90,9 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
 def read_yes_or_no(said: str, names: Names, is_cut: bool) -> Answer:
     """Yes or No by the words and sentences of a reply that answer detection."""
     text = prose(PATTERNS["no_doubt"].sub("", said))
-    if PATTERNS["yes_and_no"].match(text):
-        return AMBIGUOUS
-    if answer := one_of({YES if is_yes else NO for is_yes in says_yes(text, is_cut)}):
-        return answer
-    return Answer("refusal") if PATTERNS["refusal"].search(text) else OFF_LIST
+    if PATTERNS["refusal"].search(text):
+        return Answer("refusal")
+    return one_of({YES if is_yes else NO for is_yes in says_yes(text, is_cut)}) or OFF_LIST
 
 
 def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:
@@ -98,13 +103,14 @@ def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:
     text = named_text(said, names)
     if ranking := PATTERNS["ranking"].search(text):
         return said_in(ranking["first"] or ranking["last"], names)
-    turns = [*PATTERNS["turn"].finditer(text)]
-    if len({turn["names"] for turn in turns}) < 2:
-        turns = [turn for turn in turns if not explains(turn)]
-    if not turns:
+    if len({item["names"] for item in PATTERNS["item"].finditer(text)}) > 1:
+        turns = [*PATTERNS["item"].finditer(text)]
+    elif not (turns := [turn for turn in PATTERNS["turn"].finditer(text) if not explains(turn)]):
         return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names, is_cut)
-    before, behind = text[: turns[0].start()], text[turns[-1].end() :].strip()
-    answers = [said_in(before, names), said_in(behind if PATTERNS["concludes"].match(behind) else "", names, is_cut)]
+    before, behind = text[: turns[0].start()], text[turns[-1].end() :]
+    ends = [end.start() for end in PATTERNS["concludes"].finditer(behind)]
+    ends = [end for end in ends if not behind[:end].rpartition("\n")[2].strip()]
+    answers = [said_in(before, names), said_in(behind[ends[0] :] if ends else "", names, is_cut)]
     found = [answer for answer in answers if answer.state in ("chosen", "ambiguous")]
     return found[0] if found else Answer("continues_transcript")
 
@@ -115,15 +121,17 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
     stated = [sentence for sentence in all_said if not PATTERNS["refusal"].search(sentence)]
     read: list[Said] = []
     for sentence in stated:
+        if PATTERNS["reported"].search(sentence):
+            continue
         concludes = PATTERNS["concludes"].match(sentence)
         sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))
+    if len(stated) < len(all_said) and not any(said.concludes for said in read):
+        return Answer("refusal")
     named, denied = decided(read), "".join(said.denied for said in read)
     if options := options_in(named, names):
-        is_clear = NOT_LISTED not in named and not options & options_in(denied, names)
+        is_clear = NOT_LISTED not in named + denied and not options & options_in(denied, names)
         return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS
-    if not named and len(stated) < len(all_said):
-        return Answer("refusal")
     return Answer("negated_only") if denied and not named else OFF_LIST
 
 

@@ -49,7 +49,7 @@ def filled(pattern: str) -> str:
 
 MARKS = ("strong", "comma", "gen")
 LEXICONS = [lexicon(SPEC["words"]), lexicon({**SPEC["words"], **SPEC["foreign"]})]
-PARTS = {"any": ".", "names": f"(?:{NAME}+)"}
+PARTS = {"any": ".", "other": f"[{SYMBOLS['other']}{SYMBOLS['work']}]", "names": f"(?:{NAME}+)"}
 for _name, _part in SPEC["parts"].items():
     PARTS[_name] = f"(?:{filled(_part)})"
 FRAMES = [(kind, re.compile(filled(text))) for frame in SPEC["frames"] for kind, text in frame.items()]
@@ -67,8 +67,6 @@ class Said(NamedTuple):
     named: str
     denied: str = ""  # NOT_LISTED: that anybody did it
     conceded: str = ""  # named, but given way to what is named elsewhere
-    worse: str = ""  # named as worse than others who are named
-    is_answer: bool = False  # it begins with a name that stands for the answer
     concludes: bool = False
 
 
@@ -95,9 +93,8 @@ def sentences(text: str, is_cut: bool = False) -> list[str]:
 
 def with_persons(sentence: str, names: Names) -> str:
     """A sentence of named_text in which the judge's opinion is gone and the first and second person are Me."""
-    text = PATTERNS["denied_opinion"].sub(" not ", PATTERNS["no_doubt"].sub("", sentence))
-    text = PATTERNS["none_but"].sub("", PATTERNS["not_only"].sub(r"\1 and \2", text))
-    text = PATTERNS["opinion"].sub("", text)
+    text = PATTERNS["not_only"].sub(r"\1 and \2", PATTERNS["no_doubt"].sub("", sentence))
+    text = PATTERNS["opinion"].sub("", PATTERNS["none_but"].sub("", text))
     is_two = PATTERNS["first_person"].search(text) and PATTERNS["second_person"].search(text)  # only one of them is Me
     me = chr(FIRST + names.options.index(ME)) if ME in names.options and not is_two else NOT_LISTED
     if len(names.options) == 2 and ME in names.options:
@@ -114,7 +111,7 @@ def read_clause(clause: str) -> tuple[str, str, bool]:
     if place is None:
         return "", "", False
     groups = place.groupdict("")
-    subject, agent = groups.get("name", "") + groups.get("of", ""), groups.get("agent", "")
+    subject, agent = groups.get("name", "") + groups.get("of", ""), groups.get("agent", "") + groups.get("whose", "")
     who = agent or subject
     if kind == "names" and (another := CUTS["another"].search(clause, place.end())):
         return who + "".join(re.findall(NAME, another[0])), "", False  # somebody else's attack is spoken of too
@@ -129,55 +126,43 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     """What one sentence of with_persons says of who attacked or is to blame."""
     sentence, denied = without_contrasts(symbols(PATTERNS["label"].sub(" is ", text)))
     clauses = clauses_of(listed(sentence))
-    if PATTERNS["reported"].search(text) or any(CUTS["supposed"].match(clause) for clause, _ in clauses):
+    if SYMBOLS["if"] in sentence or any(CUTS["takes_back"].match(c) for c, _ in clauses):
         return Said("", denied)
-    named = conceded = worst = subject = ""
-    is_answer = False
+    named = conceded = subject = ""
     for i, (clause, _) in enumerate(clauses):
         lead = CUTS["lead"].match(clause)
         rest = clause[lead.end() :] if lead else clause
         concedes = lead is not None and bool(lead["although"])
         before = clauses[i - 1][0] if i else ""
         is_bare = CUTS["bare"].fullmatch(clause) is not None
-        if CUTS["hedges"].match(clause) and any(CUTS["but"].match(later) for later, _ in clauses[i + 1 :]):
-            continue  # "Ann may have been rude, but ..."
+        is_explained = CUTS["bare"].fullmatch(before) is not None and stands_for_itself(clauses, i - 1)
+        is_reason = lead is not None and bool(lead["because"]) and not is_explained
+        if is_reason:
+            continue  # "after Ann's insult"
         if is_bare and not stands_for_itself(clauses, i):
             if i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
         else:
-            is_reason = lead is not None and bool(lead["because"]) and not CUTS["bare"].fullmatch(before)
-            names, denies, is_worse = read_clause(with_subject(rest, before, "" if is_reason else subject))
+            names, denies, is_worse = read_clause(with_subject(rest, before, subject))
             denied += denies
-            if is_worse:
-                worst += names
-                if CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
-                    named, conceded = "", conceded + named
-            elif (concedes and (i == 0 or (lead and lead["despite"]))) or ALL in names:
+            if is_worse and CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
+                named, conceded = names, conceded + named
+            elif (concedes and (i == 0 or (lead and lead["despite"]))) or (ALL in names and not is_bare):
                 conceded += names
             else:
                 named += names
-            is_answer |= i == 0 and is_bare and bool(names)
         if about := CUTS["about"].match(rest):
             subject = about["name"] or about["of"]
-    return Said(named, denied, conceded, worst, is_answer, concludes)
+    return Said(named, denied, conceded, concludes)
 
 
 def decided(read: Sequence[Said]) -> str:
-    """Whom sentences name: where the last conclusion or the first sentence is an answer, that one, else all.
+    """Whom sentences name: where some conclude, these, else all.
 
-    Who is conceded counts where nobody else is named, and who is worse before others if they are named too.
+    Who is conceded counts where nobody else is named.
     """
-    if ends := [end for said in read if said.concludes and (end := said.named + said.worse)]:
-        return "".join(ends)
-    if read and read[0].is_answer:
-        return (read[0].named or read[0].conceded) + "".join(said.named for said in read[1:2] if said.is_answer)
-    if answers := "".join(said.named for said in read if said.is_answer):
-        return answers
-    named, worst = "".join(said.named for said in read), "".join(said.worse for said in read)
-    conceded = "".join(said.conceded for said in read)
-    if len(set(worst)) == 1 and (ALL in named + conceded or worst[0] in named):
-        return worst
-    return named + worst or conceded
+    ends = "".join(said.named for said in read if said.concludes)
+    return ends or "".join(said.named for said in read) or "".join(said.conceded for said in read)
 
 
 def without_contrasts(sentence: str) -> tuple[str, str]:
@@ -209,11 +194,15 @@ def clauses_of(sentence: str) -> list[tuple[str, bool]]:
 def stands_for_itself(clauses: list[tuple[str, bool]], i: int) -> bool:
     """Whether a name that is a clause is an answer, and not a name that is spoken to or said something about."""
     if i > 0:
-        return i == len(clauses) - 1 and (clauses[i - 1][1] or CUTS["opening"].match(clauses[i - 1][0]) is not None)
+        before, is_strong = clauses[i - 1]
+        is_led = (is_strong and not CUTS["no_attacker"].search(before)) or CUTS["opening"].match(before) is not None
+        return i == len(clauses) - 1 and is_led
     if len(clauses) == 1:
         return True
-    is_explained = clauses[0][1] or CUTS["explaining"].match(clauses[1][0]) is not None
-    return is_explained and CUTS["victim"].match(clauses[1][0]) is None
+    is_explained = clauses[0][1] or (
+        CUTS["explaining"].match(clauses[1][0]) is not None and all(mark for _, mark in clauses[1:-1])
+    )
+    return is_explained and CUTS["no_attacker"].match(clauses[1][0]) is None
 
 
 def with_subject(clause: str, before: str, subject: str) -> str:
@@ -236,19 +225,27 @@ def explains(turn: re.Match[str]) -> bool:
 
 
 def says_yes(text: str, is_cut: bool) -> list[bool]:
-    """What prose says of detection, True for yes: its "yes" and "no" where it begins with one, behind "but" the last.
+    """What prose says of detection, True for yes: its sentences' "yes" and "no", and whether an attack ends it.
 
-    Else each of these, and what the last sentence that answers without them says.
+    What speakers say, conditions, double negations and other parts of the conversation say nothing. Behind a
+    correction or a conclusion, the last word counts.
     """
-    words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(text)]
-    if words and PATTERNS["yes_or_no"].match(text):
-        return words[-1:] if PATTERNS["turns_around"].search(text) else words
     said: list[bool] = []
     for sentence in sentences(text, is_cut):
+        if PATTERNS["supposes"].search(sentence):
+            continue
+        words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(sentence)]
         if PATTERNS["denial"].match(sentence):
-            said.append(False)
-        elif not PATTERNS["leaves_open"].search(sentence):
-            for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", sentence))):
-                if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
-                    said.append(CUTS["says_no"].match(clause) is None)
-    return said[-1:] + words
+            words = [False]
+        if PATTERNS["turns_around"].search(sentence):
+            said, words = [], words[-1:]
+        else:
+            parts = [part for part in re.split("[,;]", sentence) if not PATTERNS["leaves_open"].search(part)]
+            for part in parts:
+                for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", part))):
+                    if [*said, *words][:1] == [True] and CUTS["takes_back"].match(clause):
+                        words.append(False)
+                    if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
+                        words.append(CUTS["says_no"].match(clause) is None)
+        said += words
+    return said

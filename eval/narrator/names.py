@@ -69,12 +69,16 @@ class Names:
         self.places = re.compile("|".join(map(alone, longest)) or r"(?!)", re.IGNORECASE)
 
     def whole(self, text: str) -> tuple[str, ...]:
-        """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides."""
+        """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides.
+
+        Else the one that has it as a word."""
         for shape, shape_of_form, case in CLOSENESS:
             spelled = case(shape(plain(text)))
             if named := tuple(o for o, form in self.forms.items() if spelled == case(shape_of_form(form))):
                 return named if spelled else ()
-        return ()
+        said = bare(plain(text)).casefold()
+        parts = tuple(o for o, form in self.forms.items() if said in re.split("[ _]", form.casefold()))
+        return parts if said and said not in WORDS and len(parts) == 1 else ()
 
     def mentions(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
         """(start, end, options) of each place where a text names options: several where they cannot be told apart.
@@ -127,8 +131,8 @@ NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is no option; everybody
 NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
-TABLE = re.compile(r"^[ \t]*(?:\||options?:).*$", re.MULTILINE | re.IGNORECASE)  # and the prompt's options
-BULLET = re.compile(r"^[ \t]*(?:[-•–—]|\(?(?:[0-9]{1,2}[.)]|[a-z][.)]|[A-Z]\)))[ \t]+", re.MULTILINE)
+TABLE = re.compile(r"^[ \t]*(?:\||options:).*$", re.MULTILINE | re.IGNORECASE)  # and the prompt's options
+BULLET = re.compile(r"^[ \t]*(?:[-•–—]|(?:[Oo]ption )?\(?(?:[0-9]{1,2}[.):]|[a-z][.)]|[A-Z]\)))[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
 QUOTATION = re.compile(r"[\"«][^\"»\n]*[\"»]|(?<![\w\ue000-\uf001])'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 CONTRACTED = {
@@ -139,7 +143,7 @@ CONTRACTED = {
     r"\b(?:rather than|instead of|as opposed to|unlike)\b": ", not",
     rf"((?:\b(?:i|you|he|she|they|we)|{NAME}))'(?:m|re)\b": r"\1 are",
     r"\b(i|you|he|she|they|we)'ve\b": r"\1 have",
-    r"\b(i|you|he|she|they|we)'(?:d|ll)\b": r"\1 would",
+    r"\b(i|you|he|she|they|we|it|that)'(?:d|ll)\b": r"\1 would",
     r"\b(it|that|he|she|who)'s\b": r"\1 is",
 }
 

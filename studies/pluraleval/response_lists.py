@@ -42,7 +42,7 @@ NUMBER = re.compile(
     re.IGNORECASE,
 )
 ODD_NUMBER = re.compile(rf"^[^\w\n]*(?:{ODD_DIGIT.pattern})", re.MULTILINE)
-WITHIN_LINE = re.compile(r"(?<=[^\s#])[ \t]+(?=[*(]*(?:\d{1,2}|[a-j])[.)][*]*[ \t])")
+WITHIN_LINE = re.compile(r"(?<=[^\s#])[ \t]+(?=[*(]*(?:(?:\d{1,2}|[a-j])[.)]|[^\W\d_]+ \d{1,2}:)[*]*[ \t])")
 # Code fences, tags, and heads of tables.
 NOT_READ = re.compile(
     r"^[ \t]*```.*$|</?(?!(?:b|i|em|strong)\b|(?<!/)\d)\w[^<>\n]*>|^(?=.*\|).*\n[ \t]*\|?[ :|]*-{3}[-:| ]*$",
@@ -62,6 +62,7 @@ LEADS = [
     for lead in (r"\s*([^\w\s(\"'“„«「]{1,6})", r"\s*\**(u/)[\w-]+\W*", r"[\W_]{0,8}([^\W\d_]{1,24})[*_]*[:：]")
 ]
 HEADING = re.compile(r"#.*|(?:\d+[.)]\s*)?\*\*[^*]+\*\*\s*|.*[:：][\s*_]*")
+HEADING_OR_WORDS = re.compile(rf"{HEADING.pattern}|(?:\w+\W){{0,4}}\w+\s*")
 OPENING = re.compile(
     r"\W*(?:sure|certainly|absolutely|of course|okay|great|here(?: are| is|.s)|below|these)\b.*"
     r"\b(?:response|repl(?:y|ie)|comment|answer|take)s?\b",
@@ -103,7 +104,7 @@ def listed(text: str) -> tuple[list[str], bool]:
     Of several readings the first one with ten items counts; else the first one with several.
     """
     if strings := json_strings(text):
-        return strings, False
+        return texts_of([[string] for string in strings]), False
     text = ODD_NUMBER.sub(lambda match: with_plain_digits(match[0]).lstrip(), NOT_READ.sub("\n", text))
     lines = text.splitlines()
     filled = [n for n, line in enumerate(lines) if LETTER.search(line)]
@@ -112,11 +113,7 @@ def listed(text: str) -> tuple[list[str], bool]:
     numberings = [(split, numbered(split)) for split in splits]
     readings = [items_at(split, starts) for split, starts in numberings]
     is_numbered = any(len(items) > 1 for items, _ in readings)
-    are_headings = all(
-        HEADING.fullmatch(split[n].strip()) or HEADING.fullmatch(split[n][column:].strip())
-        for split, starts in numberings
-        for n, column in starts
-    )
+    are_headings = all(HEADING.fullmatch(split[n].strip()) for split, starts in numberings for n, _ in starts)
     if not is_numbered or are_headings:  # what is numbered may be sections
         if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if RULE.fullmatch(line)]) > 1:
             readings.append(items_at(lines, [(0, 0), *rules], is_marked=False))
@@ -221,8 +218,10 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
         blocks_in([lines[line][column:], *lines[line + 1 : end]])
         for (line, column), end in zip(starts, ends, strict=True)
     ]
+    n_short = sum(sum(map(len, item)) == 1 for item in items)
+    heading = HEADING_OR_WORDS if is_marked and n_short > len(items) / 2 else HEADING
     for item in items[:-1]:
-        while item and HEADING.fullmatch(item[-1][-1]) and (not is_marked or len(item) > 1 or len(item[-1]) > 1):
+        while item and heading.fullmatch(item[-1][-1]) and (not is_marked or sum(map(len, item)) > 1):
             item[-1].pop()
             if not item[-1]:
                 item.pop()
@@ -252,16 +251,14 @@ def texts_of(items: list[list[str]]) -> list[str]:
         return match[1].casefold() if (match := LABEL.match(line)) else ""
 
     shared = set.intersection(*(set(map(label, item)) for item in items)) if len(items) > 1 else set[str]()
-    if len(shared) > 1:
-        sizes = {each: sum(len(line) for item in items for line in item if label(line) == each) for each in shared}
-        chosen = "" if "" in shared else max(sizes, key=sizes.__getitem__)
-        items = [[line for line in item if label(line) == chosen or label(line) not in shared] for item in items]
-        items = [
-            [LABEL.sub("", line, 1) if chosen and label(line) == chosen else line for line in item] for item in items
-        ]
-    texts = [" ".join(item).replace("**", "").strip() for item in items]
+    sizes = {each: sum(len(line) for item in items for line in item if label(line) == each) for each in shared}
+    chosen = max(sizes, key=lambda each: (not each, sizes[each]), default="")
+    items = [[line for line in item if label(line) == chosen or label(line) not in shared] for item in items]
+    texts = [
+        " ".join(LABEL.sub("", line, 1) if chosen == label(line) != "" else line for line in item) for item in items
+    ]
     texts = [max(text.split("|"), key=len) if text.endswith("|") else text for text in texts]  # a row of a table
-    texts = [one_line(text).strip("*_`> ").lstrip("-•+ ") for text in texts]
+    texts = [one_line(text.replace("**", "")).strip("*_`> ").lstrip("-•+ ") for text in texts]
     if len(items) > 1:
         for note in NOTES:
             without = [note.sub("", text) for text in texts]

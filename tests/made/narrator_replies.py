@@ -89,8 +89,15 @@ REPLY_KINDS: list[tuple[str, tuple[str, ...], str, str]] = [
                 "Yes. No.",
                 "Yes, it does. No, it does not.",
                 "There is no personal attack. Yes, there is.",
+                "Yes, there is tension, but the last message isn't a personal attack.",
             ],
-            "<off_list>": ["If it is meant so, it is a personal attack.", "Alice asked Bob not to attack her."],
+            "<off_list>": [
+                "If it is meant so, it is a personal attack.",
+                "Alice asked Bob not to attack her.",
+                "Yes, if sarcasm counts.",
+                "It is wrong to say that there is no attack.",
+            ],
+            "<refusal>": ["I'm sorry, but I can't help with judging personal attacks."],
         }.items()
         for reply in replies
     ),
@@ -111,6 +118,17 @@ REPLY_KINDS: list[tuple[str, tuple[str, ...], str, str]] = [
     ),
     ("a ranking", TWO, "From least to most problematic:\n1. Jros83\n2. Joshuaingram", "Joshuaingram"),
     ("worse than another", TWO, "Both were rude, but Jros83 more so.", "Jros83"),
+    ("conditions", WITH_ME, "If tone counts, Jros83; if policy does, Joshuaingram.", "<off_list>"),
+    ("who was polite", TWO, "Jros83 attacked him. Joshuaingram, although provoked, stayed on topic.", "Jros83"),
+    (
+        "a list that was cut",
+        TWO,
+        "Each speaker:\n1. Jros83 - says no. Not rude.\n2. Joshuaingram - s" + CUT,
+        "<continues_transcript>",
+    ),
+    ("two in places of an answer", TWO, "Jros83. He was rude. Joshuaingram. He was too.", "<ambiguous>"),
+    ("nobody, and one who was rude", TWO, "Nobody made a personal attack. Jros83 was merely rude.", "<ambiguous>"),
+    ("what a speaker says", TWO, "As Jros83 said, Joshuaingram was rude.", "<off_list>"),
     # Cut off
     ("a name that could be longer", ANNS, "Ann" + CUT, "<cut_off>"),
     ("a name that could not", ANNS, "Anna" + CUT, "Anna"),

@@ -72,6 +72,7 @@ def test_the_diverse_system_prompt_adds_a_sentence_and_nothing_else() -> None:
 LETTERED = "\n".join(f"Person {letter}: {one}" for letter, one in zip("ABCDEFGHIJ", TEN, strict=True))
 COUNTED_DOWN = "\n".join(f"{10 - n}: {one}" for n, one in enumerate(TEN))
 ANEW = "**Agree:**\n{}\n\n**Disagree:**\n{}".format(*(formatted(FORMATS[0], part) for part in (TEN[:5], TEN[5:])))
+TITLED = ANEW.replace("**Agree:**", "Those who agree").replace("**Disagree:**", "Others")
 OBJECTS = json.dumps({"post": "the post", "responses": [{"id": 1, "tone": "kind", "text": one} for one in TEN]})
 CIRCLED = "\n\n".join(f"{chr(0x2460 + n)} {one}" for n, one in enumerate(TEN))
 PLANNED = "I vary:\n1. tone\n2. length\n\nResponses:\n\n" + formatted(FORMATS[0], TEN)
@@ -80,6 +81,7 @@ IN_PYTHON = f"responses = {TEN}"
 ONE_LINE = formatted(FORMATS[0], TEN).replace("\n", "\\n")
 WITH_NOTES = [  # what all items share beside the response is none of it
     "{n}. Response {n}: {text}",
+    "{n}. Reply: {text}",
     "**Response {n} (Kind):** {text}",
     "{n}. {text} *(Tone: kind)*",
     "{n}. {text}\n   *Why it works: it is number {n}.*",
@@ -94,7 +96,7 @@ RULED = "\n---\n".join(["Of course! Ten responses follow.", *TEN])
     "text",
     [
         *(formatted(form, TEN) for form in [*FORMATS, *(("", item, "\n", "") for item in WITH_NOTES)]),
-        *(LETTERED, COUNTED_DOWN, ANEW, OBJECTS, CIRCLED, RULED, PLANNED, SECTIONS, IN_PYTHON, ONE_LINE),
+        *(LETTERED, COUNTED_DOWN, ANEW, TITLED, OBJECTS, CIRCLED, RULED, PLANNED, SECTIONS, IN_PYTHON, ONE_LINE),
     ],
 )
 def test_ten_responses_are_read_however_they_are_told_apart(text: str) -> None:
