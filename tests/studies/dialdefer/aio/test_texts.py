@@ -19,8 +19,7 @@ PLANTED, HARMLESS, COMMENTS = (
 )
 MISSED = {  # what is not seen
     "handle": ["marigold", "lunarmoth"],
-    "name": ["Will Henderson", "drew"],
-    "telephone": ["five one two five five five 0147"],
+    "name": ["Will Henderson"],
 }
 STAY = {"mrs", "the", "snap", "insta", "dot", "com", "iban"}  # kept beside the mark
 
