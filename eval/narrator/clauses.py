@@ -145,6 +145,10 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
         else:
             names, denies = read_clause(with_subject(rest, before, subject))
             denied += denies
+            if CUTS["outdoes"].match(clause) and names:
+                named, conceded = "", named  # "Ann was bad, but Bob was worse"
+            elif (named or i == 0) and not names + denies and CUTS["counters"].match(clause):
+                names = "".join(re.findall(NAME, clause))  # no frame fits, but it may outdo what was said
             if concedes or (ALL in names and not is_bare):
                 conceded += names
             else:
