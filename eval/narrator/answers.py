@@ -68,10 +68,8 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
     if isinstance(said, dict):  # any value but the victim
         if isinstance(said.get("personal_attack"), bool) and names.options == (YES, NO):
             return Answer("chosen", YES if said["personal_attack"] else NO)
-        values = [value for key, value in said.items() if not PATTERNS["victim_key"].search(key)]
-        return (
-            one_of({option for value in values if isinstance(value, str) for option in names.whole(value)}) or OFF_LIST
-        )
+        values = [v for key, v in said.items() if isinstance(v, str) and not PATTERNS["victim_key"].search(key)]
+        return one_of({option for value in values for option in names.whole(value)}) or OFF_LIST
     text = plain(text)
     if (loop := LOOP.match(text)) and loop["name"].startswith(loop["end"]):
         text, is_cut = loop["name"], False
