@@ -84,7 +84,7 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
 def read_yes_or_no(said: str, names: Names, is_cut: bool) -> Answer:
     """Yes or No by the words and sentences of a reply that answer detection."""
     text = prose(PATTERNS["no_doubt"].sub("", said))
-    if PATTERNS["refusal"].search(text):
+    if PATTERNS["refusal"].search(text) and not PATTERNS["denial"].search(text):
         return Answer("refusal")
     return one_of({YES if is_yes else NO for is_yes in says_yes(text, is_cut)}) or OFF_LIST
 

@@ -144,7 +144,7 @@ CONTRACTED = {
     rf"((?:\b(?:i|you|he|she|they|we)|{NAME}))'(?:m|re)\b": r"\1 are",
     r"\b(i|you|he|she|they|we)'ve\b": r"\1 have",
     r"\b(i|you|he|she|they|we|it|that)'(?:d|ll)\b": r"\1 would",
-    r"\b(it|that|he|she|who)'s\b": r"\1 is",
+    r"\b(it|that|there|answer|he|she|who)'s\b": r"\1 is",
 }
 
 
