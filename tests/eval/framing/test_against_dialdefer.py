@@ -66,7 +66,7 @@ def values(estimate: Any) -> list[float]:
 
 def is_whole(setting: Any) -> bool:
     """Whether scores are of the dialogue, over all groups of items."""
-    return bool(setting["framing"] == "dialogue" and setting["group"] == "all")
+    return bool(setting["framing"] == "dialogue" and setting["group"] == ALL)
 
 
 def test_the_same_prompts_have_the_same_dds_position_and_intervals(both: dict[str, Any]) -> None:

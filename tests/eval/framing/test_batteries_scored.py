@@ -46,7 +46,7 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
     scorecard_main([words[0], f"after={words[1]}", *words[2:], "--out", str(tmp_path / "card")])
     rows = json.loads((tmp_path / "compared" / "compare.json").read_text())
     shifts = [
-        row for row in rows if (row["measure"], row["group"]) == ("shift", "all") and "placebo" not in row["framing"]
+        row for row in rows if (row["measure"], row["group"]) == ("shift", ALL) and "placebo" not in row["framing"]
     ]
     assert [row["p_holm"] for row in shifts] == holm([row["p"] for row in shifts])
     assert len(shifts) == 10

@@ -11,7 +11,7 @@ import pytest
 from eval.__main__ import compare_main, report_main, score_main
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.framing.evaluation import EVALUATION, p_values
-from eval.framing.measures import FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
+from eval.framing.measures import ALL, FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
 from eval.results import results_of
 from studies.framing.section import FramingSection
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -138,7 +138,7 @@ def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(tmp_path, mo
 
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), judge, monkeypatch)
     results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
-    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == "all"}
+    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
     assert of["value", "expert"] == 9
     assert of["shift", "expert"] == 2
     assert of["unread", "expert"] == pytest.approx(100 / 12)
@@ -169,7 +169,7 @@ def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsy
     said = capsys.readouterr().out
     assert "expert on items: shift from" in said
     rows = json.loads((tmp_path / "changes" / "compare.json").read_text())
-    (shift,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", "all")]
+    (shift,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL)]
     assert shift["before"] > 25
     assert abs(shift["after"]) < 15
     assert shift["p_holm"] < 0.05
