@@ -75,16 +75,16 @@ def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: 
     assert {example.prompt_ids for example in examples} == asked
 
 
-def test_each_pair_is_asked_in_both_orders_and_a_group_is_one_order_in_both_framings(tokenizer: Any) -> None:
+def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opinions(tokenizer: Any) -> None:
     config = pairs_run()
     examples, _ = TRAINING.examples(load_data(config).units, config, tokenizer)
-    for of_pair in by_item(examples):
-        assert Counter((e.right, e.condition) for e in of_pair) == {
-            (right, framing): 1 for right in (0, 1) for framing in ("neutral", "biased")
+    assert by_group(examples) == by_item(examples)
+    for group in by_group(examples):
+        assert Counter((tokenizer.decode([e.choices[e.right]]), e.condition) for e in group) == {
+            (right, framing): 1 for right in ("1", "2") for framing in ("neutral", "biased")
         }
-        for group in by_group(of_pair):
-            assert [(e.condition, e.is_anchor) for e in group] == [("neutral", True), ("biased", False)]
-            assert len({e.right for e in group}) == 1
+        assert all(e.is_anchor == (e.condition == "neutral") for e in group)
+        assert len({e.right for e in group}) == 1
     assert {len(group) for group in groups_of(examples, "whole_items")} == {4}
 
 

@@ -1,13 +1,13 @@
 """Training on pairs of opinions: a study's part of training, see training.config.StudyTraining.
 
-Of two opinions of one thread one has more votes: which is more popular? A group is a pair in one order of its options:
-the neutral prompt, which is its anchor, and the one with a stated belief. A pair is asked in both orders, so that "1"
-and "2" are right equally often. It is left out whole where one of its prompts cannot be asked: an order or a framing
-alone would teach a position, or the belief's side.
+Of two opinions of one thread one has more votes: which is more popular? A group is a pair in both orders of its
+options: the neutral prompts, which are its anchors, and those with a stated belief. So "1" and "2" are right equally
+often, and verdicts are compared opinion by opinion. A pair is left out whole where one of its prompts cannot be asked:
+an order or a framing alone would teach a position, or the belief's side.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ def opinions_of(pair: Pair) -> list[object]:
 
 def candidates_of(pair: Pair, settings: ResponseSettings, answers: OneTokenAnswers) -> list[Candidate]:
     """The prompts of a pair, for each order of its options: neutral, and biased if the less popular opinion has a
-    belief. Right is the option with more votes.
+    belief. Right is the option with more votes. Choices are in the order in which the first prompt lists the opinions.
     """
     examples = []
     for is_swapped in (False, True):
@@ -99,9 +99,11 @@ def candidates_of(pair: Pair, settings: ResponseSettings, answers: OneTokenAnswe
                 prompt,
                 item_id=pair.pair_id,
                 right=prompt.factors.votes.index(max(prompt.factors.votes)),
-                group=f"{pair.pair_id} {'swapped' if is_swapped else 'as it is'}",
+                group=pair.pair_id,
                 is_anchor=prompt.factors.framing == "neutral",
             )
+            if is_swapped:
+                example = replace(example, choices=example.choices[::-1], right=1 - example.right)
             examples.append(example)
     return [(example, "" if len(examples) == N_PROMPTS else NO_BELIEF) for example in examples]
 
@@ -132,9 +134,7 @@ class PluralEvalTraining(StudyTraining):
             if getattr(section.responses, key) != ResponseSettings.model_fields[key].default:
                 raise ValueError(f"pluraleval.responses.{key}: is for sampling; take it out")
         if config.optimiser.order == "whole_groups":
-            raise ValueError(
-                "optimiser.order: whole_groups would part the two orders of a pair's options; write whole_items"
-            )
+            raise ValueError("optimiser.order: whole_groups is for units with several groups; write whole_items")
 
     def n_prompts(self, section: PluralEvalSection) -> int:
         """Of a pair; see StudyTraining."""
