@@ -51,6 +51,11 @@ def main(argv: Sequence[str]) -> None:
         if (value := getattr(options, option)) is not None:
             apply_override(tree, f"{place}={json.dumps(value) if option in QUOTED else value}")
     section = parse_config(schema, tree, f"show {name}" if name in shown else f"{name}: {key}")
+    if verdict:
+        try:
+            section.refuse_verdict(options.verdict)
+        except ValueError as error:
+            raise ConfigError(f"{name}: {error}") from None
     units = section.units(options.verdict).units
     unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
     if unit is None:

@@ -47,13 +47,13 @@ WORDS = {
     "unread": "unread, %",
     "mean_abs_shift": "mean |shift|",
 }
-COMPARED = ("shift", "net_shift", "right", "mean_abs_shift")  # printed; files have every change
+COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
 TABLE = {  # head → measure, whether with its sign, whether with its interval, and what it is
     "right %": ("right", False, False, ""),
     "shift": ("shift", True, True, "shift (d): rise from the baseline in points, paired by item"),
     "pull": ("pull", True, False, "pull (p): half of the difference between the shifts in the two orders of answers"),
     "net": ("net_shift", True, False, "net: shift less the mean placebo's"),
-    "soft shift": ("soft_shift", True, False, "soft shift: of the probability, or of the expected score"),
+    "soft shift": ("soft_shift", True, True, "soft shift: of the probability, or of the expected score"),
     "changed %": ("changed", False, False, "changed: answers that are not the baseline's"),
     "consistent %": ("consistent", False, False, "consistent: same answer in both orders"),
     "unread %": ("unread", False, False, ""),
@@ -313,7 +313,9 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "moved": moved,
         "flipped": flipped,
         "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
-        "soft": rows("soft_shift"),
+        "soft": [row for name, row in rows("soft_shift").items() if name in framings],
+        "pulls": [row for name, row in pulls.items() if name in framings and (row.low > 0 or row.high < 0)],
+        "least_p": len(framings) * 2 / 2 ** min(len(grid.items) for grid in run.grids.values()),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": most_common(run) >= SATURATED,
         "first": rows("first").get(base),

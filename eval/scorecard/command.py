@@ -232,6 +232,10 @@ class StudyCard:
             return [f"{start} no arm.", *out]
         best = main.pooled[ranked[0]]
         significant = "" if best.direction == -1 else ", not significantly lower"
+        if (best.change.value or 0) > 0:
+            start = (
+                f"No arm has a lower {main.figure.words} than the base; the lowest at no significant loss of {kept}:"
+            )
         start += f" {ranked[0]}, {number(best.after.value)} ({words_of(best.change)} against the base{significant})."
         following = self.next_arm(main, ranked[0], ranked[1]) if len(ranked) > 1 else ""
         return [start + following, *out]

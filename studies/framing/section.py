@@ -36,11 +36,9 @@ def checked(text: str) -> str:
 
 
 def named_texts(given: Any) -> Any:
-    """Texts by name. Keys that YAML has read as true and false are names; such a text is refused."""
+    """Texts by name. Keys that YAML has read as true and false are names."""
     if not isinstance(given, dict):
         return given
-    if any(isinstance(text, bool) for text in given.values()):
-        raise ValueError('YAML reads yes, no, on and off as true and false; write them in quotes: "Yes"')
     return {str(key).lower() if isinstance(key, bool) else key: text for key, text in given.items()}
 
 
@@ -135,14 +133,14 @@ class FramingSection(StudySection):
         for own, wording in zip(self.texts.values(), self.wordings, strict=True):
             where, used, after = f"framings.{wording.name}", names_in(wording.ask), wording.after
             yield {*wording.answers} != {*names}, f"{where}: its answers must be {', '.join(names)}"
-            has_text, shows_it = wording.text is not None, "framing" in used
-            yield has_text and not shows_it, f"{where}: ask shows no {{{{ framing }}}}, so that it changes nothing"
-            yield shows_it and not has_text, f"{where}: ask shows {{{{ framing }}}}, and it has no text"
             if after is not None:
                 yield after not in known, f"{where}: after must name one of {', '.join(known)}"
                 is_more = bool(own.text or own.answers or own.system) or own.ask is None
                 yield is_more, f"{where}: goes on in the chat of '{after}', so it has `ask` alone"
                 continue
+            has_text, shows_it = wording.text is not None, "framing" in used
+            yield has_text and not shows_it, f"{where}: ask shows no {{{{ framing }}}}, so that it changes nothing"
+            yield shows_it and not has_text, f"{where}: ask shows {{{{ framing }}}}, and it has no text"
             yield bool(used & {*AFTER}), f"{where}: {' and '.join(AFTER)} are known behind a reply alone (after)"
             is_idle = self.symbols and self.orders == "both" and not (self.scale or self.shows_order(wording))
             shown = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"

@@ -122,8 +122,8 @@ def refuse_node(node: nodes.Node) -> None:
         raise ValueError(f"{where} has a loop inside a loop; {HINT}")
     if isinstance(node, nodes.Test) and (node.name not in TESTS or node.args or node.kwargs):
         raise ValueError(f"{where} has the test '{node.name}'; there are {', '.join(TESTS)}")
-    if isinstance(node, nodes.Concat) and len(node.nodes) > MOST_JOINED:
-        raise ValueError(f"{where} joins more than {MOST_JOINED} values with ~")
+    if isinstance(node, nodes.Concat) and (len(node.nodes) > MOST_JOINED or any(node.find_all(nodes.Concat))):
+        raise ValueError(f"{where} joins more than {MOST_JOINED} values with ~, or within another ~")
     if isinstance(node, nodes.Filter):
         refuse_filter(node, where)
 
@@ -132,8 +132,9 @@ def refuse_filter(node: nodes.Filter, where: str) -> None:
     """Raises ValueError for a filter that is not known, or that can make a long text of a short one."""
     if node.name not in FILTERS:
         raise ValueError(f"{where} has the filter '{node.name}'; there are {', '.join(FILTERS)}")
-    if 1 + sum(1 for _ in node.find_all(nodes.Filter)) > MOST_FILTERS:
-        raise ValueError(f"{where} has more than {MOST_FILTERS} filters in one expression")
+    inner = [filter_.name for filter_ in node.find_all(nodes.Filter)]
+    if len(inner) >= MOST_FILTERS or (node.name == "join" and "join" in inner):
+        raise ValueError(f"{where} has more than {MOST_FILTERS} filters, or two joins, on one value")
     given = [argument.value if isinstance(argument, nodes.Const) else None for argument in node.args]
     is_plain = None not in given and not node.kwargs and node.dyn_args is None and node.dyn_kwargs is None
     if node.name == "default" or (not given and is_plain):

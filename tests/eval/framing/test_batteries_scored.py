@@ -9,6 +9,7 @@ import pytest
 from eval.__main__ import compare_main, score_main, scorecard_main
 from eval.estimates.resampling import holm
 from eval.framing.evaluation import EVALUATION, most_common
+from eval.framing.measures import ALL
 from evenhand.config import read_yaml
 from evenhand.records import Prompt
 from tests.made.framing_runs import claims, planted, run_of, study

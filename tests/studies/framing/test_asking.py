@@ -50,6 +50,14 @@ def test_answers_without_symbols_are_written_out_and_without_an_order_asked_once
     assert [p.factors.order for p in unseen] == ["given"] * 4
 
 
+def test_a_framings_own_answers_stand_in_the_studys_order(tmp_path):
+    own = {"text": "X: {{ claim }}", "answers": {"reject": "Nay", "accept": "Yea"}}
+    tree = study(claims(tmp_path / "items.jsonl", 1), framings={"statement": "{{ claim }}", "x": own}, placebos=[])
+    texts = {p.factors.order: p.messages[-1].content for p in prompts_of(tree) if p.condition == "x"}
+    assert "1 = Yea" in texts["given"]
+    assert "1 = Nay" in texts["swapped"]
+
+
 def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_judges_own_turn(tmp_path):
     tree = study(
         claims(tmp_path / "items.jsonl", 1), framings={"statement": "{{ claim }}", "x": "X: {{ claim }}", **PRESSED}
@@ -92,6 +100,13 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
             {"framings": {"statement": "{{ said }}", "x": "x"}, "ask": "{{ framing }} {{ other }} {{ options }}"},
             "behind a reply",
         ),
+        ({"framings": {"statement": "{{ claim }}", "x": {"ask": "{{ item.yes }} Yes or no?"}}}, "orders: both"),
+        ({"framings": {"statement": "{{ claim }}", "x": {"after": "statement", "ask": "{{ othr }}"}}}, "othr"),
+        (
+            {"framings": {"statement": "{{ claim }}", "x": {"after": "statement", "ask": "?", "text": "t"}}},
+            "alone",
+        ),
+        ({"set": {"options": "{{ first }}", "symbol": "x"}}, "has a meaning"),
         ({"items": {"file": "a.jsonl", "dataset": "pocket"}}, "file"),
         ({"items": "a.txt.xlsx"}, "items"),
         ({"itmes": "x"}, "Did you mean 'items'"),
@@ -187,7 +202,16 @@ def test_pocket_is_at_hand_without_a_file():
         ("{{ lipsum.__globals__ }}", False),
         ("{{ yes | attr('__class__') }}", False),
         ("{{ parts | join('xxxxxxxxxxxxxxxxxxxxx') }}", False),
-        ("{{ yes | tojson | tojson | tojson | tojson }}", False),
+        ("{{ yes | upper | lower | upper | lower }}", False),
+        ("{{ (yes ~ yes) | lower ~ (yes ~ yes) | lower }}", False),
+        ("{{ parts | join(', ') | join(', ') }}", False),
+        ("{{ [1] | tojson(300000000) }}", False),
+        ("{{ 5 | round(999999999) }}", False),
+        ("{{ '%300000000d' is divisibleby(1) }}", False),
+        ("{{ range }}", False),
+        ("{% for c in yes %}{{ c }}{% endfor %}", False),
+        ("{{ " + "(" * 1200 + "yes" + ")" * 1200 + " }}", False),
+        ("{% if yes %}" * 110 + "x" + "{% endif %}" * 110, False),
         ("{{ yes }}" * 3000, False),
     ],
 )
