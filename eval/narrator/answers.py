@@ -1,16 +1,12 @@
 """A reply → the option that it answers with, or the named reason why there is none (narrator paper, section 3.6).
 
 The paper matches replies to the options "after removing common preambles" and says no more. A name that occurs in a
-reply is not its answer. A reply is read in this order; the first step that finds an answer decides:
+reply is not its answer. An option alone is one: the whole reply, its JSON, its first line, within markup, in any case.
+Else the sentences (eval/narrator/clauses.py) name whom they conclude with, open with or say attacked or is to blame, or
+answer detection. "You", "I", "my behavior" and "the narrator" are Me where Me is an option. Else the reply has a state.
 
-1. An option alone: the whole reply, or its JSON; its first line; what stands behind "Answer:" or "The answer is".
-   Within markup, quotes, punctuation and preambles, in any case.
-2. Its sentences (eval/narrator/clauses.py): an option that opens or concludes the reply, or that they say attacked or
-   is to blame. A sentence that no frame fits says nothing: a lost name is better than a wrong one.
-3. Detection: "yes" and "no", and sentences that say whether it ends in an attack.
-
-In these places "you", "I", "my behavior" and "the narrator" are Me where Me is an option. Else the reply has a state.
-Nothing is guessed: a reply that could mean several options is ambiguous.
+Nothing is guessed, a lost name is better than a wrong one: a reply that could mean several options is ambiguous, and
+conditions, hearsay, reasons and lists of the speakers name nobody.
 """
 
 import re
@@ -80,7 +76,7 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
     if (loop := LOOP.match(text)) and loop["name"].startswith(loop["end"]):
         text, is_cut = loop["name"], False
     first, _, rest = text.partition("\n")
-    is_other = PATTERNS["corrects"].search(rest) or bare(first) + ":" in first  # it heads what Ann said
+    is_other = PATTERNS["corrects"].search(rest) or bare(first) + ":" in first or (rest and "?" in first)
     whole = () if is_other else names.whole(BULLET.sub("", first))
     if whole and (rest or not is_cut or not names.is_extended(first)):
         return one_of({*whole, *names.whole(BULLET.sub("", rest.strip().partition("\n")[0]))}) or OFF_LIST

@@ -105,21 +105,21 @@ def with_persons(sentence: str, names: Names) -> str:
     return PATTERNS["titled"].sub(r"\1", text).strip()
 
 
-def read_clause(clause: str) -> tuple[str, str, bool]:
-    """(whom a clause of symbols names, whom it denies, whether as worse than somebody)."""
+def read_clause(clause: str) -> tuple[str, str]:
+    """(whom a clause of symbols names, whom it denies)."""
     kind, place = next(((kind, place) for kind, frame in FRAMES if (place := frame.match(clause))), ("nothing", None))
     if place is None:
-        return "", "", False
+        return "", ""
     groups = place.groupdict("")
     subject, agent = groups.get("name", "") + groups.get("of", ""), groups.get("agent", "") + groups.get("whose", "")
     who = agent or subject
     if kind == "names" and (another := CUTS["another"].search(clause, place.end())):
-        return who + "".join(re.findall(NAME, another[0])), "", False  # somebody else's attack is spoken of too
+        return who + "".join(re.findall(NAME, another[0])), ""  # somebody else's attack is spoken of too
     if kind == "names" and CUTS["negation"].search(place[0]):
         kind = "denies"
-    is_worse = kind == "than" or CUTS["worse"].search(place[0]) is not None
-    says = {"names": (who, ""), "denies": ("", who), "than": (agent, "")}
-    return *{**says, "nobody": ("", NOT_LISTED), "nothing": ("", "")}[kind], is_worse
+    return {"names": (who, ""), "denies": ("", who), "than": (agent, ""), "nobody": ("", NOT_LISTED)}.get(
+        kind, ("", "")
+    )
 
 
 def read_sentence(text: str, concludes: bool = False) -> Said:
@@ -132,9 +132,9 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     for i, (clause, _) in enumerate(clauses):
         lead = CUTS["lead"].match(clause)
         rest = clause[lead.end() :] if lead else clause
-        concedes = lead is not None and bool(lead["although"])
+        concedes = lead is not None and bool(lead["despite"] or (lead["while"] and i == 0))
         before = clauses[i - 1][0] if i else ""
-        is_bare = CUTS["bare"].fullmatch(clause) is not None
+        is_bare = CUTS["bare"].fullmatch(rest) is not None
         is_explained = CUTS["bare"].fullmatch(before) is not None and stands_for_itself(clauses, i - 1)
         is_reason = lead is not None and bool(lead["because"]) and not is_explained
         if is_reason:
@@ -143,11 +143,13 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
             if i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
         else:
-            names, denies, is_worse = read_clause(with_subject(rest, before, subject))
+            names, denies = read_clause(with_subject(rest, before, subject))
             denied += denies
-            if is_worse and CUTS["but"].match(clause):  # "Ann was bad, but Bob was worse"
-                named, conceded = names, conceded + named
-            elif (concedes and (i == 0 or (lead and lead["despite"]))) or (ALL in names and not is_bare):
+            if CUTS["outdoes"].match(clause) and names:
+                named, conceded = "", named  # "Ann was bad, but Bob was worse"
+            elif (named or i == 0) and not names + denies and CUTS["counters"].match(clause):
+                names = "".join(re.findall(NAME, clause))  # no frame fits, but it may outdo what was said
+            if concedes or (ALL in names and not is_bare):
                 conceded += names
             else:
                 named += names
@@ -157,12 +159,12 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
 
 
 def decided(read: Sequence[Said]) -> str:
-    """Whom sentences name: where some conclude, these, else all.
+    """Whom sentences name: those from the first conclusion on, else all.
 
     Who is conceded counts where nobody else is named.
     """
-    ends = "".join(said.named for said in read if said.concludes)
-    return ends or "".join(said.named for said in read) or "".join(said.conceded for said in read)
+    ends = [i for i, said in enumerate(read) if said.concludes and said.named]
+    return "".join(said.named for said in read[ends[0] if ends else 0 :]) or "".join(said.conceded for said in read)
 
 
 def without_contrasts(sentence: str) -> tuple[str, str]:
@@ -218,10 +220,9 @@ def with_subject(clause: str, before: str, subject: str) -> str:
 
 def explains(turn: re.Match[str]) -> bool:
     """Whether what stands behind "Ann:" is said about Ann, and is not Ann's turn."""
-    if PATTERNS["first_person"].search(turn["words"]) or PATTERNS["second_person"].search(turn["words"]):
-        return False
     about = symbols(re.sub(r"^(?:he|she|they)\b", "", re.sub(r"^(?:his|her|their)\b", "'s", turn["words"])))
-    return CUTS["lead"].match(about) is not None or bool(read_clause(turn["names"] + about)[0])
+    names_him = about.startswith(SYMBOLS["because"]) or bool(read_clause(turn["names"] + about)[0])
+    return names_him and not PATTERNS["self"].search(turn["words"])
 
 
 def says_yes(text: str, is_cut: bool) -> list[bool]:
