@@ -298,10 +298,12 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         for name in sorted(framings, key=lambda name: -abs(shifts[name].value))
     ]
     base = run.section.baseline
-    flipped = dict.fromkeys(framings, 0)
+    flipped = {name: [0, 0] for name in shifts}  # to a higher value, to a lower one
+    value_of = dict(zip(run.answers, run.values, strict=True))
     for grid in run.grids.values():
-        for framing, *_ in flips(grid):
-            flipped[framing] = flipped.get(framing, 0) + 1
+        for framing, *_, before, after in flips(grid):
+            flipped[framing][0] += value_of[after] > value_of[before]
+            flipped[framing][1] += value_of[after] < value_of[before]
     return {
         "run": run,
         "base": base,
