@@ -169,6 +169,9 @@ def explain(tree: Any, detail: Any) -> str:
             problem = f"unknown '{word}'. {did_you_mean(word, quoted(context['expected_tags']))}"
         case "tuple_type" | "list_type":
             problem = f"takes a list, such as [{given}]"
+        case "string_type" if isinstance(given, bool | int | float):
+            of_yaml = "; YAML reads yes, no, on and off as true and false" * isinstance(given, bool)
+            problem = f"takes a text: write it in quotes (got {given!r}{of_yaml})"
         case "literal_error":
             problem = f"cannot be '{given}'. {did_you_mean(str(given), quoted(context['expected']))}"
         case _ if not isinstance(given, dict | list | tuple | BaseModel):

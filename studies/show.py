@@ -15,7 +15,7 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt, plain
 from evenhand.terminal import say
 from studies.registry import STUDIES, section_class, study_in
-from studies.study import Shown, StudySection
+from studies.study import Shown, StudySection, Unit
 
 
 def main(argv: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> None:
         if (value := getattr(options, option)) is not None:
             apply_override(tree, f"{place}={json.dumps(value) if option in QUOTED else value}")
     section = parse_config(schema, tree, f"show {name}" if name in shown else f"{name}: {key}")
-    units = section.units(options.verdict).units
+    units = units_of(section, options.verdict, name)
     unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
     if unit is None:
         ids = ", ".join(unit.unit_id for unit in islice(units, 3))
@@ -68,6 +68,15 @@ def main(argv: Sequence[str]) -> None:
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
         say(f"--- {', '.join(f'{name}: {value}' for name, value in factors_of(prompt).items())}")
         say(f"--- options: {' | '.join(prompt.answer_space) or 'free text'}\n")
+
+
+def units_of(section: StudySection, verdict: str, name: str) -> Sequence[Unit]:
+    """The units, asked for such a verdict. Raises ConfigError where that cannot be had."""
+    try:
+        section.refuse_verdict(verdict)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    return section.units(verdict).units
 
 
 QUOTED = ("root",)  # options whose value is a text even where it reads as a number

@@ -25,6 +25,7 @@ from eval.dialdefer.panels import (
 )
 from eval.dialdefer.scores import own_panels
 from eval.estimates.comparability import config_differences
+from eval.runs import run_config
 from evenhand.errors import DataError
 from evenhand.files import write_json
 from evenhand.terminal import say
@@ -174,6 +175,9 @@ def calibrate_runs(options: argparse.Namespace) -> None:
 
     Raises DataError when the runs differ in what moves a margin: format, precision, templates.
     """
+    for path in (options.train, options.test):
+        if "dialdefer" not in run_config(path):
+            raise DataError(f"{path}: thresholds are fitted for runs of DialDefer, and this is of another study")
     train, test = load_run(options.train), load_run(options.test)
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
     allowed = tuple(f"dialdefer.{key}" for key in ("benchmarks", "prompts.variants", "prompts.arms"))

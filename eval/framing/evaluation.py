@@ -1,6 +1,7 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -46,13 +47,13 @@ WORDS = {
     "unread": "unread, %",
     "mean_abs_shift": "mean |shift|",
 }
-COMPARED = ("shift", "net_shift", "right", "mean_abs_shift")  # printed; files have every change
+COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
 TABLE = {  # head → measure, whether with its sign, whether with its interval, and what it is
     "right %": ("right", False, False, ""),
     "shift": ("shift", True, True, "shift (d): rise from the baseline in points, paired by item"),
     "pull": ("pull", True, False, "pull (p): half of the difference between the shifts in the two orders of answers"),
     "net": ("net_shift", True, False, "net: shift less the mean placebo's"),
-    "soft shift": ("soft_shift", True, False, "soft shift: of the probability, or of the expected score"),
+    "soft shift": ("soft_shift", True, True, "soft shift: of the probability, or of the expected score"),
     "changed %": ("changed", False, False, "changed: answers that are not the baseline's"),
     "consistent %": ("consistent", False, False, "consistent: same answer in both orders"),
     "unread %": ("unread", False, False, ""),
@@ -89,7 +90,7 @@ class FramingEval(Evaluation):
 
     def family(self, change: Change) -> tuple[Any, ...]:
         """Also over the framings, without the placebos."""
-        is_placebo = str(change.setting["framing"]).startswith(PLACEBO.format(""))
+        is_placebo = re.fullmatch(PLACEBO.format(".*"), str(change.setting["framing"])) is not None
         return super().family(replace(change, setting={**change.setting, "framing": is_placebo}))
 
     def tables(self, results: Results) -> list[TableSpec]:
@@ -109,7 +110,7 @@ class FramingEval(Evaluation):
     def facts(self, results: Results) -> dict[str, Any]:
         """What the sentences are about."""
         judges = {name: said_of(results, name) for name in results.judges}
-        return {"of": judges, "words": WORDS, "many_unread": MANY_UNREAD, "saturated": SATURATED}
+        return {"of": judges, "everything": ALL, "many_unread": MANY_UNREAD, "saturated": SATURATED}
 
     def verdicts(self, path: Path) -> Verdicts:
         """The answer that each reply names, or why it names none."""
@@ -118,7 +119,7 @@ class FramingEval(Evaluation):
         for prompt in run.plan:
             factors = dict(prompt.factors)
             for reply in run.run.replies[prompt.prompt_hash]:
-                chosen = choice_in(reply, factors["symbols"], run.verdict)
+                chosen = choice_in(reply, factors["symbols"], run.verdict, factors["texts"])
                 said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
                 read[reply.prompt_hash, reply.sample_index] = said
         return read
@@ -270,8 +271,10 @@ def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
 def most_common(run: FramedRun) -> float:
     """The share that the most common answer has at least in every framing, in percent."""
     shares = np.concatenate([grid.shares for grid in run.grids.values()])
-    n_known = np.maximum((~np.isnan(shares)).sum(axis=(0, 2, 3)), 1)
-    return float((100 * np.nansum(shares, axis=(0, 2, 3)) / n_known).min(axis=0).max())
+    n_known = (~np.isnan(shares)).sum(axis=(0, 2, 3))
+    is_known = n_known.any(axis=1)  # of a framing without a readable reply nothing is known
+    levels = 100 * np.nansum(shares, axis=(0, 2, 3))[is_known] / n_known[is_known]
+    return float(levels.min(axis=0).max()) if len(levels) else 0.0
 
 
 def said_of(results: Results, judge: str) -> dict[str, Any]:
@@ -283,7 +286,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
 
     p_holm = {(row.dataset, row.framing): row.p_holm for row in p_values(results).itertuples() if row.judge == judge}
     shifts, nets, pulls, unread = rows("shift"), rows("net_shift"), rows("pull"), rows("unread")
-    framings = [name for name in run.section.framings if name in shifts]
+    framings = [name for name in run.section.framings if name in shifts and not np.isnan(shifts[name].value)]
     moved = [
         {
             "framing": name,
@@ -295,14 +298,16 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         for name in sorted(framings, key=lambda name: -abs(shifts[name].value))
     ]
     base = run.section.baseline
-    flipped = dict.fromkeys(framings, 0)
+    flipped = {name: [0, 0] for name in shifts}  # to a higher value, to a lower one
+    value_of = dict(zip(run.answers, run.values, strict=True))
     for grid in run.grids.values():
-        for framing, *_ in flips(grid):
-            flipped[framing] = flipped.get(framing, 0) + 1
+        for framing, *_, before, after in flips(grid):
+            flipped[framing][0] += value_of[after] > value_of[before]
+            flipped[framing][1] += value_of[after] < value_of[before]
     return {
         "run": run,
         "base": base,
-        "level": rows("value")[base],
+        "level": rows("value").get(base),
         "digits": digits_of(run),
         "right": rows("right").get(base),
         "consistent": rows("consistent").get(base),
@@ -310,7 +315,9 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "moved": moved,
         "flipped": flipped,
         "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
-        "soft": rows("soft_shift"),
+        "soft": [row for name, row in rows("soft_shift").items() if name in framings],
+        "pulls": [row for name, row in pulls.items() if name in framings and (row.low > 0 or row.high < 0)],
+        "least_p": len(framings) * 2 / 2 ** min(len(grid.items) for grid in run.grids.values()),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": most_common(run) >= SATURATED,
         "first": rows("first").get(base),

@@ -20,10 +20,10 @@ from evenhand.records import Completion
 from studies.framing.replies import CHOSEN, ERROR, TIE, choice_in
 from studies.framing.section import FramingSection
 
-ALL = "all"
-EVERY = "every framing"  # of the measure over all of them
+ALL = "(all)"  # groups; no name of the user's has brackets around it
+EVERY = "(every framing)"  # of the measure over all of them
 FEWEST_IN_GROUP, MOST_GROUPS = 5, 20
-AVERAGE = "average"
+AVERAGE = "(average)"
 EVEN = 1e-9  # two shares that differ by less are a tie
 SURE = 50.0  # nats; a log-odds beyond is as good as certain, and an infinite one has no mean
 FIELDS = ("value", "first", "right", "accepts_wrong", "soft", "odds", "unread")
@@ -65,7 +65,7 @@ class Read(NamedTuple):
 def read_prompt(replies: Sequence[Completion], factors: Mapping[str, Any], run: "FramedRun") -> Read:
     """The means over a prompt's replies that can be read."""
     symbols, names, label, answers = factors["symbols"], factors["names"], factors["label"], run.answers
-    chosen = [choice_in(reply, symbols, run.verdict) for reply in replies]
+    chosen = [choice_in(reply, symbols, run.verdict, factors["texts"]) for reply in replies]
     said = [one for one in chosen if one.state in (CHOSEN, TIE)]
     known = [one for one in chosen if one.state != ERROR]
     fields = dict.fromkeys(FIELDS, math.nan)
@@ -73,10 +73,10 @@ def read_prompt(replies: Sequence[Completion], factors: Mapping[str, Any], run: 
     if known:
         fields["unread"] = 1 - len(said) / len(known)
     if said:
-        by_name = {
-            name: sum(1 / len(names) if one.place is None else names[one.place] == name for one in said)
-            for name in names
-        }
+        by_name = dict.fromkeys(names, 0.0)
+        for one in said:
+            for place in one.places:
+                by_name[names[place]] += 1 / len(one.places)
         shares = np.array([by_name[name] / len(said) for name in answers])
         fields["value"] = float(shares @ run.values)
         fields["first"] = by_name[factors["first"]] / len(said)
@@ -197,19 +197,26 @@ class Sides:
     n_orders: int
     scale: float = 100.0
 
-    def by_order(self, means: FloatArray) -> FloatArray:
-        """(..., n_sides, n_orders): means over cases."""
-        sides = means.reshape(*means.shape[:-1], self.n_sides, self.n_cases, self.n_orders)
-        return np.asarray(sides.mean(axis=-2) * self.scale)
+    def by_cell(self, means: FloatArray) -> FloatArray:
+        """(..., n_sides, n_cases, n_orders)."""
+        cells = means.reshape(*means.shape[:-1], self.n_sides, self.n_cases, self.n_orders)
+        return np.asarray(self.scale * cells)
 
     def level(self, means: FloatArray) -> FloatArray:
-        """The first side's mean."""
-        return np.asarray(self.by_order(means)[..., 0, :].mean(axis=-1))
+        """The first side's mean over cases and orders."""
+        return np.asarray(self.by_cell(means)[..., 0, :, :].mean(axis=(-1, -2)))
+
+    def level_of_known(self, means: FloatArray) -> FloatArray:
+        """The same over the cases that are known: a case may have no label, or none that is another answer's."""
+        cells = self.by_cell(means)[..., 0, :, :].mean(axis=-1)
+        is_known = ~np.isnan(cells)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(is_known, cells, 0.0).sum(axis=-1) / is_known.sum(axis=-1))
 
     def rises(self, means: FloatArray) -> FloatArray:
         """(..., n_orders): the first side less the second."""
-        sides = self.by_order(means)
-        return sides[..., 0, :] - sides[..., 1, :]
+        sides = self.by_cell(means).mean(axis=-2)
+        return np.asarray(sides[..., 0, :] - sides[..., 1, :])
 
     def shift(self, means: FloatArray) -> FloatArray:
         """The rise over orders: d where both were asked."""
@@ -221,15 +228,19 @@ class Sides:
         return (rises[..., 0] - rises[..., 1]) / 2
 
     def in_sd(self, means: FloatArray) -> FloatArray:
-        """The shift of log-odds in standard deviations of the baseline's; the third side holds these squared."""
-        side, base, squares = np.moveaxis(self.by_order(means).mean(axis=-1), -1, 0)
+        """The shift of log-odds in standard deviations over items of the baseline's, within case and order.
+
+        The third side holds these squared.
+        """
+        side, base, squares = np.moveaxis(self.by_cell(means), -3, 0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray((side - base) / np.sqrt(squares - base**2))
+            spread = np.sqrt((squares - base**2).mean(axis=(-1, -2)))
+            return np.asarray((side - base).mean(axis=(-1, -2)) / spread)
 
     def mean_absolute(self, means: FloatArray) -> FloatArray:
-        """The mean of |shift| over all sides but the last, which is the baseline."""
-        sides = self.by_order(means).mean(axis=-1)
-        return np.asarray(np.abs(sides[..., :-1] - sides[..., -1:]).mean(axis=-1))
+        """The mean of |shift| over pairs of sides, a framing's and the baseline's."""
+        sides = self.by_cell(means).mean(axis=(-1, -2))
+        return np.asarray(np.abs(sides[..., ::2] - sides[..., 1::2]).mean(axis=-1))
 
 
 class Piece(NamedTuple):
@@ -239,9 +250,10 @@ class Piece(NamedTuple):
     parts: Any
 
 
-def has_some(values: FloatArray) -> FloatArray:
-    """The cases, on axis 1 behind items, of which anything is known."""
-    return values[:, ~np.isnan(values).all(axis=(0, 2))]
+def together(*sides: FloatArray) -> list[FloatArray]:
+    """Arrays of one shape, each known only where all of them are: what is compared is compared item by item."""
+    is_known = ~np.isnan(np.stack(sides)).any(axis=0)
+    return [np.where(is_known, side, math.nan) for side in sides]
 
 
 def blocks_of(run: FramedRun) -> Iterator[Block]:
@@ -311,12 +323,9 @@ def levels(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
         alone = Sides(1, n_cases, 1)
         steady = Measure(name="consistent", unit="%", statistic=alone.level, is_share=True)
         yield Piece([steady], lambda grid: [agreement(named(grid)[:, grid.at(framing)])])
+    over_known: dict[str, Any] = {"unit": "%", "statistic": sides.level_of_known, "is_share": True}
     for name in ("right", "accepts_wrong"):
-        known = has_some(grid.fields[name][:, grid.at(framing)])
-        if known.shape[1]:
-            over = Sides(1, known.shape[1], n_orders)
-            measure = Measure(name=name, unit="%", statistic=over.level, is_share=True)
-            yield Piece([measure], lambda grid, name=name: [has_some(grid.fields[name][:, grid.at(framing)])])
+        yield Piece([Measure(name=name, **over_known)], of(name))
 
 
 def agreement(best: FloatArray) -> FloatArray:
@@ -332,24 +341,24 @@ def shift_pieces(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
     two = Sides(2, *shape, scale)
     base = grid.framings[0]
 
-    def of(name: str, *framings: str) -> Any:
-        return lambda grid: [grid.fields[name][:, grid.at(one)] for one in framings]
+    def both(name: str) -> Any:
+        return lambda grid: together(grid.fields[name][:, grid.at(framing)], grid.fields[name][:, grid.at(base)])
 
     shifts = [Measure(name="shift", unit=unit, statistic=two.shift)]
     if len(grid.orders) > 1:
         shifts.append(Measure(name="pull", unit=unit, statistic=two.pull))
     if is_claim(run.section):
         shifts.append(Measure(name="dds", unit=unit, statistic=lambda means: 2 * two.shift(means)))
-    yield Piece(shifts, of("value", framing, base))
-    yield Piece([Measure(name="soft_shift", unit=unit, statistic=two.shift)], of("soft", framing, base))
+    yield Piece(shifts, both("value"))
+    yield Piece([Measure(name="soft_shift", unit=unit, statistic=two.shift)], both("soft"))
     moved = Measure(name="changed", unit="%", statistic=Sides(1, *shape).level, is_share=True)
     yield Piece([moved], lambda grid: [changed(grid, framing)])
     if grid.placebos and framing not in grid.placebos:
         net = Measure(name="net_shift", unit=unit, statistic=two.shift)
-        yield Piece([net], lambda grid: [grid.fields["value"][:, grid.at(framing)], placebo_mean(grid)])
+        yield Piece([net], lambda grid: together(grid.fields["value"][:, grid.at(framing)], placebo_mean(grid)))
     three = Sides(3, *shape, 1.0)
     in_sd = Measure(name="shift_in_sd", unit="SD", statistic=three.in_sd, is_linear=False)
-    yield Piece([in_sd], lambda grid: [*of("odds", framing, base)(grid), grid.fields["odds"][:, grid.at(base)] ** 2])
+    yield Piece([in_sd], lambda grid: [*(pair := both("odds")(grid)), pair[1] ** 2])
 
 
 def placebo_mean(grid: Grid) -> FloatArray:
@@ -362,18 +371,21 @@ def placebo_mean(grid: Grid) -> FloatArray:
 def overall(run: FramedRun, grid: Grid, moved: Sequence[str]) -> Piece:
     """By how much all framings together move the judge, whichever way."""
     scale, unit = (1.0, "points") if run.section.scale else (100.0, "pp")
-    sides = Sides(len(moved) + 1, len(grid.cases), len(grid.orders), scale)
+    sides = Sides(2 * len(moved), len(grid.cases), len(grid.orders), scale)
     measure = Measure(name="mean_abs_shift", unit=unit, statistic=sides.mean_absolute, is_linear=False)
-    return Piece(
-        [measure], lambda grid: [grid.fields["value"][:, grid.at(name)] for name in (*moved, grid.framings[0])]
-    )
+
+    def parts(grid: Grid) -> list[FloatArray]:
+        values = grid.fields["value"]
+        return [side for name in moved for side in together(values[:, grid.at(name)], values[:, 0])]
+
+    return Piece([measure], parts)
 
 
 def is_claim(section: FramingSection) -> bool:
     """Whether each item is asked as a true and a false claim, so that twice the shift is DialDefer's DDS."""
     names = [*section.answer_texts]
     labels = [case.get("label") for case in section.cases.values()]
-    return len(names) == 2 and labels == names
+    return len(names) == 2 and len(labels) == 2 and {*labels} == {*names}
 
 
 def named(grid: Grid) -> FloatArray:

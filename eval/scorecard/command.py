@@ -218,8 +218,10 @@ class StudyCard:
         figures = {pooled.figure.name: pooled for pooled in self.figures}
         if (main := figures.get(self.evaluation.lowest)) is None:
             return []
-        reasons = {arm: self.why_not(arm, figures) for arm in main.pooled}
-        ranked = sorted((arm for arm, why in reasons.items() if not why), key=lambda a: main.pooled[a].after.value or 0)
+        levels = {arm: pooled.after.value for arm, pooled in main.pooled.items()}
+        unknown = f"its {main.figure.words} is not known"
+        reasons = {arm: self.why_not(arm, figures) if level is not None else unknown for arm, level in levels.items()}
+        ranked = sorted((arm for arm, why in reasons.items() if not why), key=lambda arm: levels[arm] or 0)
         without = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in main.pooled]
         reasons |= dict.fromkeys(without, f"has no {main.figure.words}")
         left_out = "; ".join(f"{arm} ({reason})" for arm, reason in reasons.items() if reason)
@@ -230,6 +232,10 @@ class StudyCard:
             return [f"{start} no arm.", *out]
         best = main.pooled[ranked[0]]
         significant = "" if best.direction == -1 else ", not significantly lower"
+        if (best.change.value or 0) > 0:
+            start = (
+                f"No arm has a lower {main.figure.words} than the base; the lowest at no significant loss of {kept}:"
+            )
         start += f" {ranked[0]}, {number(best.after.value)} ({words_of(best.change)} against the base{significant})."
         following = self.next_arm(main, ranked[0], ranked[1]) if len(ranked) > 1 else ""
         return [start + following, *out]

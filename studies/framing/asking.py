@@ -13,12 +13,14 @@ from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOv
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
 from studies.framing.templates import ENVIRONMENT, rendered
+from studies.json_replies import without_thinking
 from studies.study import Replies
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
 SHOWN = ("first", "second", "symbol", "choices")  # names that hang on the order of the answers
 AFTER = ("said", "other")  # names that hang on the judge's own reply
+OWN = (*SHOWN, *AFTER, "framing", "item")  # names of ours, which no case and no piece may have
 PLACEBO = "placebo {}"
 
 
@@ -43,6 +45,7 @@ class FramingFactors:
     order: str  # GIVEN or SWAPPED
     symbols: tuple[str, ...]  # what a reply may name
     names: tuple[str, ...]  # the answer that each symbol stands for
+    texts: tuple[str, ...]  # of these answers
     first: str  # the answer that is shown first
     label: str | None  # the right one
     behind: str  # a digest of the judge's own reply, where it goes on behind one: other replies make other prompts
@@ -155,6 +158,7 @@ def with_messages(
             order=order,
             symbols=known.symbols,
             names=known.names,
+            texts=tuple(known.texts[name] for name in known.names),
             first=known.shown[0],
             label=label_of(asked, row, case),
             behind=behind,
@@ -231,14 +235,16 @@ class FramedUnit:
 
     def behind(self, before: Prompt, reply: Completion, case: str, wording: Wording, order: str) -> Iterator[Prompt]:
         """The prompt that goes on behind a reply; none where the reply names no answer."""
-        place = choice_in(reply, before.answer_space, self.asked.verdict).place
+        place = choice_in(reply, before.answer_space, self.asked.verdict, before.factors.texts).place
         if place is None:
             return
         known = slots(self.asked, self.row, case, wording, order)
         name = before.factors.names[place]
         others = [text for other, text in known.texts.items() if other != name]
         values = {**known.values, "said": known.texts[name]} | ({"other": others[0]} if len(others) == 1 else {})
-        spoken = before.answer_space[place] if reply.answer_logprobs is not None else reply.text
+        spoken = (
+            before.answer_space[place] if reply.answer_logprobs is not None else without_thinking(reply.text).strip()
+        )
         ask = rendered(wording.ask, values, f"{self.row.where}, {wording.name}, ask")
         turns = (Message(role="assistant", content=spoken), Message(role="user", content=ask))
         messages = (*before.messages, *turns)

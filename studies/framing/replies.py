@@ -13,32 +13,42 @@ EDGES = " \t\r\n\"'`*_.:()[]{}"
 ANNOUNCED = re.compile(
     r"\b(?:answer|verdict|choice|score|rating)\b[\s*_\"'`]*(?:is\b|:|=)[\s*_\"'`(\[]*", re.IGNORECASE
 )
+# What may stand behind a symbol that begins a line and is its answer; a number and a full stop can be that of a list.
+BEHIND = re.compile(r"[\"'`*_)\]]*(?:\s*[,;:—–]|\s-\s|[.!]?\s*$)")
+OUT_OF = re.compile(r"\s*(?:/|out\s+of)\s*(\d+)")
 
 
 class Choice(NamedTuple):
-    """Which symbol a reply names, by its place; None with the reason why there is none."""
+    """Which symbols a reply names, by their places: one, several where they are tied, or none and why."""
 
-    place: int | None
+    places: tuple[int, ...]
     state: str = CHOSEN
 
+    @property
+    def place(self) -> int | None:
+        """The one symbol; None where there is none, or a tie."""
+        return self.places[0] if self.state == CHOSEN else None
 
-def choice_in(reply: Completion, symbols: Sequence[str], verdict: str) -> Choice:
-    """What a reply says. Of log-probabilities the likeliest symbol, and none where two are equally likely.
 
-    A reasoned reply is its last JSON object with the key chosen_answer or answer. A free reply names a symbol alone, at
-    its beginning, or behind its last "answer:"; one that names another beside it there is not read.
+def choice_in(reply: Completion, symbols: Sequence[str], verdict: str, texts: Sequence[str] = ()) -> Choice:
+    """What a reply says. Of log-probabilities the likeliest symbols; two that are equally likely are a tie.
+
+    A reasoned reply is its last JSON object with the key chosen_answer or answer. A free reply is a symbol alone, or
+    with the text that it stands for (texts), or followed by a comma or the like, in its first line or behind its last
+    "answer:"; of a scale also "8/10". One that names another symbol there is not read.
     """
     if reply.is_error:
-        return Choice(None, ERROR)
+        return Choice((), ERROR)
     if reply.answer_logprobs is not None:
         logs = [reply.answer_logprobs.get(symbol) for symbol in symbols]
         known = [log for log in logs if log is not None]
         if len(known) < len(logs):
-            return Choice(None, UNREAD)
-        return Choice(None, TIE) if known.count(max(known)) > 1 else Choice(known.index(max(known)))
+            return Choice((), UNREAD)
+        places = tuple(place for place, log in enumerate(known) if log == max(known))
+        return Choice(places, CHOSEN if len(places) == 1 else TIE)
     text = said(reply)
-    name = named_in_object(text) if verdict == "reason" else named_in_text(text, symbols)
-    return Choice(symbols.index(name)) if name in symbols else Choice(None, UNREAD)
+    name = named_in_object(text) if verdict == "reason" else named_in_text(text, symbols, texts)
+    return Choice((symbols.index(name),)) if name in symbols else Choice((), UNREAD)
 
 
 def named_in_object(text: str) -> str | None:
@@ -47,16 +57,32 @@ def named_in_object(text: str) -> str | None:
     return next((value.strip() for value in values if value), None)
 
 
-def named_in_text(text: str, symbols: Sequence[str]) -> str | None:
+def named_in_text(text: str, symbols: Sequence[str], texts: Sequence[str]) -> str | None:
     """The one symbol that a free reply gives as its answer; None where it gives none, or several."""
     named = "|".join(re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True))
-    whole = re.compile(rf"(?<![\w.,-])(?:{named})(?![\w-]|[.,]\d)")
+    has_one_case = len({symbol.casefold() for symbol in symbols}) == len(symbols) and min(map(len, symbols)) > 1
+    how = re.IGNORECASE if has_one_case else 0  # of letters alone "a" is a word
+    whole = re.compile(rf"(?<![\w.,/-])(?:{named})(?![\w-]|[.,]\d)", how)
+    spelled = {symbol.casefold() if has_one_case else symbol: symbol for symbol in symbols}
     lines = [line for line in text.strip().splitlines() if line.strip(EDGES)]
     places = [*ANNOUNCED.finditer(text)]
     behind = text[places[-1].end() :].partition("\n")[0] if places else ""
     for line in filter(None, (behind, *lines[:1])):
-        found = {*whole.findall(line)}
-        starts = whole.match(line.lstrip(EDGES))
-        if starts and (len(found) == 1 or line.strip(EDGES) == starts[0]):
-            return starts[0]
+        begun = line.strip().lstrip(EDGES)
+        start = whole.match(begun)
+        if start is None:
+            same = [symbol for symbol, of in zip(symbols, texts, strict=False) if plain(of) == plain(line)]
+            return same[0] if len(same) == 1 else None
+        symbol, rest = spelled[start[0].casefold() if has_one_case else start[0]], begun[start.end() :]
+        if (limit := OUT_OF.match(rest)) and limit[1] == symbols[-1] and symbols[-1].isdecimal():
+            rest = rest[limit.end() :]
+        others = {*whole.findall(rest)} - {start[0]}
+        is_text = bool(texts) and plain(rest).startswith(plain(texts[symbols.index(symbol)]))
+        if is_text or (not others and BEHIND.match(rest)):
+            return symbol
     return None
+
+
+def plain(text: str) -> str:
+    """A text as it is compared: words and digits alone, in lower case."""
+    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -11,6 +11,7 @@ from evenhand.records import Completion, Prompt
 from studies.framing.asking import (
     AFTER,
     GIVEN,
+    OWN,
     PLACEBO,
     SHOWN,
     SWAPPED,
@@ -25,6 +26,8 @@ from studies.framing.templates import refuse
 from studies.item_files import ItemSource
 from studies.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, refuse_repeats, set_hash
 
+MOST_ANSWERS = 101
+
 
 def checked(text: str) -> str:
     """A template as it is. Raises ValueError where it is none, or could do more than fill values in."""
@@ -33,11 +36,9 @@ def checked(text: str) -> str:
 
 
 def named_texts(given: Any) -> Any:
-    """Texts by name. Keys that YAML has read as true and false are names; such a text is refused."""
+    """Texts by name. Keys that YAML has read as true and false are names."""
     if not isinstance(given, dict):
         return given
-    if any(isinstance(text, bool) for text in given.values()):
-        raise ValueError('YAML reads yes, no, on and off as true and false; write them in quotes: "Yes"')
     return {str(key).lower() if isinstance(key, bool) else key: text for key, text in given.items()}
 
 
@@ -113,29 +114,37 @@ class FramingSection(StudySection):
         given = [name for name in ("answers", "pair", "scale") if getattr(self, name)]
         yield len(given) != 1, f"needs one of answers, pair and scale; there is {' and '.join(given) or 'none'}"
         names = self.answer_texts
-        yield len(names) < 2, "answers: a judge needs two or more to choose from"
         named = len(self.symbols or names)
         yield named != len(names), f"symbols: there are {named} for {len(names)} answers; give each its own"
         yield len({*(self.symbols or names)}) < named, "symbols: one occurs twice; give each answer its own"
         is_fixed = self.symbols or not (self.pair or any("{" in text for text in self.answer_texts.values()))
         yield not is_fixed, 'symbols: answers whose texts are of the item need symbols, such as ["1", "2"]'
         yield self.baseline not in self.framings, f"baseline: '{self.baseline}' is none of {', '.join(self.framings)}"
-        taken = [name for name in self.framings if re.fullmatch(PLACEBO.format(r"\d+"), name)]
+        yield not 1 < len(names) <= MOST_ANSWERS, f"answers: a judge chooses among 2 to {MOST_ANSWERS}"
+        named_ours = [name for texts in (*self.cases.values(), self.set) for name in texts if name in OWN]
+        yield (
+            bool(named_ours),
+            f"cases and set: a text may not be called {''.join(named_ours[:1])}, which has a meaning",
+        )
+        taken = [name for name in self.framings if re.fullmatch(PLACEBO.format(".*"), name)]
         yield bool(taken), f"framings: '{''.join(taken[:1])}' is the name of a placebo; call it otherwise"
         known = [name for name, text in self.framings.items() if text.after is None]
         yield self.baseline not in known, "baseline: goes on behind another framing; name that one"
-        for wording in self.wordings:
+        for own, wording in zip(self.texts.values(), self.wordings, strict=True):
             where, used, after = f"framings.{wording.name}", names_in(wording.ask), wording.after
-            yield after is not None and after not in known, f"{where}: after must name one of {', '.join(known)}"
             yield {*wording.answers} != {*names}, f"{where}: its answers must be {', '.join(names)}"
+            if after is not None:
+                yield after not in known, f"{where}: after must name one of {', '.join(known)}"
+                is_more = bool(own.text or own.answers or own.system) or own.ask is None
+                yield is_more, f"{where}: goes on in the chat of '{after}', so it has `ask` alone"
+                continue
             has_text, shows_it = wording.text is not None, "framing" in used
             yield has_text and not shows_it, f"{where}: ask shows no {{{{ framing }}}}, so that it changes nothing"
             yield shows_it and not has_text, f"{where}: ask shows {{{{ framing }}}}, and it has no text"
-            is_early = after is None and bool(used & {*AFTER})
-            yield is_early, f"{where}: {' and '.join(AFTER)} are known behind a reply alone (after)"
-        is_idle = self.symbols and self.orders == "both" and not self.scale and len(self.order_names) == 1
-        shown = "{{ first }}, {{ second }} or {{ choices }}"
-        yield bool(is_idle), f"orders: both changes nothing, for no text shows {shown}; show them, or set orders: given"
+            yield bool(used & {*AFTER}), f"{where}: {' and '.join(AFTER)} are known behind a reply alone (after)"
+            is_idle = self.symbols and self.orders == "both" and not (self.scale or self.shows_order(wording))
+            shown = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"
+            yield bool(is_idle), f"{where}: orders: both needs {shown} in its texts; show them, or set orders: given"
 
     def shows_order(self, wording: Wording) -> bool:
         """Whether a framing's prompt hangs on the order of the answers."""
@@ -159,16 +168,23 @@ class FramingSection(StudySection):
     @property
     def wordings(self) -> list[Wording]:
         """Every framing, then every placebo, with what it takes from the study."""
-        placebos = {PLACEBO.format(i): text for i, text in enumerate(self.placebos, start=1)}
-        return [self.wording(name, text) for name, text in {**self.framings, **placebos}.items()]
+        return [self.wording(name, text) for name, text in self.texts.items()]
+
+    @property
+    def texts(self) -> dict[str, FramingText]:
+        """Framings and placebos by name, as they are written."""
+        return {**self.framings, **{PLACEBO.format(i): text for i, text in enumerate(self.placebos, start=1)}}
 
     def wording(self, name: str, own: FramingText) -> Wording:
-        """A framing with what it does not name itself."""
+        """A framing with what it does not name itself; its answers in the study's order."""
+        names, answers = self.answer_texts, own.answers or self.answer_texts
+        if answers.keys() == names.keys():
+            answers = {name: answers[name] for name in names}
         return Wording(
             name=name,
             text=own.text,
             ask=self.ask if own.ask is None else own.ask,
-            answers=own.answers or self.answer_texts,
+            answers=answers,
             system=self.system if own.system is None else own.system,
             after=own.after,
         )
@@ -200,6 +216,9 @@ class FramingSection(StudySection):
         rows, asked = self.rows, self.asked(verdict)
         content = set_hash([row.item_id, row.group, row.dataset, row.values] for row in rows)
         is_one_round = all(wording.after is None for wording in asked.wordings)
+        if not is_one_round:  # what goes on behind a reply is tried before replies are paid for
+            first = FramedUnit(rows[0], asked)
+            first.next_prompts(self.supposed_replies(first.next_prompts({})))
 
         def unit(row: Row) -> FramedUnit | OneRound:
             framed = FramedUnit(row, asked)

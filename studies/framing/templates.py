@@ -18,11 +18,10 @@ from evenhand.errors import DataError
 
 MOST_CHARACTERS = 400_000  # of a rendered text
 LONGEST_TEMPLATE = 20_000
-FILTERS = [
+FILTERS = (
     "capitalize",
     "default",
     "first",
-    "float",
     "int",
     "join",
     "last",
@@ -30,12 +29,15 @@ FILTERS = [
     "lower",
     "round",
     "title",
-    "tojson",
     "trim",
     "upper",
-]
-MOST_FILTERS = 3  # on one value: `tojson` doubles backslashes each time
-LONGEST_JOIN = 10  # characters between the elements that `join` puts together
+)
+TESTS = ("defined", "undefined", "none")
+MOST_FILTERS = 3  # in one expression
+MOST_JOINED = 20  # operands of ~
+MOST_NESTED = 60  # levels of one template
+LONGEST_ARGUMENT = 10  # characters of what `join` puts between elements; and the most digits that `round` keeps
+MOST_ELEMENTS = 1_000  # of a list that is looped over
 ALLOWED = (
     *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Const),
     *(nodes.Filter, nodes.Test, nodes.If, nodes.For, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And, nodes.Or),
@@ -74,53 +76,86 @@ def printable(value: Any) -> Any:
 ENVIRONMENT = Values(undefined=StrictUndefined, keep_trailing_newline=True, finalize=printable)
 
 
+ENVIRONMENT.globals.clear()  # `range` and the like: a name that an item lacks is an error
+
+
+def elements(value: Any) -> Any:
+    """A list that may be looped over. Raises TemplateError for anything else, which could be endless."""
+    if not isinstance(value, list | tuple) or len(value) > MOST_ELEMENTS:
+        raise TemplateError(f"loops over what is no list of at most {MOST_ELEMENTS:,} elements")
+    return value
+
+
+ENVIRONMENT.filters["elements"] = elements
+
+
 def refuse(text: str) -> None:
     """Raises ValueError for a template that is none, or could do more than fill values in."""
     if len(text) > LONGEST_TEMPLATE:
         raise ValueError(f"is {len(text):,} characters long; a template has at most {LONGEST_TEMPLATE:,}")
     try:
         tree = ENVIRONMENT.parse(text)
+        for node in inside(tree):
+            refuse_node(node)
+        compiled(text)
     except TemplateSyntaxError as error:
         raise ValueError(f"is no template: {error.message} (line {error.lineno} of it)") from None
-    for node in inside(tree):
-        if not isinstance(node, ALLOWED):
-            raise ValueError(f"line {node.lineno} of it has a {type(node).__name__.lower()}; {HINT}")
-        if isinstance(node, nodes.For) and (node.recursive or any(node.find_all(nodes.For))):
-            raise ValueError(f"line {node.lineno} of it has a loop inside a loop; {HINT}")
-        if isinstance(node, nodes.Filter):
-            refuse_filter(node)
+    except (RecursionError, SyntaxError):
+        raise ValueError(f"is nested more than {MOST_NESTED} levels deep") from None
 
 
-def inside(node: nodes.Node) -> Iterator[nodes.Node]:
-    """A node and all below it."""
+def inside(node: nodes.Node, level: int = 0) -> Iterator[nodes.Node]:
+    """A node and all below it. Raises RecursionError where they are nested too deep."""
+    if level > MOST_NESTED:
+        raise RecursionError
     yield node
     for child in node.iter_child_nodes():
-        yield from inside(child)
+        yield from inside(child, level + 1)
 
 
-def refuse_filter(node: nodes.Filter) -> None:
+def refuse_node(node: nodes.Node) -> None:
+    """Raises ValueError for what a template may not hold."""
+    where = f"line {node.lineno} of it"
+    if not isinstance(node, ALLOWED):
+        raise ValueError(f"{where} has a {type(node).__name__.lower()}; {HINT}")
+    if isinstance(node, nodes.For) and (node.recursive or any(node.find_all(nodes.For))):
+        raise ValueError(f"{where} has a loop inside a loop; {HINT}")
+    if isinstance(node, nodes.Test) and (node.name not in TESTS or node.args or node.kwargs):
+        raise ValueError(f"{where} has the test '{node.name}'; there are {', '.join(TESTS)}")
+    if isinstance(node, nodes.Concat) and (len(node.nodes) > MOST_JOINED or any(node.find_all(nodes.Concat))):
+        raise ValueError(f"{where} joins more than {MOST_JOINED} values with ~, or within another ~")
+    if isinstance(node, nodes.Filter):
+        refuse_filter(node, where)
+
+
+def refuse_filter(node: nodes.Filter, where: str) -> None:
     """Raises ValueError for a filter that is not known, or that can make a long text of a short one."""
     if node.name not in FILTERS:
-        raise ValueError(f"uses the filter '{node.name}'; there are {', '.join(FILTERS)}")
-    if len([*inside_filters(node)]) > MOST_FILTERS:
-        raise ValueError(f"puts more than {MOST_FILTERS} filters on one value")
-    between = [argument.value for argument in node.args if isinstance(argument, nodes.Const)]
-    is_long = len(between) < len(node.args) or any(len(str(text)) > LONGEST_JOIN for text in between)
-    if node.name == "join" and (is_long or node.kwargs):
-        raise ValueError(f"joins with more than {LONGEST_JOIN} plain characters")
-
-
-def inside_filters(node: nodes.Node | None) -> Iterator[nodes.Filter]:
-    """A filter and those on the value below it."""
-    while isinstance(node, nodes.Filter):
-        yield node
-        node = node.node
+        raise ValueError(f"{where} has the filter '{node.name}'; there are {', '.join(FILTERS)}")
+    inner = [filter_.name for filter_ in node.find_all(nodes.Filter)]
+    if len(inner) >= MOST_FILTERS or (node.name == "join" and "join" in inner):
+        raise ValueError(f"{where} has more than {MOST_FILTERS} filters, or two joins, on one value")
+    given = [argument.value if isinstance(argument, nodes.Const) else None for argument in node.args]
+    is_plain = None not in given and not node.kwargs and node.dyn_args is None and node.dyn_kwargs is None
+    if node.name == "default" or (not given and is_plain):
+        return
+    (value,) = given if is_plain and len(given) == 1 else (None,)
+    is_small = (
+        (isinstance(value, str) and len(value) <= LONGEST_ARGUMENT)
+        if node.name == "join"
+        else (node.name == "round" and isinstance(value, int) and 0 <= value <= LONGEST_ARGUMENT)
+    )
+    if not is_small:
+        raise ValueError(f"{where} gives '{node.name}' more than {LONGEST_ARGUMENT} plain characters or digits")
 
 
 @cache
 def compiled(text: str) -> Any:
-    """A template that `refuse` has let pass."""
-    return ENVIRONMENT.from_string(text)
+    """A template whose nodes may be run; what it loops over is held to a list."""
+    tree = ENVIRONMENT.parse(text)
+    for loop in tree.find_all(nodes.For):
+        loop.iter = nodes.Filter(loop.iter, "elements", [], [], None, None, lineno=loop.lineno)
+    return ENVIRONMENT.from_string(tree)
 
 
 def rendered(text: str, values: Mapping[str, Any], where: str) -> str:
@@ -132,7 +167,7 @@ def rendered(text: str, values: Mapping[str, Any], where: str) -> str:
             if n_characters > MOST_CHARACTERS:
                 raise DataError(f"{where}: makes a text of more than {MOST_CHARACTERS:,} characters; shorten the item")
             pieces.append(piece)
-    except (TemplateError, TypeError, ValueError) as error:
+    except (TemplateError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         known = ", ".join(sorted(values))
         raise DataError(f"{where}: {error}; names with a value here: {known}") from None
     return "".join(pieces)

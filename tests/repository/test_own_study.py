@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+from eval.framing.measures import ALL
 from evenhand.cli.command import entry_of
 
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again
     run(f"report {before} {after} --draws 200 --out report")
     run(f"scorecard {before} sft={after} --draws 200 --out card")
     changes = json.loads((tmp_path / "mine" / "compared" / "compare.json").read_text())
-    shifts = {row["framing"]: row for row in changes if row["measure"] == "soft_shift" and row["group"] == "all"}
+    shifts = {row["framing"]: row for row in changes if row["measure"] == "soft_shift" and row["group"] == ALL}
     assert set(shifts) == set(framings) - {"statement"}
     assert all(row["n_units"] == 2 and row["before"] != row["after"] for row in shifts.values())
     assert "mean_abs_shift" in (tmp_path / "mine" / "card" / "scorecard.csv").read_text()

@@ -81,5 +81,5 @@ def test_an_item_of_the_test_split_is_not_trained_on_under_another_id(tmp_path):
     rows = [{"id": f"i{i}", "topic": f"t{i}", "yes": "the same", "no": "lie"} for i in range(12)]
     write_jsonl(tmp_path / "i.jsonl", rows)
     config = framed(tmp_path / "i.jsonl")
-    with pytest.raises(DataError, match="under another id"):
+    with pytest.raises(DataError, match="reads as the test item"):
         TRAINING.refuse_test_data(load_data(config).units, config.study)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.records import digest
+from evenhand.records import normalised
 from studies.framing.asking import Asked, FramedUnit, label_of
-from studies.framing.rows import Row
+from studies.framing.rows import Row, load_rows
 from studies.framing.section import FramingSection
 from studies.study import set_hash
 from training.config import StudyTraining, TrainingConfig
@@ -65,25 +65,22 @@ class FramingTraining(StudyTraining):
         return set_hash([row.item_id, row.group, row.dataset, row.values] for row in units)
 
     def refuse_test_data(self, units: Sequence[Row], section: FramingSection) -> None:
-        """Raises DataError where an item has the content of one of the test split; see StudyTraining.
+        """Raises DataError where an item reads in the baseline as one of the test split does; see StudyTraining.
 
         Groups lie on one side as a whole. The items of a dataset are looked through by the study that knows it.
         """
-        tests = [
-            source.model_copy(update={"split": "test", "n_items": None, "draw_seed": None}) for source in section.items
-        ]
-        held_out = section.model_copy(update={"items": tuple(source for source in tests if source.file)})
-        names = {section.columns.id, section.columns.group}
-
-        def content(row: Row) -> str:
-            return digest({name: value for name, value in row.values.items() if name not in names})
-
-        known = {content(row): row.item_id for row in (held_out.rows if held_out.items else ())}
+        asked = section.asked("margin")
+        known: dict[str, str] = {}
+        for source in section.items:
+            if source.file:
+                whole = source.model_copy(update={"split": "all", "n_items": None, "draw_seed": None})
+                rows = load_rows(whole, section.columns)
+                known |= {
+                    read_as(row, asked, section.baseline): row.item_id for row in rows if not source.has(row.group)
+                }
         for row in units:
-            if same := known.get(content(row)):
-                raise DataError(
-                    f"{row.where}: item '{row.item_id}' is the test item '{same}' under another id; drop one"
-                )
+            if same := known.get(read_as(row, asked, section.baseline)):
+                raise DataError(f"{row.where}: item '{row.item_id}' reads as the test item '{same}' does; drop one")
 
     def families(self, units: Sequence[Row]) -> list[str]:
         """Groups; see StudyTraining."""
@@ -106,6 +103,12 @@ class FramingTraining(StudyTraining):
         return {"section": section_of(config), "sources": sources, "hub": {}}
 
 
+def read_as(row: Row, asked: Asked, baseline: str) -> str:
+    """What a judge reads of an item in the baseline, in all its cases, but for case and white space."""
+    prompts = FramedUnit(row, asked).first_round
+    return normalised("\n".join(p.messages[-1].content for (_, name, _), p in prompts.items() if name == baseline))
+
+
 def candidates(row: Row, asked: Asked, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
     """An item's examples. Their choices are in the order of the answers, whichever symbols stand for them."""
     names = list(asked.wordings[0].answers)
@@ -115,7 +118,7 @@ def candidates(row: Row, asked: Asked, baseline: str, answers: OneTokenAnswers) 
             prompt,
             item_id=row.item_id,
             right=0 if label is None else names.index(label),
-            group=f"{row.item_id} {case}",
+            group=f"{row.item_id}\t{case}",
             is_anchor=framing == baseline,
         )
         choices = tuple(example.choices[prompt.factors.names.index(name)] for name in names)

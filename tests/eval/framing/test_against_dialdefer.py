@@ -11,7 +11,7 @@ import pytest
 from eval.dialdefer.evaluation import DialDeferEval
 from eval.dialdefer.flips import Side, flips_between
 from eval.framing.evaluation import EVALUATION
-from eval.framing.measures import flips
+from eval.framing.measures import ALL, flips
 from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
@@ -32,8 +32,8 @@ def planted(prompt: Prompt) -> dict[str, Any]:
     is_dialogue, is_swapped = "Speaker 2:" in text, text.index("No, ") < text.index("Yes, ")
     accepts = draws.random() < 0.4 + 0.25 * is_dialogue + 0.1 * (-1 if is_swapped else 1) * is_dialogue
     is_odd, symbol = draws.random() < 0.05, 1 if accepts != is_swapped else 2
-    if "JSON" in text:
-        return say("I cannot tell." if is_odd else symbol)
+    if "JSON" in text:  # where one reply of an item is unread all are: DialDefer does not pair what is read
+        return say("I cannot tell." if random.Random(prompt.item_id).random() < 0.05 else symbol)
     return lean(0.0 if is_odd else draws.uniform(0.1, 3) * (1 if symbol == 1 else -1))
 
 
@@ -66,7 +66,7 @@ def values(estimate: Any) -> list[float]:
 
 def is_whole(setting: Any) -> bool:
     """Whether scores are of the dialogue, over all groups of items."""
-    return bool(setting["framing"] == "dialogue" and setting["group"] == "all")
+    return bool(setting["framing"] == "dialogue" and setting["group"] == ALL)
 
 
 def test_the_same_prompts_have_the_same_dds_position_and_intervals(both: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from eval.__main__ import compare_main, score_main, scorecard_main
 from eval.estimates.resampling import holm
 from eval.framing.evaluation import EVALUATION, most_common
+from eval.framing.measures import ALL
 from evenhand.config import read_yaml
 from evenhand.records import Prompt
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -46,7 +47,7 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
     scorecard_main([words[0], f"after={words[1]}", *words[2:], "--out", str(tmp_path / "card")])
     rows = json.loads((tmp_path / "compared" / "compare.json").read_text())
     shifts = [
-        row for row in rows if (row["measure"], row["group"]) == ("shift", "all") and "placebo" not in row["framing"]
+        row for row in rows if (row["measure"], row["group"]) == ("shift", ALL) and "placebo" not in row["framing"]
     ]
     assert [row["p_holm"] for row in shifts] == holm([row["p"] for row in shifts])
     assert len(shifts) == 10

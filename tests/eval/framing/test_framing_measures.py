@@ -11,7 +11,7 @@ import pytest
 from eval.__main__ import compare_main, report_main, score_main
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.framing.evaluation import EVALUATION, p_values
-from eval.framing.measures import FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
+from eval.framing.measures import ALL, FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
 from eval.results import results_of
 from studies.framing.section import FramingSection
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -138,10 +138,43 @@ def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(tmp_path, mo
 
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), judge, monkeypatch)
     results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
-    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == "all"}
+    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
     assert of["value", "expert"] == 9
     assert of["shift", "expert"] == 2
     assert of["unread", "expert"] == pytest.approx(100 / 12)
+
+
+def test_a_shift_is_over_what_is_read_on_both_sides_and_a_silent_baseline_is_said(tmp_path, monkeypatch):
+    items = claims(tmp_path / "i.jsonl", 40)
+
+    def wavering(prompt, silent):  # never changes an answer, and is silent where it would reject
+        accepts = int(prompt.item_id[1:]) % 2
+        if prompt.condition == silent and not (accepts and silent == "expert"):
+            return "no idea"
+        return prompt.answer_space[prompt.factors.names.index("accept" if accepts else "reject")]
+
+    for silent, shift in (("expert", 0.0), ("statement", None)):
+        path = run_of(tmp_path, study(items), lambda p, s=silent: wavering(p, s), monkeypatch, name=silent)
+        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
+        assert of.get(("shift", "expert")) == shift
+        assert any("nothing is known" in line for line in results.sentences["scores"]) == (shift is None)
+
+
+def test_the_answers_of_a_tie_share_it(tmp_path, monkeypatch):
+    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
+    keys |= {"ask": "{{ framing }}", "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor: {{ yes }}"}}
+
+    def judge(prompt):
+        high = ("9", "10") if prompt.condition == "expert" else ("9",)
+        logs = {symbol: -1.0 if symbol in high else -5.0 for symbol in prompt.answer_space}
+        return {"text": "9", "finish_reason": "stop", "answer_logprobs": logs}
+
+    section, more = study(claims(tmp_path / "i.jsonl", 12), **keys), {"sampling": {"temperature": 1.0}}
+    path = run_of(tmp_path, section, judge, monkeypatch, verdict="options", **more)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
+    assert (of["value", "expert"], of["shift", "expert"]) == (9.5, 0.5)
 
 
 def test_pairwise_judging_tells_position_from_preference(tmp_path, monkeypatch):
@@ -169,7 +202,7 @@ def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsy
     said = capsys.readouterr().out
     assert "expert on items: shift from" in said
     rows = json.loads((tmp_path / "changes" / "compare.json").read_text())
-    (shift,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", "all")]
+    (shift,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL)]
     assert shift["before"] > 25
     assert abs(shift["after"]) < 15
     assert shift["p_holm"] < 0.05

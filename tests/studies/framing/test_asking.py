@@ -50,6 +50,14 @@ def test_answers_without_symbols_are_written_out_and_without_an_order_asked_once
     assert [p.factors.order for p in unseen] == ["given"] * 4
 
 
+def test_a_framings_own_answers_stand_in_the_studys_order(tmp_path):
+    own = {"text": "X: {{ claim }}", "answers": {"reject": "Nay", "accept": "Yea"}}
+    tree = study(claims(tmp_path / "items.jsonl", 1), framings={"statement": "{{ claim }}", "x": own}, placebos=[])
+    texts = {p.factors.order: p.messages[-1].content for p in prompts_of(tree) if p.condition == "x"}
+    assert "1 = Yea" in texts["given"]
+    assert "1 = Nay" in texts["swapped"]
+
+
 def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_judges_own_turn(tmp_path):
     tree = study(
         claims(tmp_path / "items.jsonl", 1), framings={"statement": "{{ claim }}", "x": "X: {{ claim }}", **PRESSED}
@@ -92,6 +100,13 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
             {"framings": {"statement": "{{ said }}", "x": "x"}, "ask": "{{ framing }} {{ other }} {{ options }}"},
             "behind a reply",
         ),
+        ({"framings": {"statement": "{{ claim }}", "x": {"ask": "{{ item.yes }} Yes or no?"}}}, "orders: both"),
+        ({"framings": {"statement": "{{ claim }}", "x": {"after": "statement", "ask": "{{ othr }}"}}}, "othr"),
+        (
+            {"framings": {"statement": "{{ claim }}", "x": {"after": "statement", "ask": "?", "text": "t"}}},
+            "alone",
+        ),
+        ({"set": {"options": "{{ first }}", "symbol": "x"}}, "has a meaning"),
         ({"items": {"file": "a.jsonl", "dataset": "pocket"}}, "file"),
         ({"items": "a.txt.xlsx"}, "items"),
         ({"itmes": "x"}, "Did you mean 'items'"),
@@ -187,7 +202,16 @@ def test_pocket_is_at_hand_without_a_file():
         ("{{ lipsum.__globals__ }}", False),
         ("{{ yes | attr('__class__') }}", False),
         ("{{ parts | join('xxxxxxxxxxxxxxxxxxxxx') }}", False),
-        ("{{ yes | tojson | tojson | tojson | tojson }}", False),
+        ("{{ yes | upper | lower | upper | lower }}", False),
+        ("{{ (yes ~ yes) | lower ~ (yes ~ yes) | lower }}", False),
+        ("{{ parts | join(', ') | join(', ') }}", False),
+        ("{{ [1] | tojson(300000000) }}", False),
+        ("{{ 5 | round(999999999) }}", False),
+        ("{{ '%300000000d' is divisibleby(1) }}", False),
+        ("{{ range }}", False),
+        ("{% for c in yes %}{{ c }}{% endfor %}", False),
+        ("{{ " + "(" * 1200 + "yes" + ")" * 1200 + " }}", False),
+        ("{% if yes %}" * 110 + "x" + "{% endif %}" * 110, False),
         ("{{ yes }}" * 3000, False),
     ],
 )
@@ -204,38 +228,50 @@ def test_a_template_fills_values_in_and_can_do_no_more(template, is_let_in, tmp_
             prompts_of(tree)
 
 
+SCALE = tuple(map(str, range(1, 11)))
+TEXTS = ("Yes, it is correct.", "No, it is not.")
+
+
 @pytest.mark.parametrize(
-    ("text", "symbols", "place", "state"),
+    ("text", "symbols", "place"),
     [
-        ("1", ("1", "2"), 0, CHOSEN),
-        (" **2**\n\nsince it is wrong", ("1", "2"), 1, CHOSEN),
-        ("<think>1 or 2?</think>2", ("1", "2"), 1, CHOSEN),
-        ("I looked at 1 and 2.\nAnswer: 1", ("1", "2"), 0, CHOSEN),
-        ("1 or 2", ("1", "2"), None, UNREAD),
-        ("10", ("1", "2"), None, UNREAD),
-        ("1.5", ("1", "2"), None, UNREAD),
-        ("10", tuple(map(str, range(1, 11))), 9, CHOSEN),
-        ("Score: 7/10", tuple(map(str, range(1, 10))), 6, CHOSEN),
-        ("Yes, it is.", ("Yes", "No"), 0, CHOSEN),
-        ("Nothing to say", ("Yes", "No"), None, UNREAD),
-        ("A", ("A", "B"), 0, CHOSEN),
-        ("", ("1", "2"), None, UNREAD),
+        ("1", ("1", "2"), 0),
+        (" **2**\n\nsince it is wrong", ("1", "2"), 1),
+        ("<think>1 or 2?</think>2", ("1", "2"), 1),
+        ("I looked at 1 and 2.\nAnswer: 1", ("1", "2"), 0),
+        ("1, since 3 is odd", ("1", "2"), 0),
+        ("2. No, it is not.", ("1", "2"), 1),
+        ("Yes, it is correct.", ("1", "2"), 0),
+        ("1. First, I check the claim.", ("1", "2"), None),
+        ("1 is wrong, I would say", ("1", "2"), None),
+        ("1 or 2", ("1", "2"), None),
+        ("10", ("1", "2"), None),
+        ("1.5", ("1", "2"), None),
+        ("10", SCALE, 9),
+        ("Score: 7/10", SCALE, 6),
+        ("8 out of 10, it is clear", SCALE, 7),
+        ("7/9", SCALE, None),
+        ("yes, it is.", ("Yes", "No"), 0),
+        ("Nothing to say", ("Yes", "No"), None),
+        ("A", ("A", "B"), 0),
+        ("A careful look shows that the second is better", ("A", "B"), None),
+        ("", ("1", "2"), None),
     ],
 )
-def test_a_free_reply_names_one_symbol_or_none(text, symbols, place, state):
+def test_a_free_reply_names_one_symbol_or_none(text, symbols, place):
     said = Completion(prompt_hash="x", sample_index=0, text=text, finish_reason="stop")
-    assert choice_in(said, symbols, "answer") == (place, state)
+    chosen = choice_in(said, symbols, "answer", TEXTS if symbols == ("1", "2") else symbols)
+    assert (chosen.place, chosen.state) == (place, UNREAD if place is None else CHOSEN)
 
 
 def test_a_reasoned_reply_is_its_last_object_and_log_probabilities_are_compared():
-    def said(text: str, **more: Any) -> Completion:
-        return Completion(prompt_hash="x", sample_index=0, text=text, finish_reason="stop", **more)
+    def said(text: str, verdict: str, **more: Any) -> tuple[tuple[int, ...], str]:
+        reply = Completion(prompt_hash="x", sample_index=0, text=text, **{"finish_reason": "stop", **more})
+        return choice_in(reply, ("A", "B", "C"), verdict)
 
-    draft = 'First {"chosen_answer": "1"}, no: {"reasoning": "{2}", "chosen_answer": 2}'
-    assert choice_in(said(draft), ("1", "2"), "reason") == (1, CHOSEN)
-    assert choice_in(said("2"), ("1", "2"), "reason").state == UNREAD
-    logs = {"A": -1.0, "B": -0.5}
-    assert choice_in(said("A", answer_logprobs=logs), ("A", "B"), "options") == (1, CHOSEN)
-    assert choice_in(said("A", answer_logprobs={"A": -1.0, "B": -1.0}), ("A", "B"), "options").state == TIE
-    failed = Completion(prompt_hash="x", sample_index=0, text="", finish_reason="error: 500")
-    assert choice_in(failed, ("A", "B"), "options").state == ERROR
+    draft = 'First {"chosen_answer": "A"}, no: {"reasoning": "{2}", "chosen_answer": "B"}'
+    assert said(draft, "reason") == ((1,), CHOSEN)
+    assert said("B", "reason") == ((), UNREAD)
+    assert said("A", "options", answer_logprobs={"A": -1.0, "B": -0.5, "C": -9.0}) == ((1,), CHOSEN)
+    assert said("A", "options", answer_logprobs={"A": -9.0, "B": -0.5, "C": -0.5}) == ((1, 2), TIE)
+    assert said("", "options", finish_reason="error: 500") == ((), ERROR)
