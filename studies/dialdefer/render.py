@@ -59,17 +59,18 @@ def render(
 
     template, answer_form: keys of TEMPLATES; answer_form is "json" or "one_token". r/AIO has a template of its own.
     arm: "none", "honest" or "dehumanizing" (a system message; the last also renames the speakers).
-    speakers: labels of speaker 1 and 2; None takes the dataset's own, or the arm's.
+    speakers: labels of speaker 1 and 2; None takes the arm's, the template's or the dataset's own.
     roles: for r/AIO, who judges whom: "2->1" (the main setting) or "1->2".
     answer_order: "yes_first" (as published), or "no_first", where answer 1 rejects the claim.
     Raises ConfigError for an unknown template.
     """
     is_aio = item.dataset in AIO_DATASETS
-    labels = speakers or own_labels(item.dataset, arm)
+    texts = AIO[answer_form] if is_aio else template_for(template, answer_form)
+    of_template = texts.speakers if arm != "dehumanizing" else None
+    labels = speakers or of_template or own_labels(item.dataset, arm)
     if is_aio:
-        texts, slots = AIO[answer_form], aio_slots(item, condition.claim_is_true, labels, roles)
+        slots = aio_slots(item, condition.claim_is_true, labels, roles)
     else:
-        texts = template_for(template, answer_form)
         answer = item.correct_answer if condition.claim_is_true else item.incorrect_answer
         slots = {"question": item.question, "answer": answer, "speaker1": labels[0], "speaker2": labels[1]}
     text = texts.text(is_dialogue=condition.is_dialogue, answer_order=answer_order, slots=slots)

@@ -40,10 +40,10 @@ class Variant(Closed):
 class PromptConfig(Closed):
     """Which prompts are made of the items: arms × conditions in the main wording, and the variants beside it."""
 
-    template: str = "published"  # published, paper, published-dpo, matched, v1, v2, v3
+    template: str = "published"  # a name of `sets` in prompts.yaml, such as matched or v1
     arms: tuple[Arm, ...] = Field(default=("none",), min_length=1)  # prompt mitigations; none is without one
     conditions: tuple[Condition, ...] = Field(default=ALL_CONDITIONS, min_length=1)  # c1: a statement, c2: a turn
-    speakers: SpeakerLabels | None = None  # labels of speaker 1 and 2; null takes the dataset's own
+    speakers: SpeakerLabels | None = None  # labels of speaker 1 and 2; null takes the template's or the dataset's
     roles: Roles = "2->1"  # r/AIO: who judges whom
     answer_order: AnswerOrder = "yes_first"  # which of the two answers the prompt names first
     variants: tuple[Variant, ...] = ()

@@ -1,10 +1,10 @@
-"""The templates of prompts.yaml: published as run, as the paper prints them, paraphrased, and our matched pair.
+"""The templates of prompts.yaml: published as run, as the paper prints them, paraphrased, and ours.
 
 A template is one frozen pair of C1 and C2 texts. Change a text and you must raise its version: the version is part of a
 prompt's hash, so that answers to the old words are never taken for answers to the new ones.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from evenhand.files import shipped_yaml
 
 YES_FIRST, NO_FIRST = "yes_first", "no_first"  # orders of the answers; with no_first, answer 1 rejects the claim
 PROMPTS = shipped_yaml(Path(__file__).with_name("prompts.yaml"))
+SETS: Mapping[str, Sequence[str]] = PROMPTS["sets"]  # training, development, sealed → templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Template:
     dialogue: str  # C2
     statement_answers: tuple[str, str] = ("Yes, the statement is correct.", "No, the statement is incorrect.")
     dialogue_answers: tuple[str, str] = ("Yes, {speaker2} is correct.", "No, {speaker2} is incorrect.")
+    speakers: tuple[str, str] | None = None  # labels of speaker 1 and 2; None: the dataset's
     version: int = 1
 
     def text(self, *, is_dialogue: bool, answer_order: str, slots: Mapping[str, str]) -> str:
@@ -42,16 +44,22 @@ def template(
 ) -> Template:
     """A wording in its layout. edges: what stands around the C1 and C2 texts. close: the mark behind C1's answer 2."""
     words = PROMPTS["wordings"][wording]
-    layout, reasoning = words.get("layout", "published"), words.get("reasoning", "") if tail == "json" else "."
-    texts: dict[str, Any] = {}
+    layout = PROMPTS["layouts"][words.get("layout", "published")]
+    texts: dict[str, Any] = {"speakers": tuple(words["speakers"]) if "speakers" in words else None}
     for framing, edge in zip(("statement", "dialogue"), edges, strict=True):
-        parts = {**words[framing], "reasoning": reasoning, "tail": PROMPTS["tails"][tail], "close": close}
-        if "answers" in parts:
-            texts[f"{framing}_answers"] = tuple(parts.pop("answers"))
-        texts[framing] = edge.replace("{}", PROMPTS["layouts"][layout][framing])
-        for slot, part in parts.items():
-            texts[framing] = texts[framing].replace(f"{{{slot}}}", part)
+        parts = {"answers": words.get("answers"), **words[framing], "tail": PROMPTS["tails"][tail], "close": close}
+        parts["reasoning"] = words.get("reasoning", "") if tail == "json" else "."
+        if answers := parts.pop("answers"):
+            texts[f"{framing}_answers"] = tuple(filled(answer, parts) for answer in answers)
+        texts[framing] = filled(edge.replace("{}", layout if isinstance(layout, str) else layout[framing]), parts)
     return Template(**texts)
+
+
+def filled(text: str, parts: Mapping[str, str]) -> str:
+    """A text with each slot replaced by its part, one after the other: a part may have a slot of a later one."""
+    for slot, part in parts.items():
+        text = text.replace(f"{{{slot}}}", part)
+    return text
 
 
 # (template, answer form) → texts. As run, C1 begins and ends with a newline and C2 only begins with one, and
@@ -62,8 +70,12 @@ TEMPLATES: dict[tuple[str, str], Template] = {
     ("paper", "json"): template("as_run", "json", ("\n{}\n", "\n{}")),
     ("published", "one_token"): template("short", "one_token", ("{}\n", "{}\n")),
     ("published-dpo", "one_token"): template("short", "dpo", ("{}", "{}")),
-    **{("matched", form): template("matched", form, ("{}", "{}")) for form in ("json", "one_token")},
     **{(name, form): template(name, form) for name in ("v1", "v2", "v3") for form in ("json", "one_token")},
+    **{
+        (name, form): template(name, form, ("{}", "{}"))
+        for name in ("matched", "t1", "t2", "d1", "s1", "s2", "s3", "s4")
+        for form in ("json", "one_token")
+    },
 }
 AIO = {form: template("aio", form, ("{}", "{}")) for form in ("json", "one_token")}  # of r/AIO (C.3)
 

@@ -1,6 +1,8 @@
 """Experiments of several prompt variants: what each asks, on which datasets, in which order, and its verdicts."""
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import product
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from evenhand.errors import ConfigError
 from inference.config import InferenceConfig, load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.section import prompt_variants
+from studies.dialdefer.templates import SETS, TEMPLATES
 from tests.made.experiment_runs import N_ITEMS, run_with, says_one, use_few_items, with_variants
 from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine
@@ -39,6 +42,16 @@ EXPECTED = {
 }
 
 
+def every_wording(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Every template of a set that margins can be read in, the first the main one, in both answer orders."""
+    others = [(name, "/".join(TEMPLATES[name, "one_token"].speakers or ())) for name in names[1:] if name != "paper"]
+    orders = product([("", ""), *others], ("", "no_first"))
+    return {", ".join(filter(None, [*words, order])): ("pocket",) for words, order in orders}
+
+
+EXPECTED |= {f"wordings-{name}": every_wording(names) for name, names in SETS.items()}  # ours, of no paper
+
+
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     use_few_items(monkeypatch)
@@ -58,7 +71,7 @@ def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
         name = variant_of(panel, run.panels)
         main_roles = panel.roles == "2->1"
         words = [name, "" if panel.factors.arm == "none" else panel.factors.arm, "" if main_roles else panel.roles]
-        if name != "both_orders":
+        if "both_orders" not in name:
             found.setdefault(", ".join(filter(None, words)), []).append(panel.dataset)
         assert len(panel.item_ids) == N_ITEMS
         assert panel.has_c1
@@ -67,14 +80,14 @@ def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
     assert judge.asked_once() == len({p.prompt_hash for p in run.plan})
 
 
-def test_every_experiment_is_part_of_all_and_of_the_embedded_one() -> None:
+def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one() -> None:
     def asked(name: str) -> set[tuple[Any, ...]]:
         config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
         variants = [tuple(variant.settings.values()) for variant in prompt_variants(config.dialdefer.prompts)]
         assert len(variants) == len(set(variants))
         return set(variants)
 
-    parts = [asked(name) for name in EXPECTED if name not in ("all", "embedded")]
+    parts = [asked(name) for name in EXPECTED if name not in ("all", "embedded") and "wordings" not in name]
     assert asked("all") == asked("embedded") == set().union(*parts)
 
 

@@ -83,4 +83,6 @@ def dialdefer_section(template: str, form: str, items: Any, **keys: Any) -> dict
     dialogue = {"text": jinja(texts.dialogue), "answers": answers(texts.dialogue_answers)}
     framings = {"statement": jinja(texts.statement), "dialogue": dialogue}
     section = read_yaml(CONFIGS / "framing" / "dialdefer.yaml")["framing"]
+    if texts.speakers:
+        section["set"] |= dict(zip(("speaker1", "speaker2"), texts.speakers, strict=True))
     return {**section, "items": items, "answers": answers(texts.statement_answers), "framings": framings, **keys}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import ConfigError
+from inference.config import load_sampling_config
 from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun, DPORun, SFTRun, load_training_config
@@ -32,6 +33,12 @@ CONSISTENT = "consistency={weight: 1.0}"
 @pytest.mark.parametrize("file", sorted(TRAINING.glob("*.yaml")), ids=lambda file: file.stem)
 def test_every_checked_in_config_loads_and_is_named_after_its_file(file: Path) -> None:
     assert load_training_config([str(file)]).name == file.stem
+
+
+def test_the_judge_bent_in_words_is_trained_in_every_wording_of_training() -> None:
+    asked = load_sampling_config([str(CONFIGS / "experiments" / "wordings-training.yaml")]).dialdefer.prompts
+    bent = load_training_config([str(TRAINING / "pocket-bent-words.yaml")]).dialdefer.prompts
+    assert (bent.template, bent.variants) == (asked.template, asked.variants)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -132,6 +139,10 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", ["dialdefer.prompts.variants=[{template: matched}]"], "variants[0]: asks nothing"),
         ("sft", ["dialdefer.prompts.variants=[{roles: 1->2}]"], "variants[0].roles: is for sampling"),
         ("sft", ["dialdefer.prompts.arms=[honest]"], "prompts.arms: is for sampling"),
+        ("sft", ["dialdefer.prompts.template=s1"], "template 's1': of the sealed wordings"),
+        ("sft", ["dialdefer.prompts.variants=[{template: v2}]"], "template 'v2': of the development wordings"),
+        ("sft", ["dialdefer.prompts.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
+        ("bent", ["dialdefer.bend.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
         ("variants-sft", ["dialdefer.prompts.draw=5"], "there are 4 variants; write at most 4"),
         ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
         ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "so write draw: all"),

@@ -31,7 +31,7 @@ from studies.dialdefer.section import (
     family_of,
     prompt_variants,
 )
-from studies.dialdefer.templates import NO_FIRST
+from studies.dialdefer.templates import NO_FIRST, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import StudyTraining, TrainingConfig
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
@@ -75,6 +75,7 @@ class DialDeferTraining(StudyTraining):
                 raise ValueError(f"{where}: split '{spec.split}' must not be trained on; write split: train")
         section.refuse_verdict("margin")
         refuse_variants(section)
+        refuse_held_out(section)
         if not config.has_labels and section.prompts.draw != ALL:
             raise ValueError("dialdefer.prompts.draw: own_c1 is drawn to C1 in the main variant, so write draw: all")
         if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
@@ -214,6 +215,23 @@ def refuse_variants(section: DialDeferSection) -> None:
         raise ValueError(f"dialdefer.prompts.draw: there are {len(known)} variants; write at most {len(known)}, or all")
     if section.bend is not None and section.bend.speakers and any(each.speakers for each in prompts.variants):
         raise ValueError("dialdefer.bend.speakers: are asked in every variant; take `speakers` out of the variants")
+
+
+def refuse_held_out(section: DialDeferSection) -> None:
+    """Raises ValueError for a template that judges are tested in, and for the speaker labels of one."""
+    labels = [section.bend.speakers] if section.bend is not None else []
+    variants = list(prompt_variants(section.prompts))
+    templates = {variant.settings["template"] for variant in variants}
+    labels += [variant.settings["speakers"] for variant in variants]
+    for name in (name for name in SETS if name != "training"):
+        for template in SETS[name]:
+            own = TEMPLATES[template, "one_token"].speakers
+            if template in templates or (own is not None and own in labels):
+                what = f"template '{template}'" if template in templates else f"labels {' and '.join(own or ())}"
+                raise ValueError(
+                    f"dialdefer.prompts: {what}: of the {name} wordings, which show whether a judge is straight in "
+                    f"words that it was not trained in; train in {', '.join(SETS['training'])}"
+                )
 
 
 def in_words(variant: PromptVariant) -> str:

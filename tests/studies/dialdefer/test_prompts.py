@@ -1,5 +1,6 @@
 """The stimuli byte for byte (golden files), hashes that no change may move, and what holds for every template."""
 
+import re
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -11,7 +12,7 @@ from evenhand.records import Prompt, digest
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection
-from studies.dialdefer.templates import PROMPTS, TEMPLATES
+from studies.dialdefer.templates import AIO, PROMPTS, SETS, TEMPLATES
 from tests.made.places import GOLDEN
 
 C1_TRUE, _, C2_CORRECT, _ = Condition
@@ -72,6 +73,20 @@ HASHES = {
     ("v2", "one_token"): "04a8287704bad768",
     ("v3", "json"): "a4ea1654c1ec7d47",
     ("v3", "one_token"): "887cefcf4e12777f",
+    ("t1", "json"): "f93adc741c509ec7",
+    ("t1", "one_token"): "c38f92fbcca480c1",
+    ("t2", "json"): "64031adf7da57ba9",
+    ("t2", "one_token"): "c0d059d1442b0db5",
+    ("d1", "json"): "129e01e9bc31fd2e",
+    ("d1", "one_token"): "0246f99f5b96e70e",
+    ("s1", "json"): "1db91f44201e5948",
+    ("s1", "one_token"): "097ce31d8fd3ce5f",
+    ("s2", "json"): "5f55e7aef77b6668",
+    ("s2", "one_token"): "f561dc09b1a11e0a",
+    ("s3", "json"): "7b43035e725cbc66",
+    ("s3", "one_token"): "78103b32b9b706aa",
+    ("s4", "json"): "a16ff521e863bffc",
+    ("s4", "one_token"): "ca801b6b4d69f194",
     ("aio", "json"): "ce8437cb7b340686",
     ("aio", "one_token"): "a624dc476d2ff095",
     ("aio-context", "json"): "09763a510a84a3de",
@@ -103,10 +118,34 @@ def test_the_other_answer_order_swaps_the_two_answers_and_nothing_else(
         text(render(item, condition, template=template, answer_form=form, answer_order=order))
         for order in ("yes_first", "no_first")
     )
-    yes, no = (next(line for line in usual.splitlines() if f"{word}, " in line) for word in ("Yes", "No"))
-    yes, no = yes.removeprefix("1. "), no.removeprefix("2. ")
+    texts = AIO[form] if name == "aio" else TEMPLATES[name, form]
+    labels = texts.speakers or ("Speaker 1", "Speaker 2")
+    slots = {"speaker2": labels[1], "judger": "Speaker B"}
+    answers = texts.dialogue_answers if condition.is_dialogue else texts.statement_answers
+    yes, no = (answer.format(**slots) for answer in answers)
     assert usual.index(yes) < usual.index(no)
     assert swapped == usual.replace(yes, "\0").replace(no, yes).replace("\0", no)
+
+
+def test_every_template_is_in_one_set() -> None:
+    assert sorted(name for names in SETS.values() for name in names) == sorted({name for name, _ in TEMPLATES})
+    own = [TEMPLATES[name, "one_token"].speakers for name in SETS["sealed"]]
+    assert len({None, *own}) == 1 + len(SETS["sealed"]), "labels of their own"
+
+
+@pytest.mark.parametrize("name", [name for names in SETS.values() for name in names if name[0] in "tds"])
+def test_in_a_wording_of_ours_the_framing_alone_tells_c1_from_c2(name: str) -> None:
+    words, layout = PROMPTS["wordings"][name], PROMPTS["layouts"][name]
+    assert isinstance(layout, str)
+    assert words["statement"].keys() == words["dialogue"].keys()
+    for form in ("json", "one_token"):
+        texts = TEMPLATES[name, form]
+        for body in (texts.statement, texts.dialogue):
+            slots = re.findall(r"{(\w+)}", body)
+            labels = {"speaker1", "speaker2"} if body == texts.dialogue else set()
+            assert set(slots) == {"question", "answer", "first", "second"} | labels
+            assert [slot for slot in slots if slot in ("first", "second")] == ["first", "second"]
+            assert body.endswith(PROMPTS["tails"][form])
 
 
 def test_template_version_is_part_of_a_prompts_hash(monkeypatch: pytest.MonkeyPatch) -> None:
