@@ -230,7 +230,7 @@ def refuse_held_out(section: DialDeferSection) -> None:
                 what = f"template '{template}'" if template in templates else f"labels {' and '.join(own or ())}"
                 raise ValueError(
                     f"dialdefer.prompts: {what}: of the {name} wordings, which show whether a judge is straight in "
-                    f"words that it was not trained in; train in {', '.join(SETS['training'])}"
+                    f"words that it was not trained in; take others, such as '{SETS['training'][0]}'"
                 )
 
 
