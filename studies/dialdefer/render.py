@@ -66,8 +66,7 @@ def render(
     """
     is_aio = item.dataset in AIO_DATASETS
     texts = AIO[answer_form] if is_aio else template_for(template, answer_form)
-    of_template = texts.speakers if arm != "dehumanizing" else None
-    labels = speakers or of_template or own_labels(item.dataset, arm)
+    labels = speakers or (texts.speakers if arm != "dehumanizing" else None) or own_labels(item.dataset, arm)
     if is_aio:
         slots = aio_slots(item, condition.claim_is_true, labels, roles)
     else:
