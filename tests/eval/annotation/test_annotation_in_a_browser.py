@@ -27,30 +27,30 @@ const seen = {texts: [], counts: [], files: [], exported: null};
 URL.createObjectURL = blob => { blob.text().then(text => { seen.exported = JSON.parse(text); }); return "#"; };
 HTMLAnchorElement.prototype.click = function () { seen.files.push(this.download); };
 """
-# A step of a visit; the page is loaded anew for the next one, and what was seen in all is written into the last. Timers
-# run in virtual time, and what a page keeps goes to another process: the loop gives that some real time.
-STEPS = """
-const step = Number(sessionStorage.step || 0), before = JSON.parse(sessionStorage.seen || "[]"), steps = [%s];
-steps[step]();
-setTimeout(() => {
-  for (let i = 0, odd = 0; i < 3e8; i++) odd += i & 1;
-  Object.assign(sessionStorage, {step: step + 1, seen: JSON.stringify([...before, seen])});
-  if (step + 1 < steps.length) { location.reload(); return; }
-  document.body.append(Object.assign(document.createElement("pre"), {id: "seen", textContent: sessionStorage.seen}));
-}, 500);
+# What the browser keeps, handed on from visit to visit: Chromium writes its own to disk when it likes.
+KEPT = """
+const kept = %s;
+Object.defineProperty(window, "localStorage", {value: {
+  getItem: key => kept[key] ?? null, setItem: (key, text) => { kept[key] = String(text); },
+  removeItem: key => { delete kept[key]; },
+}});
+"""
+REPORT = """
+setTimeout(() => document.body.append(Object.assign(document.createElement("pre"),
+  {id: "seen", textContent: JSON.stringify({...seen, kept})})), 500);
 """
 
 
-def visit(page: Path, *does: str) -> list[dict[str, Any]]:
-    """What a person sees who opens the page, does the first thing, loads it anew, does the next ...
-
-    No script of the page's is changed: the person's is allowed by the page's own nonce.
+def visit(page: Path, does: str, kept: dict[str, str] | None = None) -> dict[str, Any]:
+    """What a person sees who opens the page and does this, and what the browser then keeps. No script of the page's is
+    changed: the person's are allowed by the page's own nonce.
     """
     text = page.read_text(encoding="utf-8")
     (nonce,) = re.findall(r'<script nonce="(\w+)">', text)
     visited = page.with_name("visited.html")
-    steps = STEPS % ", ".join(f"() => {{ {do} }}" for do in does)
-    visited.write_text(f'{text}<script nonce="{nonce}">{PERSON}{steps}</script>', encoding="utf-8")
+    first = f'<script nonce="{nonce}">{KEPT % json.dumps(kept or {})}</script><script type="application/json"'
+    text = text.replace('<script type="application/json"', first, 1)
+    visited.write_text(f'{text}<script nonce="{nonce}">{PERSON}{does}{REPORT}</script>', encoding="utf-8")
     words = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={page.parent / 'profile'}"]
     dumped = subprocess.run(
         [str(CHROMIUM), *words, "--virtual-time-budget=10000", "--dump-dom", visited.as_uri()],
@@ -59,7 +59,7 @@ def visit(page: Path, *does: str) -> list[dict[str, Any]]:
         check=True,
     )
     (seen,) = re.findall(r'<pre id="seen">(.*?)</pre>', dumped.stdout.decode(), re.DOTALL)
-    return list(json.loads(html.unescape(seen)))
+    return dict(json.loads(html.unescape(seen)))
 
 
 # The judge, who is right, is lenient to this person, who says no to the first two matches.
@@ -77,17 +77,20 @@ def test_ten_pairs_are_labelled_with_keys_over_a_reload_exported_and_scored(
     page, exported, out = tmp_path / "page.html", tmp_path / "exported.json", tmp_path / "agreement"
     main([str(run), "--what", "matches", "--n", "10", "--out", str(page)])
     slip = 'press("y"); press("u"); seen.counts.push(count());'
+    begun = visit(page, LABELS % (0, 7) + slip)
+    assert begun["counts"][-2:] == ["item 8 of 10 · 7 labelled"] * 2
     name = 'for (const key of "une") press(key, name); name.value = "Yun e"; name.dispatchEvent(new Event("input"));'
     anew = 'window.confirm = () => true; document.getElementById("anew").click();'
-    ends, after = f'{LABELS % (2, 3)}{name}press("e"); {anew}', "seen.counts.push(count(), name.value);"
-    begun, ended, anew_seen = visit(page, LABELS % (0, 7) + slip, ends, after)
-    assert begun["counts"][-2:] == ["item 8 of 10 · 7 labelled"] * 2
+    ended = visit(page, f'{LABELS % (2, 3)}{name}press("e"); {anew}', begun["kept"])
     assert ended["counts"] == [
         *("item 9 of 10 · 8 labelled", "item 10 of 10 · 9 labelled"),
         "item 10 of 10 · 10 labelled: all of them, export the labels",
     ]
     assert ended["files"] == ["labels-matches-Yun-e.json"]
-    assert anew_seen["counts"] == ["item 1 of 10 · 0 labelled", ""]
+    assert visit(page, "seen.counts.push(count(), name.value);", ended["kept"])["counts"] == [
+        "item 1 of 10 · 0 labelled",
+        "",
+    ]
     exported.write_text(json.dumps(ended["exported"]))
     capsys.readouterr()
     main([str(run), "--labels", str(exported), "--out", str(out)])
@@ -105,7 +108,7 @@ def test_hostile_texts_are_shown_as_they_are_and_nothing_runs(tmp_path: Path):
     page.write_text(page_html(made), encoding="utf-8")
     nothing = "window.broken === undefined, document.images.length, performance.getEntriesByType('resource').length"
     each = f'for (let i = 0; i < {len(made.items)}; i++) seen.texts.push(...texts()), press("y");'
-    (seen,) = visit(page, f'{each}seen.counts.push({nothing}); press("e");')
+    seen = visit(page, f'{each}seen.counts.push({nothing}); press("e");')
     assert seen["texts"] == [one.texts[0][1] for one in made.items]
     assert seen["counts"] == [True, 0, 0]
     assert seen["exported"]["labels"] == {one.item_id: "yes" for one in made.items}
