@@ -15,13 +15,14 @@ import pandas as pd
 from eval.estimates.changes import Change, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
 from eval.estimates.resampling import holm
-from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips
+from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips, shift_blocks
 from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE
 from evenhand.completions import answer_doubts
 from evenhand.config import parse_config
+from evenhand.records import plain
 from studies.framing.asking import PLACEBO
 from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
@@ -73,7 +74,6 @@ class FramingEval(Evaluation):
     measure_words = WORDS
     lowest = "mean_abs_shift"
     kept = ("right",)
-    mild_keys = ("framing",)
     card_note = (
         "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, "
         "over both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
@@ -82,7 +82,8 @@ class FramingEval(Evaluation):
     def load(self, path: Path, options: argparse.Namespace) -> FramedRun:
         """A complete run with its section."""
         run = load_finished(path)
-        return FramedRun(run=run, section=parse_config(FramingSection, dict(run.config["framing"]), f"{path}: framing"))
+        section = parse_config(FramingSection, dict(run.config["framing"]), f"{path}: framing")
+        return FramedRun(**plain(run), section=section)
 
     def observe(self, judge: FramedRun, options: argparse.Namespace) -> Iterator[Block]:
         """See eval.framing.measures."""
@@ -118,7 +119,7 @@ class FramingEval(Evaluation):
         read = {}
         for prompt in run.plan:
             factors = dict(prompt.factors)
-            for reply in run.run.replies[prompt.prompt_hash]:
+            for reply in run.replies[prompt.prompt_hash]:
                 chosen = choice_in(reply, factors["symbols"], run.verdict, factors["texts"])
                 said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
                 read[reply.prompt_hash, reply.sample_index] = said
@@ -205,11 +206,11 @@ def p_values(results: Results) -> pd.DataFrame:
     rows = []
     for name, run in results.judges.items():
         drawing = drawing_of(results.options)
-        blocks = [b for b in blocks_of(run) if b.measures[0].name == "shift" and b.setting["group"] == ALL]
+        blocks = shift_blocks(run)
         for over in dict.fromkeys(over for block in blocks for over in block.over):
             tested = {}
             for block in blocks:
-                if over in block.over and block.setting["framing"] in run.section.framings:
+                if over in block.over:
                     tested[block.setting["framing"]] = shift_p(block, block.over[over], drawing)
             known = {framing: p for framing, p in tested.items() if p is not None}
             adjusted = dict(zip(known, holm([*known.values()]), strict=True))
@@ -321,7 +322,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": most_common(run) >= SATURATED,
         "first": rows("first").get(base),
-        "doubts": answer_doubts(chain.from_iterable(run.run.replies.values()), run.verdict),
+        "doubts": answer_doubts(chain.from_iterable(run.replies.values()), run.verdict),
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 

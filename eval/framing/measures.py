@@ -53,6 +53,13 @@ class Grid:
         """A framing's place."""
         return self.framings.index(name)
 
+    @cached_property
+    def named(self) -> FloatArray:
+        """(n_items, n_framings, n_cases, n_orders): the place of the answer that most replies name; NaN for none."""
+        ordered = np.sort(self.shares, axis=-1)
+        is_one = ordered[..., -1] - ordered[..., -2] > EVEN  # False where unknown
+        return np.where(is_one, np.argmax(np.nan_to_num(self.shares), axis=-1), math.nan)
+
 
 class Read(NamedTuple):
     """What a prompt's replies say together."""
@@ -96,24 +103,15 @@ def read_prompt(replies: Sequence[Completion], factors: Mapping[str, Any], run: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class FramedRun:
+class FramedRun(FinishedRun):
     """A finished run of a study in YAML."""
 
-    run: FinishedRun
     section: FramingSection
-
-    name = property(lambda self: self.run.name)
-    judge = property(lambda self: self.run.judge)
-    path = property(lambda self: self.run.path)
-    config = property(lambda self: self.run.config)
-    provenance = property(lambda self: self.run.provenance)
-    plan = property(lambda self: self.run.plan)
-    rendered = property(lambda self: self.run.rendered)
 
     @property
     def verdict(self) -> str:
         """How its replies were had."""
-        return str(self.run.config["verdict"])
+        return str(self.config["verdict"])
 
     @cached_property
     def answers(self) -> tuple[str, ...]:
@@ -138,7 +136,7 @@ class FramedRun:
             for name, keys in (("f", framings), ("c", cases), ("o", orders))
         }
         by_dataset: dict[str, list[Any]] = {}
-        for prompt in self.run.plan:
+        for prompt in self.plan:
             by_dataset.setdefault(prompt.dataset, []).append(prompt)
         grids = {}
         for dataset, prompts in by_dataset.items():
@@ -154,7 +152,7 @@ class FramedRun:
                     place["c"][factors["case"]],
                     place["o"][factors["order"]],
                 )
-                read = read_prompt(self.run.replies[prompt.prompt_hash], factors, self)
+                read = read_prompt(self.replies[prompt.prompt_hash], factors, self)
                 for name, value in read.fields.items():
                     fields[name][at] = value
                 shares[at], groups[at[0]], n_errors = read.shares, factors["group"], n_errors + read.n_errors
@@ -267,6 +265,14 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
         yield from block(run, grids, EVERY, overall(run, any_grid, moved))
 
 
+def shift_blocks(run: FramedRun) -> list[Block]:
+    """The shift of each framing but the placebos, over all items."""
+    grids = run.grids
+    grid = next(iter(grids.values()))
+    asked = [name for name in grid.framings[1:] if name not in grid.placebos]
+    return [made for name in asked for made in block(run, grids, name, next(shift_pieces(run, grid, name)))]
+
+
 def block(run: FramedRun, grids: Mapping[str, Grid], framing: str, piece: Piece, group: str = ALL) -> Iterator[Block]:
     """A piece over each dataset of which it is known, and their average."""
     parts = {}
@@ -322,7 +328,7 @@ def levels(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
         yield Piece([Measure(name="first", **in_percent)], of("first"))
         alone = Sides(1, n_cases, 1)
         steady = Measure(name="consistent", unit="%", statistic=alone.level, is_share=True)
-        yield Piece([steady], lambda grid: [agreement(named(grid)[:, grid.at(framing)])])
+        yield Piece([steady], lambda grid: [agreement(grid.named[:, grid.at(framing)])])
     over_known: dict[str, Any] = {"unit": "%", "statistic": sides.level_of_known, "is_share": True}
     for name in ("right", "accepts_wrong"):
         yield Piece([Measure(name=name, **over_known)], of(name))
@@ -388,23 +394,15 @@ def is_claim(section: FramingSection) -> bool:
     return len(names) == 2 and len(labels) == 2 and {*labels} == {*names}
 
 
-def named(grid: Grid) -> FloatArray:
-    """(n_items, n_framings, n_cases, n_orders): the place of the answer that most replies name; NaN where none is."""
-    ordered = np.sort(grid.shares, axis=-1)
-    is_one = ordered[..., -1] - ordered[..., -2] > EVEN  # False where unknown
-    best = np.argmax(np.nan_to_num(grid.shares), axis=-1)
-    return np.where(is_one, best, math.nan)
-
-
 def changed(grid: Grid, framing: str) -> FloatArray:
     """(n_items, n_cases, n_orders): 1 where a framing's answer is not the baseline's; NaN where one is unknown."""
-    before, after = named(grid)[:, 0], named(grid)[:, grid.at(framing)]
+    before, after = grid.named[:, 0], grid.named[:, grid.at(framing)]
     return np.where(np.isnan(before + after), math.nan, before != after)
 
 
 def flips(grid: Grid) -> Iterator[tuple[str, str, str, str, str, str]]:
     """(framing, item, case, order, the baseline's answer, the framing's) where these are two answers."""
-    best = named(grid)
+    best = grid.named
     for at, framing in enumerate(grid.framings[1:], start=1):
         for i, case, order in np.argwhere(changed(grid, framing) == 1):
             pair = (grid.answers[int(best[i, side, case, order])] for side in (0, at))

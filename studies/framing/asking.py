@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from jinja2 import meta
@@ -66,6 +66,11 @@ class Asked:
     verdict: str
     version: int
 
+    @cached_property
+    def late(self) -> set[str]:
+        """The pieces that hang on the order of the answers."""
+        return late_pieces(self.pieces, SHOWN)
+
 
 @cache
 def names_in(text: str) -> frozenset[str]:
@@ -101,7 +106,7 @@ def slots(asked: Asked, row: Row, case: str, wording: Wording, order: str) -> Sl
             more[name] = rendered(text, more, f"{row.where}, {wording.name}, {name}")
         return more
 
-    late = late_pieces(asked.pieces, SHOWN)
+    late = asked.late
     values = fill(asked.cases[case], {**row.values, "item": row.values})
     values = fill({name: text for name, text in asked.pieces.items() if name not in late}, values)
     where = f"{row.where}, {wording.name}, answers"

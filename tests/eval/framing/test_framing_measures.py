@@ -57,7 +57,7 @@ def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
     wanted |= {"net_shift": 100 * (judge["defers"] - judge["placebo"])}
     rng, drawing = np.random.default_rng(7), Drawing(n_draws=1000, seed=1)
     section = FramingSection.model_validate(study(Path("x.jsonl")))
-    run = FramedRun(run=None, section=section)  # type: ignore[arg-type]
+    run = FramedRun(path=Path(), config={}, provenance={}, plan=(), replies={}, rendered={}, section=section)
     covered = dict.fromkeys(wanted, 0)
     for _ in range(SIMULATIONS):
         grid = drawn_grid(rng, **judge)
