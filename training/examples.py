@@ -58,8 +58,13 @@ class OneTokenAnswers:
         self.choices = tuple(ids[answer] for answer in answers)
         self.end = (tokenizer.eos_token_id,) if settings.loss_on_eos else ()
 
-    def example(self, prompt: Prompt, *, item_id: str, right: int, group: str, is_anchor: bool) -> Example:
-        """A prompt as the token ids that an engine would read a margin behind."""
+    def example(
+        self, prompt: Prompt, *, item_id: str, right: int, group: str, is_anchor: bool, order: Sequence[int] = ()
+    ) -> Example:
+        """A prompt as the token ids that an engine would read a margin behind.
+
+        order: the place of the answer that stands for each outcome; without it outcomes are in the answers' order.
+        """
         text = render_chat(self.tokenizer, prompt.messages, self.settings.format, self.template_args)
         refuse_open_thought(text, self.tokenizer.name_or_path)
         return Example(
@@ -67,7 +72,7 @@ class OneTokenAnswers:
             dataset=prompt.dataset,
             condition=prompt.condition,
             prompt_ids=(*encode(self.tokenizer, text, self.settings.format), *self.lead),
-            choices=self.choices,
+            choices=tuple(self.choices[place] for place in order) or self.choices,
             right=right,
             end=self.end,
             group=group,

@@ -6,7 +6,6 @@ once for each, so that C1 weighs as much as C2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,9 +190,9 @@ def candidates(item: Item, section: DialDeferSection, answers: OneTokenAnswers, 
                 right=0 if condition.claim_is_true != is_flipped else 1,
                 group=f"{item.item_id} {condition.claim_is_true}",
                 is_anchor=is_main and not condition.is_dialogue,
+                order=(1, 0) if settings["answer_order"] == NO_FIRST else (),
             )
-            is_swapped = settings["answer_order"] == NO_FIRST
-            yield (replace(example, choices=example.choices[::-1]) if is_swapped else example), ""
+            yield example, ""
 
 
 def refuse_variants(section: DialDeferSection) -> None:

@@ -6,7 +6,6 @@ of the answer that stands first is no more. What goes on behind a judge's own re
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +119,9 @@ def candidates(row: Row, asked: Asked, baseline: str, answers: OneTokenAnswers) 
             right=0 if label is None else names.index(label),
             group=f"{row.item_id}\t{case}",
             is_anchor=framing == baseline,
+            order=[prompt.factors.names.index(name) for name in names],
         )
-        choices = tuple(example.choices[prompt.factors.names.index(name)] for name in names)
-        yield replace(example, choices=choices), ""
+        yield example, ""
 
 
 TRAINING = FramingTraining()

@@ -7,7 +7,7 @@ an order or a framing alone would teach a position, or the belief's side.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -95,15 +95,15 @@ def candidates_of(pair: Pair, settings: ResponseSettings, answers: OneTokenAnswe
     for is_swapped in (False, True):
         for prompt in Asker(pair.thread_set, settings).pair(pair.pairing, pair.more, pair.less, is_swapped):
             assert isinstance(prompt.factors, ResponseFactors)
+            place = prompt.factors.votes.index(max(prompt.factors.votes))
             example = answers.example(
                 prompt,
                 item_id=pair.pair_id,
-                right=prompt.factors.votes.index(max(prompt.factors.votes)),
+                right=1 - place if is_swapped else place,
                 group=pair.pair_id,
                 is_anchor=prompt.factors.framing == "neutral",
+                order=(1, 0) if is_swapped else (),
             )
-            if is_swapped:
-                example = replace(example, choices=example.choices[::-1], right=1 - example.right)
             examples.append(example)
     return [(example, "" if len(examples) == N_PROMPTS else NO_BELIEF) for example in examples]
 
