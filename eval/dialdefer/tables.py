@@ -166,7 +166,8 @@ def score_tables(frame: pd.DataFrame, lines: Sequence[Any]) -> list[TableSpec]:
         **columns("judge dataset n_items accept_rate_c1 accept_rate_c2"),
         **with_interval("DDS"),
         **measured_columns(main),
-        **columns("acc_c1 acc_c2 flips mcnemar_p_acceptance"),
+        **columns("acc_c1 acc_c2 flips"),
+        "McNemar p": ("mcnemar_p_acceptance", "p"),
     }
     # Over answered replies alone a table repeats the published one where every reply has a verdict.
     is_repeat = ~is_first & (rows.groupby(["run", "judge"])[["n_unparsed", "n_ties"]].transform("sum").sum(axis=1) == 0)

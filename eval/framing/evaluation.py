@@ -69,7 +69,7 @@ P_NOTE = "p: sign-flip test over items, Holm-adjusted over the framings without 
 class FramingEval(Evaluation):
     """Runs of the study `framing`."""
 
-    heading = "What the framings do"
+    heading = "Does the framing move the judge?"
     words = Path(__file__).with_name("words.j2")
     measure_words = WORDS
     lowest = "mean_abs_shift"

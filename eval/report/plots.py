@@ -1,4 +1,4 @@
-"""Figures: three shapes, each drawn from a frame (interval, heat, line), in one look.
+"""Figures: four shapes, each drawn from a frame (interval, point, heat, line), in one look.
 
 A figure says in its alt text what it shows, number by number. Files have no dates; colours are told apart without
 colour vision. Unknown values are left blank.
@@ -148,6 +148,29 @@ def interval_plot(
         f"{interval(row.low, row.high, digits)}"
         for row in frame.itertuples()
     )
+    return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
+
+
+def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, str]) -> Plot:
+    """Points with their 95 % intervals both ways, and smaller ones for what each is the mean of.
+
+    frame: label, is_mean, and x and y with their ends (x_low, ...). labels: of x and y.
+    """
+    names = list(dict.fromkeys(frame["label"]))
+    with new_figure(heading, 4.6) as (figure, axes):
+        for row in frame.itertuples():
+            number, is_mean = names.index(row.label), not is_unknown(row.is_mean) and row.is_mean
+            colour, marker = RUN_COLOURS[number % len(RUN_COLOURS)], RUN_MARKERS[number % len(RUN_MARKERS)]
+            style = {"markersize": 8 if is_mean else 4, "alpha": 1 if is_mean else 0.5, "linestyle": ""}
+            axes.plot(row.x, row.y, marker, color=colour, label=row.label if is_mean else None, **style)
+            for xs, ys in (((row.x_low, row.x_high), (row.y, row.y)), ((row.x, row.x), (row.y_low, row.y_high))):
+                if is_mean and not any(map(is_unknown, (*xs, *ys))):
+                    axes.plot(xs, ys, color=colour, linewidth=1.2, alpha=0.7)
+        axes.set(xlabel=labels[0], ylabel=labels[1])
+        axes.grid(color=FAINT, linewidth=0.5)
+        figure.legend(loc="outside lower center", ncols=min(3, len(names)))
+    means = frame[frame["is_mean"]]
+    words = "; ".join(f"{r.label}: {labels[0]} {printed(r.x)}, {labels[1]} {printed(r.y)}" for r in means.itertuples())
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
 
 

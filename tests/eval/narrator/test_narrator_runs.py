@@ -60,7 +60,7 @@ def test_score_and_scorecard_take_the_denominator(runs, tmp_path, capsys):
     score_main([str(runs[0]), *ALL_REPLIES, "--out", str(tmp_path)])
     rows = [row for row in json_rows(tmp_path / "scores.json") if wanted.items() <= row.items()]
     assert [(row["value"], row["denominator"]) for row in rows] == [(of_all, "all")]
-    scorecard_main([*map(str, runs), *ALL_REPLIES, "--out", str(tmp_path)])
+    scorecard_main([*map(str, runs), *ALL_REPLIES, "--all", "--out", str(tmp_path)])
     assert json_rows(tmp_path / "scorecard.json")[0]["narrator_blame_visible_neutral"] == pytest.approx(of_all)
     assert "Shares are of all replies." in capsys.readouterr().out.replace("\n  ", " ")
 
