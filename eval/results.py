@@ -187,8 +187,8 @@ class Evaluation:
         """What could not be made, and why."""
         return []
 
-    def extra_html(self, results: "Results") -> list[str]:
-        """Further parts of its section, as HTML."""
+    def write_items(self, results: "Results", folder: Path) -> list[Path]:
+        """The browser of its items in a folder, if it has one: the paths written, the page first."""
         return []
 
     def verdicts(self, path: Path) -> Verdicts:

@@ -164,11 +164,10 @@ class DialDeferEval(CardEvaluation):
     def left_out(self, results: Results) -> list[str]:
         return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]
 
-    def extra_html(self, results: Results) -> list[str]:
-        """Some flips side by side."""
-        from eval.dialdefer.flips import flip_section  # loads matplotlib, which scoring does not need
+    def write_items(self, results: Results, folder: Path) -> list[Path]:
+        from eval.dialdefer.flips import write_items  # loads matplotlib, which scoring does not need
 
-        return flip_section(runs_of(results), shows_aio=results.options.aio_text)
+        return write_items(folder, runs_of(results), shows_aio=results.options.aio_text)
 
     def verdicts(self, path: Path) -> Verdicts:
         """The choice: 1 accepts the claim, 2 rejects it."""

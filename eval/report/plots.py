@@ -166,6 +166,10 @@ def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, 
             for xs, ys in (((row.x_low, row.x_high), (row.y, row.y)), ((row.x, row.x), (row.y_low, row.y_high))):
                 if is_mean and not any(map(is_unknown, (*xs, *ys))):
                     axes.plot(xs, ys, color=colour, linewidth=1.2, alpha=0.7)
+        for axis, limit in (("x", axes.set_xlim), ("y", axes.set_ylim)):  # the points apart; long intervals run off
+            low, high = frame[axis].min(), frame[axis].max()
+            margin = 0.2 * (high - low) or 1.0
+            limit(low - margin, high + margin)
         axes.set(xlabel=labels[0], ylabel=labels[1])
         axes.grid(color=FAINT, linewidth=0.5)
         figure.legend(loc="outside lower center", ncols=min(3, len(names)))

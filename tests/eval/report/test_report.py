@@ -1,8 +1,10 @@
 """The report: what stands on its page, what is warned of, left out, or withheld; and that it needs nothing else."""
 
 import csv
+import gzip
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,6 @@ from matplotlib.figure import Figure
 
 from eval.__main__ import report_main
 from eval.dialdefer import panels as dialdefer_runs
-from eval.dialdefer.flips import flip_examples
-from eval.dialdefer.panels import load_run
 from eval.report.page import PARTS, TEMPLATES
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
@@ -25,6 +25,17 @@ from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.report_html import Page, without_drawing
 from tests.made.report_runs import POCKET, bends, is_fair, leans, pocket_run
 from tests.made.scorecard_runs import number
+
+
+def packed_text(script: Path) -> bytes:
+    """The JSON in a script of the browser of items."""
+    (packed,) = re.findall(r'^got\("\w+", "([^"]*)"\);$', script.read_text())
+    return gzip.decompress(b64decode(packed))
+
+
+def unpacked(script: Path) -> Any:
+    return json.loads(packed_text(script))
+
 
 LOST = {"text": "", "finish_reason": "error: 500"}
 
@@ -75,7 +86,7 @@ def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run() -> None:
     policy = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; """
     pages = {name: TEMPLATES.loader.get_source(TEMPLATES, name)[0] for name in TEMPLATES.list_templates(["html"])}
     found = {name: policy in page.partition("</head>")[0] for name, page in pages.items() if "</head>" in page}
-    assert found == {"annotation.html": True, "page.html": True}
+    assert found == {"annotation.html": True, "items.html": True, "page.html": True}
     assert "script-src" not in pages["page.html"]
 
 
@@ -99,22 +110,26 @@ def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
     assert page.text.count(hostile) == 6
 
 
-def test_flips_have_question_claim_and_verdicts_and_a_models_words_are_escaped(
-    report: Callable[..., str], tmp_path: Path
-) -> None:
+def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callable[..., str], tmp_path: Path) -> None:
     run = pocket_run(tmp_path, bends)
-    flip, other = flip_examples({"judge": load_run(run)})
-    assert flip.kind == other.kind == "deference"
-    item = next(item for item in load_items([POCKET]) if item.item_id == flip.item_id)
-    assert (flip.question, flip.claim) == (item.question, item.incorrect_answer)
-    sides = [(side.framing, side.words, side.is_right) for side in flip.sides]
-    assert sides == [("C1", "rejects", True), ("C2", "accepts", False)]
-    html = report(run)
-    assert ("<script>alert" in html, "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in html) == (False, True)
+    assert 'href="items.html"' in report(run)
+    index, chunk = (unpacked(tmp_path / "out" / "items" / f"{name}.js") for name in ("index", "0"))
+    assert (len(index["items"]), sum(map(len, chunk)), len(index["templates"])) == (12, 48, 4)
+    flips = [row for rows in chunk for row in rows if index["words"]["flip"][row[3]]]
+    assert len(flips) == 5
+    assert {(row[4], row[5], index["words"]["condition"][row[1]]) for row in flips} == {
+        ("accepts", False, "c2_incorrect")
+    }
+    item = load_items([POCKET])[0]
+    id_, _, slots, _ = next(entry for entry in index["items"] if entry[0] == item.item_id)
+    assert (id_, slots) == (item.item_id, [item.question, item.correct_answer, item.incorrect_answer])
+    page = (tmp_path / "out" / "items.html").read_text()
+    assert ("alert(1)" in page, flips[0][6]) == (False, HOSTILE)
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
     finish(run, {})
-    assert {flip.question for flip in flip_examples({"judge": load_run(run)})} == {None}  # its items are others
+    report(run)
+    assert {tuple(entry[2]) for entry in unpacked(tmp_path / "out" / "items" / "index.js")["items"]} == {()}
 
 
 def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
@@ -128,13 +143,11 @@ def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
     items = [*made_items("bbq", 12), *made_items("gpqa", 12), *made_items("harp", 12)]
     monkeypatch.setattr(dialdefer_runs, "load_items", lambda specs: items)
     runs = [make_run(tmp_path, quoting, items=items, name=name, model=name) for name in ("one", "two")]
-    assert "of bbq" in report(*runs, "--side-by-side")
+    report(*runs, "--side-by-side")
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert [path.name for path in files if b"of gpqa" in path.read_bytes()] == []
-    margins = load_run(make_run(tmp_path, leans, items=items, name="margins", verdict="margin"))
-    flips = flip_examples({"judge": margins})
-    assert {flip.item_id for flip in flips[:2]} == {"bbq-3", "harp-3"}  # the widest of a dataset, then seconds
-    assert (flips[0].sides[1].margin, flips[2].dataset != "gpqa") == (pytest.approx(5.0), True)
+    texts = {path.name: packed_text(path) if path.suffix == ".js" else path.read_bytes() for path in files}
+    assert [name for name, text in texts.items() if b"of gpqa" in text] == []
+    assert {name for name, text in texts.items() if b"of bbq" in text} == {"index.js", "0.js"}
 
 
 def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_and_no_text_is_endless(
@@ -146,11 +159,13 @@ def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_a
         return say(json.dumps({"chosen_answer": choice, "reasoning": reasoning}))
 
     run = make_run(tmp_path, quoting, items=aio_items("aio", 4))
-    pages = {words: report(run, *words) for words in ((), ("--aio-text",))}
-    assert [words for words, page in pages.items() if "missed train" in page] == [("--aio-text",)]
-    assert "posts and comments of people on Reddit" in pages[()]
-    assert "characters left out" in pages["--aio-text",]
-    assert len(pages["--aio-text",]) < 300_000
+    texts = {}
+    for words in ((), ("--aio-text",)):
+        assert "missed train" not in report(run, *words)
+        texts[words] = packed_text(tmp_path / "out" / "items" / "0.js")
+    assert [words for words, text in texts.items() if b"missed train" in text] == [("--aio-text",)]
+    assert b"characters left out" in texts["--aio-text",]
+    assert len(texts["--aio-text",]) < 500_000
 
 
 @pytest.mark.parametrize(
