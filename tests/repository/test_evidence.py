@@ -63,7 +63,7 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The gate's run of a judge that knows everything but sums and takes all from one who is sure."""
     monkeypatch.chdir(tmp_path)
     KNOWING["items"](["data/knowing-judge/known"])
-    gate = read_yaml(KNOWING_FOLDER / "gate.yaml")
+    gate = read_yaml(KNOWING_FOLDER / "gate.yaml")["framing"] | {"items": "data/knowing-judge/known/test.jsonl"}
 
     def said(prompt: Prompt) -> dict[str, Any]:
         is_least = prompt.item_id.endswith("-0-a")
@@ -72,7 +72,7 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         first = (right - moved) * (1 if prompt.factors.label == prompt.factors.first else -1)
         return lean(first)
 
-    return run_of(Path("runs"), gate["framing"], said, monkeypatch, verdict="margin")  # type: ignore[arg-type]
+    return run_of(Path("runs"), gate, said, monkeypatch, verdict="margin")  # type: ignore[arg-type]
 
 
 def test_of_the_knowing_judge_items_balance_and_what_the_plan_decides_is_read(
@@ -94,7 +94,8 @@ def test_of_the_knowing_judge_items_balance_and_what_the_plan_decides_is_read(
     KNOWING["read"](["gate", str(Path("elsewhere", known))])
     table = capsys.readouterr().out
     assert "| statement | 85.7 | 85.7 |  |  |" in table  # all but sums
-    assert "| sure | 85.7 | 0.0 | +85.7 [+79.8, +90.5] | +1.75 [+1.75, +1.75] |" in table
+    assert "| sure | 85.7 | 0.0 | +85.7 [" in table
+    assert table.count("] | +1.75 [+1.75, +1.75] |") == 1
     KNOWING["read"](["thresholds", str(known), str(known)])
     assert capsys.readouterr().out.count("| sure | 82.1 | 82.1 | +0.0") == 2
 
