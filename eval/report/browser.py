@@ -6,6 +6,7 @@ script with gzipped JSON, since a page that is opened as a file may load scripts
 
 import gzip
 import json
+import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,9 +40,10 @@ class Asked:
 
 def slotted(prompt: str, slots: Sequence[str]) -> str:
     """A prompt with an item's texts replaced by their numbers, the longest first."""
-    for place in sorted(range(len(slots)), key=lambda i: -len(slots[i])):
-        prompt = prompt.replace(slots[place], SLOT.format(place)) if slots[place] else prompt
-    return prompt
+    known = sorted(filter(None, {*slots}), key=lambda text: (-len(text), text))
+    if not known or "\x01" in prompt:
+        return prompt
+    return re.sub("|".join(map(re.escape, known)), lambda found: SLOT.format(slots.index(found[0])), prompt)
 
 
 def write_browser(folder: Path, asked: Iterable[Asked], texts: Mapping[tuple[str, str], Sequence[str]]) -> list[Path]:

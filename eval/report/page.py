@@ -46,7 +46,7 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
         written += files
         views.append(view(results, drawn))
         if items := results.evaluation.write_items(results, folder):
-            views[-1]["items"] = items[0].name
+            views[-1]["browser"] = items[0].name
             written += items
     first, *others = every[0].judges
     more = f" and {len(others)} {'after' if every[0].is_before_after else 'more'}" if others else ""
@@ -82,7 +82,7 @@ def view(results: Results, drawn: Mapping[str, str]) -> dict[str, Any]:
         "reading": results.sentences.get("reading", []),
         "tables": list(map(table_html, results.shown)),
         "figures": drawn,
-        "items": "",
+        "browser": "",
         "folded": [(table.title, table_html(table)) for table in results.tables if table.place == "files"],
         "left_out": results.evaluation.left_out(results),
         "method": results.sentences.get("method", []),

@@ -217,7 +217,7 @@ class StudyCard:
             "tables": first,
             "folded": [(table.title, table_html(table)) for table in self.tables[1:]],
             "method": [NOTE],
-            **{key: [] for key in ("items", "left_out", "facts", "facts_head")},
+            **{key: [] for key in ("browser", "left_out", "facts", "facts_head")},
             "differences": difference_lines(self.of_rows),
         }
 
