@@ -91,10 +91,15 @@ def write_browser(folder: Path, asked: Iterable[Asked], texts: Mapping[tuple[str
     index = {"words": words, "templates": list(templates), "items": items, "chunk": CHUNK}
     page = TEMPLATES.get_template("items.html").render(nonce=digest(words, 16), n_items=f"{len(items):,}")
     write_whole(folder / "items.html", page)
-    parts = {"index": index, **{str(i): chunk for i, chunk in enumerate(chunks)}}
-    for name, part in parts.items():
-        packed = b64encode(
-            gzip.compress(json.dumps(part, ensure_ascii=False).encode("utf-8", "replace"), mtime=0)
-        ).decode()
-        write_whole(folder / "items" / f"{name}.js", f'got("{name}", "{packed}");\n')
-    return [folder / "items.html", *(folder / "items" / f"{name}.js" for name in parts)]
+    return [folder / "items.html", *write_packed(folder / "items", [index, *chunks])]
+
+
+def write_packed(folder: Path, parts: Iterable[Any]) -> list[Path]:
+    """index.js, 0.js, 1.js, ...: each hands its part on as gzipped JSON."""
+    paths = []
+    for number, part in enumerate(parts, start=-1):
+        name = "index" if number < 0 else str(number)
+        content = json.dumps(part, ensure_ascii=False).encode("utf-8", "replace")
+        paths.append(folder / f"{name}.js")
+        write_whole(paths[-1], f'got("{name}", "{b64encode(gzip.compress(content, mtime=0)).decode()}");\n')
+    return paths

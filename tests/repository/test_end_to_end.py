@@ -143,7 +143,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtyp
     assert all(margin != before for margin in after), "training changed nothing"
     compare_main([*map(str, runs), "--out", str(root / "report")])
     printed = capsys.readouterr().out
-    assert printed.startswith(("Yes", "No", "Cannot tell"))
+    assert "of the claims as statements and" in " ".join(printed.split())
     assert (root / "report" / "report.html").stat().st_size > 10_000
     assert json.loads((root / "report" / "scores.json").read_text())
 

@@ -1,4 +1,4 @@
-"""The browser of items: prompts come back to the letter, and a person filters, searches and looks, in headless Chromium."""
+"""The browser of items: prompts come back to the letter; a person filters, searches and looks, in Chromium."""
 
 import html
 import json
@@ -17,7 +17,9 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 N = 450  # items, in three chunks
 LOOK = """
 const wait = () => new Promise(done => setTimeout(done, 20));
-const set = (id, value) => { byId(id).value = value; (byId(id).onchange ?? byId(id).oninput)(); seen.push(found.length); };
+const set = (id, value) => {
+  byId(id).value = value; (byId(id).onchange ?? byId(id).oninput)(); seen.push(found.length);
+};
 const seen = [];
 (async () => {
   while (!document.querySelector("#item h2")) await wait();

@@ -125,7 +125,7 @@ def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callabl
     id_, _, slots, _ = next(entry for entry in index["items"] if entry[0] == item.item_id)
     assert (id_, slots) == (item.item_id, [item.question, item.correct_answer, item.incorrect_answer])
     page = (tmp_path / "out" / "items.html").read_text()
-    assert ("alert(1)" in page, flips[0][6]) == (False, HOSTILE)
+    assert ("alert(1)" in page, "<script>alert(1)</script>" in flips[0][6]) == (False, True)
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
     finish(run, {})
