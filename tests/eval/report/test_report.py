@@ -102,13 +102,12 @@ def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
 def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
     parts = [
         PARTS.element("p", hostile),
-        PARTS.folded(hostile, hostile),
         PARTS.table([hostile, "b"], [[hostile] * 2], label=hostile),
     ]
-    page = Page(str(PARTS.box("flip", parts)))
-    assert page.tags <= {"p", "details", "summary", "pre", "table", "thead", "tbody", "tr", "th", "td", "div"}
+    page = Page("".join(map(str, parts)))
+    assert page.tags <= {"p", "table", "thead", "tbody", "tr", "th", "td", "div"}
     assert not {name for name in page.attributes if name.startswith("on")}
-    assert page.text.count(hostile) == 6
+    assert page.text.count(hostile) == 4
 
 
 def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callable[..., str], tmp_path: Path) -> None:
