@@ -75,7 +75,10 @@ def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt])
     yield sampling.structured != "none", "replies are held to a schema: set sampling.structured=none"
     yield verdict == "options" and sampling.temperature != 1, "a harness reads options at sampling.temperature=1 alone"
     if is_inspect:
-        yield verdict == "options", "inspect lists the likeliest tokens alone: use lm-eval, or verdict: answer"
+        yield (
+            verdict == "options",
+            "options are not all among the 20 likeliest tokens that inspect lists: use lm-eval, or verdict: answer",
+        )
         yield config.format == "raw", "inspect asks chat models: use lm-eval, or format: chat"
         yield sampling.repetition_penalty != 1, "inspect has no repetition penalty: set sampling.repetition_penalty=1"
         return
