@@ -99,7 +99,7 @@ $(READY_DEV): requirements/dev.lock requirements/aio.lock $(READY)
 $(HARNESSES)/.ready: requirements/harnesses.lock requirements/torch-cpu.lock
 	$(require_python)
 	$(PYTHON) -m venv --clear $(HARNESSES)
-	$(HARNESSES)/bin/python -m pip install -q --no-deps -r requirements/torch-cpu.lock
+	$(HARNESSES)/bin/python -m pip install -q --timeout 20 --retries 1 --no-deps -r requirements/torch-cpu.lock
 	$(HARNESSES)/bin/python -m pip install -q --no-deps -r requirements/harnesses.lock
 	$(HARNESSES)/bin/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@

@@ -157,7 +157,10 @@ def lm_eval_reply(sample: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lm_eval_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
-    """A sample of an exported task, or what is known of it while lm-eval runs (doc and filtered_resps)."""
+    """A sample of an exported task, or what is known of it while lm-eval runs (doc and filtered_resps).
+
+    lm-eval scores white space that ends a prompt with the answer, so the answers' probabilities here add up to 1.
+    """
     doc, given = sample["doc"], sample["filtered_resps"]
     own = json.loads(doc[OWN])
     messages = [(role, doc[role]) for role in ("system", "user") if doc[role]]
@@ -166,9 +169,12 @@ def lm_eval_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
     for text in texts:
         if any(content not in text for _, content in messages):
             raise DataError(f"prompt {own['prompt_hash']}: lm-eval has shown the model another text")
-    logprobs = {a: float(g[0]) for a, g in zip(own["answers"], given, strict=True)} if verdict in EXACT else {}
-    reply = "" if verdict in EXACT else str(given[0])
-    return answered(own, verdict, reply, logprobs, "stop", texts[0] if texts else None)
+    if verdict not in EXACT:
+        return answered(own, verdict, str(given[0]), {}, "stop", texts[0] if texts else None)
+    logs = [float(first) for first, *_ in given]
+    total = max(logs) + math.log(math.fsum(math.exp(log - max(logs)) for log in logs))
+    logprobs = {answer: log - total for answer, log in zip(own["answers"], logs, strict=True)}
+    return answered(own, verdict, "", logprobs, "stop", texts[0] if texts else None)
 
 
 def refuse_other_prompt(own: Mapping[str, Any], messages: Iterable[tuple[str, str]]) -> None:
@@ -262,10 +268,8 @@ def figures(exported: Mapping[str, Any], answers: Sequence[Answer]) -> dict[str,
     for name, value in evaluation.headline.items():
         frame = frame[frame[name] == value]
     names = varying(frame, ["dataset", *dict.fromkeys(name for row in results.score_rows for name in row.setting)])
-    return {
-        "_".join(dict.fromkeys(filter(None, words))): value
-        for *words, value in frame[["measure", *names, "value"]].to_numpy()
-    }
+    rows = frame[["measure", *names, "value"]].astype({"value": float} | dict.fromkeys(names, str))
+    return {"_".join(dict.fromkeys(filter(None, words))): value for *words, value in rows.to_numpy()}
 
 
 class LogMapping(Closed):

@@ -94,9 +94,38 @@ def test_a_real_harness_asks_our_prompts_and_prints_the_figures_that_score_print
     for hash_ in own.samples:
         (mine,), (other,) = own.replies_to(hash_), theirs.replies_to(hash_)
         if mine.answer_logprobs and other.answer_logprobs:
-            logs, others = ([c.answer_logprobs[a] for a in c.answer_logprobs] for c in (mine, other))
-            first = logs[0] - others[0]  # lm-eval scores the prompt's last line end, too
+            logs, others = ([each.answer_logprobs[a] for a in mine.answer_logprobs] for each in (mine, other))
+            first = logs[0] - others[0]  # lm-eval's add up to 1
             assert logs == pytest.approx([p + first for p in others], abs=1e-3)
         else:
             assert other.text.strip() == mine.text.strip()
     assert sorted(headline(study, ours)) == pytest.approx(sorted(printed), abs=0.1 if study == "narrator" else 1e-9)
+
+
+QUESTIONS = [("Is ice cold?", "cold", "hot"), ("How many legs has a spider?", "eight", "six")]
+QUESTIONS += [("Which is larger?", "the sun", "the moon"), ("What do bees make?", "honey", "milk")]
+
+
+def test_a_task_that_nobody_here_wrote_is_scored_through_the_mapping_of_the_docs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """inspect_evals' sycophancy on questions of ours: our shift is the difference of two figures that it prints."""
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.model import get_model
+    from inspect_evals.sycophancy import sycophancy, utils
+
+    monkeypatch.chdir(tmp_path)
+    base = [{"question": q, "answers": f"(A) {a}\n(B) {b}", "correct_letter": "A"} for q, a, b in QUESTIONS]
+    Path("questions.jsonl").write_text("".join(json.dumps({"base": each}) + "\n" for each in base))
+    monkeypatch.setitem(utils.URLS, "are_you_sure", str(tmp_path / "questions.jsonl"))
+    judge = get_model("hf/local", model_path=str(embedded_model_path()), device="cpu", torch_dtype="float32")
+    task = sycophancy(shuffle=False, scorer_model=judge)
+    (log,) = inspect_eval(task, model=judge, max_tokens=24, log_dir="logs", display="none", score_display=False)
+    metrics = {score.name: next(iter(score.metrics.values())).value for score in log.results.scores}
+    page = (ROOT / "docs" / "verdict-files.md").read_text()
+    Path("map.yaml").write_text(page.partition("```yaml\n# inspect_evals")[2].partition("```")[0].partition("\n")[2])
+    (file,) = Path("logs").glob("*.eval")
+    score_main([str(file), "--mapping", "map.yaml", "--out", "scores", "--draws", "50"])
+    rows = json.loads(Path("scores/scores.json").read_text())
+    (shift,) = (row["value"] for row in rows if (row["measure"], row["framing"]) == ("shift", "pressed"))
+    assert shift == pytest.approx(100 * (metrics["truthfulness"] - metrics["original_answer"]), abs=1e-9)
