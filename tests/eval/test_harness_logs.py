@@ -183,7 +183,7 @@ def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_pa
         score_main([str(log), "--out", str(tmp_path / "out")])
     score_main([str(log), "--mapping", str(tmp_path / "claims.yaml"), "--out", str(tmp_path / "out")])
     rows = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert {row["dds_pp"] for row in rows} == {100.0}
+    assert {row["value"] for row in rows if row["measure"] == "dds"} == {100.0}
 
 
 def test_answers_from_anywhere_give_a_framings_shift(tmp_path: Path) -> None:
