@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.harness_logs import with_logs_read
 from eval.runs import is_verdict_file, study_of_run
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from studies.registry import STUDIES, load_part
@@ -117,7 +116,6 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
 def verb_options(verb: str, argv: Sequence[str]) -> argparse.Namespace:
     """The words of a verb, with the options of each study that is named. Ends the program for words that do not fit."""
     description, words = VERBS[verb]
-    argv = with_logs_read(argv)
     parser = argparse.ArgumentParser(
         prog=f"evenhand {verb}",
         description=description,

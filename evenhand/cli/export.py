@@ -9,7 +9,6 @@ from string import Template
 from typing import Any
 
 from eval.harness_logs import EXACT, OWN, Answer, answered, figures
-from eval.results import evaluation_of
 from evenhand.errors import ConfigError
 from evenhand.files import write_json, write_jsonl, write_whole
 from evenhand.records import Prompt, plain
@@ -65,6 +64,8 @@ def main(argv: Sequence[str]) -> None:
 
 def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt]) -> Iterator[tuple[bool, str]]:
     """(whether it is so, what is wrong and what to do) of everything that a harness cannot ask as we do."""
+    from eval.results import evaluation_of  # loads pandas, which --help does without
+
     study, sampling = study_in(config.model_dump(), config.name), config.sampling
     units, is_inspect, verdict = config.study.units(config.verdict), harness == "inspect", config.verdict
     yield not evaluation_of(study).headline, f"{study} has no figure that a harness's task can print"
