@@ -1,7 +1,6 @@
 """`evenhand demo`: the whole loop on the embedded model, each step the command a user would type."""
 
 import argparse
-import os
 import shlex
 import subprocess
 import sys
@@ -12,8 +11,6 @@ from pathlib import Path
 from evenhand.errors import EvenhandError
 
 SAMPLING, FITTING = "pocket-demo", "pocket-demo-fit"
-# The libraries' warnings to their developers, which would bury what a newcomer is to see.
-QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
 BENT = "pocket-bent"
 ARMS = {"paper-sft": "pocket-demo-sft", "label-free": "pocket-demo-own"}
 
@@ -64,8 +61,8 @@ def step(title: str, *words: str) -> str:
     """
     print(f"\n{title}\n$ {shlex.join(['evenhand', *words])}", flush=True)
     command = [sys.executable, "-P", "-m", "evenhand", *words]  # -P: no folder `eval` of the user's
-    last, environment = "", {**os.environ, **QUIET}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    last = ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
