@@ -13,9 +13,9 @@ def main(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="evenhand train",
         description=main.__doc__,
-        epilog="example: accelerate launch -m training configs/training/pocket-sft.yaml optimiser.max_steps=40",
+        epilog="example: accelerate launch -m training pocket-sft optimiser.max_steps=40",
     )
-    parser.add_argument("config", help="a YAML file under configs/training, or a run's own config.yaml")
+    parser.add_argument("config", help="a YAML file, a run's own config.yaml, or the name of one that comes along")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     words = parser.parse_intermixed_args(argv)
     config = load_training_config([words.config, *words.overrides])

@@ -211,7 +211,7 @@ METHODS: dict[str, type[AnyRun]] = {
 def load_training_config(words: Sequence[str]) -> AnyRun:
     """The run that words[0] (a YAML file) and its overrides describe. Raises ConfigError for an unknown `method`."""
     if not words:
-        raise ConfigError("no config file given; say which one, for example configs/training/pocket-sft.yaml")
+        raise ConfigError("no config file given; say which one, for example pocket-sft")
     tree = config_tree(words)
     if "method" not in tree:
         raise ConfigError(

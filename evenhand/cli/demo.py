@@ -11,13 +11,11 @@ from pathlib import Path
 
 from evenhand.errors import EvenhandError
 
-CHECKOUT = Path(__file__).parents[2]
-SAMPLING = "configs/inference/pocket-demo.yaml"
-FITTING = "configs/inference/pocket-demo-fit.yaml"
+SAMPLING, FITTING = "pocket-demo", "pocket-demo-fit"
 # The libraries' warnings to their developers, which would bury what a newcomer is to see.
 QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
-BENT = "configs/training/pocket-bent.yaml"
-ARMS = {"paper-sft": "configs/training/pocket-demo-sft.yaml", "label-free": "configs/training/pocket-demo-own.yaml"}
+BENT = "pocket-bent"
+ARMS = {"paper-sft": "pocket-demo-sft", "label-free": "pocket-demo-own"}
 
 
 def main(argv: Sequence[str]) -> None:
@@ -26,7 +24,7 @@ def main(argv: Sequence[str]) -> None:
     A demo that was cut off continues where it stopped. It needs no GPU and no hub.
     """
     parser = argparse.ArgumentParser(prog="evenhand demo", description=main.__doc__)
-    parser.add_argument("--out", type=Path, default=CHECKOUT / "runs", help="where the run directories go")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="where the run directories go")
     out = parser.parse_args(argv).out.resolve()
     started = time.monotonic()
     root = f"run.root={out}"
@@ -65,9 +63,9 @@ def step(title: str, *words: str) -> str:
     Raises EvenhandError when it fails.
     """
     print(f"\n{title}\n$ {shlex.join(['evenhand', *words])}", flush=True)
-    command = [sys.executable, "-m", "evenhand", *words]
+    command = [sys.executable, "-P", "-m", "evenhand", *words]  # -P: no folder `eval` of the user's
     last, environment = "", {**os.environ, **QUIET}
-    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
