@@ -1,6 +1,5 @@
 """A program at a terminal or in a job: others' text must not steer it, a signal must not lose what was computed."""
 
-import logging
 import os
 import re
 import signal
@@ -67,7 +66,12 @@ def stopping_like_ctrl_c() -> Iterator[None]:
 
 
 # What silences libraries' warnings to their developers; what the user sets stays.
-QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
+QUIET = {
+    "PYTHONWARNINGS": "ignore",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+    "TORCH_LOGS": "-torch._library.triton",  # says at every start that there is no Triton
+    "TRANSFORMERS_VERBOSITY": "error",
+}
 
 
 def silence_libraries() -> None:
@@ -76,7 +80,6 @@ def silence_libraries() -> None:
         warnings.simplefilter("ignore")
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    logging.getLogger("torch._library.triton").setLevel(logging.ERROR)  # says at every start that there is no Triton
 
 
 def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None = None) -> int:
