@@ -1,5 +1,6 @@
 """Training on conversations: each speaker's own token, nothing of the test split, a run, its card."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -72,11 +73,12 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
             assert answers[example.right] == factors.target
             whole = tuple(options[factors.target])
             assert (example.choices[example.right], *example.rest) == (whole if method == "sft" else whole[:1])
-            assert example.is_anchor == (factors.narrator == "")
+            assert not example.is_anchor or factors.narrator == ""
             assert example.condition == factors.perspective
             assert example.right == (0 if factors.task == "detection" else attacks)
             n_seen += 1
     assert n_seen == len(examples)
+    assert Counter(e.group for e in examples if e.is_anchor) == dict.fromkeys({e.group for e in examples}, 1)
     assert any(len(example.rest) > 1 for example in examples) == (method == "sft")
 
 
