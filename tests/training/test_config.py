@@ -82,25 +82,26 @@ def assert_published_path(run: AnyRun) -> None:
 
 @pytest.mark.parametrize(("family", "arm"), ARMS, ids="-".join)
 def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_named_for(family: str, arm: str) -> None:
+    is_pocket = family.startswith("pocket")
     parent = (
-        "sft"
+        "sft-c1c2"
+        if arm in ("paired", "own-c1") and not is_pocket
+        else "sft"
         if arm in (*FRAMINGS, "sft-c2", "variants-sft")
         else "dpo"
         if family == "pocket" or arm == "dpo-margin"
         else "dpo-margin"
     )
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
-    changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name"}
+    changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name", "run"}
     both_framings = {"prompts.conditions", "optimiser.order", "optimiser.epochs"}
-    is_pocket = family.startswith("pocket")
-    if not is_pocket:
-        both_framings |= {"dev"}
+    over_variants = {"prompts.variants", "prompts.draw"}
     expected = {
         "sft-c2": both_framings - {"optimiser.order"},
-        "sft-c1c2": both_framings,
+        "sft-c1c2": {*both_framings, "dev", *over_variants, "optimiser.gradient_accumulation_steps"},
         "variants-sft": {"prompts.variants", "optimiser.per_device_batch_size"},
-        "paired": {"consistency", *(both_framings if not is_pocket else ())},
-        "own-c1": {"method", "target", *(both_framings if not is_pocket else ("examples.loss_on_eos",))},
+        "paired": {"consistency"},
+        "own-c1": {"method", "target", *(("examples.loss_on_eos",) if is_pocket else ())},
         "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.order"},
         "dpo-margin": {"examples.loss_on_eos", "quantisation.compute_dtype", "optimiser.mixed_precision"},
         "simpo": {"method", "beta", "gamma", "precompute_reference"},
@@ -145,11 +146,13 @@ def trained_on(**spec: str) -> list[str]:
         ("bent", ["dialdefer.bend.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
         ("variants-sft", ["dialdefer.prompts.draw=5"], "there are 4 variants; write at most 4"),
         ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
-        ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "so write draw: all"),
+        ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "in 2; write at least that"),
         ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
         ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
         ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),
         ("narrator-paired", ["narrator.tasks=[detection]"], "of detection every label is Yes"),
+        ("narrator-paired", ["narrator.draw=3"], "there are 2 variants; write at most 2"),
+        ("narrator-own", ["narrator.option_orders=[fixed_slot, reversed]", "narrator.draw=1"], "write at least that"),
         ("narrator-sft", ["method=dpo"], "prefers one of two answers"),
         ("pluraleval-paired", ["pluraleval.responses.tasks=[pairwise, ranking]"], "what is trained on are pairs"),
         ("pluraleval-paired", ["pluraleval.responses.references.split=test"], "split 'test' must not be trained on"),
