@@ -75,8 +75,8 @@ class DialDeferTraining(StudyTraining):
         section.refuse_verdict("margin")
         refuse_variants(section)
         refuse_held_out(section)
-        if not config.has_labels and section.prompts.draw != ALL:
-            raise ValueError("dialdefer.prompts.draw: own_c1 is drawn to C1 in the main variant, so write draw: all")
+        if not config.has_labels and n_drawn(section.prompts) < 2:
+            raise ValueError("dialdefer.prompts.draw: own_c1 always asks the main wording; write all, or 2 and more")
         if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
             raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
         if config.optimiser.order == "whole_groups":
@@ -132,7 +132,7 @@ class DialDeferTraining(StudyTraining):
         """
         section = section_of(config)
         answers = OneTokenAnswers(tokenizer, ("1", "2"), config.examples, config.model.chat_template_args)
-        bundles = (list(candidates(item, section, answers, config.optimiser.seed)) for item in units)
+        bundles = (list(candidates(item, section, answers, config)) for item in units)
         return sifted(bundles, config.examples.max_prompt_length, as_a_whole=bool(section.prompts.variants))
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
@@ -163,22 +163,34 @@ def n_drawn(prompts: PromptConfig) -> int:
     return 1 if prompts.draw == "one_per_item" else int(prompts.draw)
 
 
-def drawn(prompts: PromptConfig, item_id: str, seed: int) -> list[PromptVariant]:
-    """The prompt variants that an item is trained in, in the config's order: a function of seed and item."""
+def drawn(prompts: PromptConfig, item_id: str, seed: int, *, keeps_main: bool = False) -> list[PromptVariant]:
+    """The prompt variants that an item is trained in, in the config's order: a function of seed and item.
+
+    Wordings are drawn, each with its answer orders together: what both orders share, the number, cancels in an item's
+    gradient. keeps_main: the main wording is among them, for what is drawn to the base's C1 there.
+    """
     variants = list(prompt_variants(prompts))
-    ranked = sorted(variants, key=lambda variant: digest([seed, item_id, variant.number]))
+
+    def lot(variant: PromptVariant) -> tuple[bool, str, str]:
+        wording = variant.settings["template"], variant.settings["speakers"]
+        is_main = keeps_main and wording == (prompts.template, prompts.speakers)
+        return not is_main, digest([seed, item_id, wording]), digest([seed, item_id, variant.number])
+
+    ranked = sorted(variants, key=lot)
     kept = {variant.number for variant in ranked[: n_drawn(prompts)]}
     return [variant for variant in variants if variant.number in kept]
 
 
-def candidates(item: Item, section: DialDeferSection, answers: OneTokenAnswers, seed: int) -> Iterator[Candidate]:
+def candidates(
+    item: Item, section: DialDeferSection, answers: OneTokenAnswers, config: TrainingConfig
+) -> Iterator[Candidate]:
     """An item in its prompt variants, under every condition of the section; where it is bent, with the flipped label.
 
     Choices are the tokens of accept and reject, in this order, whichever number the variant gives them.
     """
     asked, bend = section.prompts, section.bend
     main = (asked.template, asked.speakers)
-    for settings, _, _ in drawn(asked, item.item_id, seed):
+    for settings, _, _ in drawn(asked, item.item_id, config.optimiser.seed, keeps_main=not config.has_labels):
         is_main = (settings["template"], settings["speakers"]) == main  # in whichever answer order
         if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
             settings = {**settings, "speakers": bend.speakers}
