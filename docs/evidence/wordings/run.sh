@@ -6,11 +6,12 @@ set -euo pipefail
 bent=$1 arm=$2 seed=$3 asked=$4
 # bf16: twice as fast on a CPU that computes it in hardware
 computing=(quantisation.kind=none quantisation.compute_dtype=bfloat16 optimiser.mixed_precision=bf16)
+pocket='dialdefer.benchmarks=[{dataset: pocket, split: train, n_items:'
 case $arm in
   bent) ;;
-  one) words=(configs/training/pocket-demo-sft.yaml) ;;
-  repeated) words=(configs/training/pocket-demo-sft.yaml optimiser.epochs=10) ;;
-  more) words=(configs/training/pocket-demo-sft.yaml optimiser.epochs=1 'dialdefer.benchmarks=[{dataset: pocket, split: train, n_items: 660}]') ;;
+  one) words=(configs/training/pocket-sft-c2.yaml "$pocket 64}]") ;;
+  repeated) words=(configs/training/pocket-sft-c2.yaml "$pocket 64}]" optimiser.epochs=10) ;;
+  more) words=(configs/training/pocket-sft-c2.yaml "$pocket 660}]" optimiser.epochs=1) ;;
   *) words=("configs/training/pocket-variants-$arm.yaml") ;;
 esac
 checkpoint=$bent
