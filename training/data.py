@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -87,15 +87,25 @@ def n_drawn(draw: Draw, n_variants: int) -> int:
 
 
 def drawn_variants(
-    variants: Sequence[Variant], main: Sequence[Variant], draw: Draw, config: TrainingConfig, unit_id: str
+    variants: Sequence[Variant],
+    main: Sequence[Variant],
+    draw: Draw,
+    config: TrainingConfig,
+    unit_id: str,
+    wording: Callable[[Variant], Any],
 ) -> list[Variant]:
     """The prompt variants that a unit is trained in, in their order: a function of seed and unit.
 
-    main: those that hold the anchors. Without labels they are always among them.
+    main: those that hold the anchors. Without labels they are always among them. wording: what two answer orders of a
+    variant have in common. Wordings are drawn, each with its orders together: in one order alone a judge learns numbers
+    first, while in both what they share cancels in the gradient.
     """
     kept = [] if config.has_labels else main
-    ranked = sorted(
-        range(len(variants)),
-        key=lambda place: (variants[place] not in kept, digest([config.optimiser.seed, unit_id, place])),
-    )
+
+    def lot(place: int) -> tuple[bool, str, str]:
+        variant, seed = variants[place], config.optimiser.seed
+        of_wording, of_variant = (digest([seed, unit_id, drawn]) for drawn in (wording(variant), place))
+        return variant not in kept, of_wording, of_variant
+
+    ranked = sorted(range(len(variants)), key=lot)
     return [variants[place] for place in sorted(ranked[: n_drawn(draw, len(variants))])]

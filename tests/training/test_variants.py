@@ -113,6 +113,10 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
     assert {len(own) for own in many.values()} == {2 * n_drawn}
     assert few.items() <= many.items()
     assert (other == few) == (draw == "all")
+    if draw == 2:  # of two wordings in both orders and one more
+        orders = [sorted(number_of_yes(tokenizer.decode(ids)) for ids in own) for own in many.values()]
+        assert all(numbers == ["1", "1", "2", "2"] for numbers in orders if len(set(numbers)) > 1)
+        assert 60 <= sum(len(set(numbers)) > 1 for numbers in orders) < 100
 
 
 def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer: Any) -> None:

@@ -159,8 +159,12 @@ class DialDeferTraining(StudyTraining):
 def variants_of(prompts: PromptConfig) -> tuple[list[PromptVariant], list[PromptVariant]]:
     """(all prompt variants, those of them whose C1 is an anchor: as the main one, in whichever answer order)."""
     variants = list(prompt_variants(prompts))
-    main = (prompts.template, prompts.speakers)
-    return variants, [each for each in variants if (each.settings["template"], each.settings["speakers"]) == main]
+    return variants, [each for each in variants if wording_of(each) == (prompts.template, prompts.speakers)]
+
+
+def wording_of(variant: PromptVariant) -> tuple[Any, Any]:
+    """What a prompt variant has in common with itself in the other answer order."""
+    return variant.settings["template"], variant.settings["speakers"]
 
 
 def candidates(item: Item, config: TrainingConfig, answers: OneTokenAnswers) -> Iterator[Candidate]:
@@ -170,7 +174,7 @@ def candidates(item: Item, config: TrainingConfig, answers: OneTokenAnswers) -> 
     """
     asked, bend = section_of(config).prompts, section_of(config).bend
     variants, main = variants_of(asked)
-    for variant in drawn_variants(variants, main, asked.draw, config, item.item_id):
+    for variant in drawn_variants(variants, main, asked.draw, config, item.item_id, wording_of):
         settings = variant.settings
         if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
             settings = {**settings, "speakers": bend.speakers}

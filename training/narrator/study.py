@@ -70,7 +70,9 @@ def candidates_of(conversation: Conversation, config: TrainingConfig, tokenizer:
     groups: dict[str, list[Candidate]] = {}
     section = section_of(config)
     main, unit_id = section.main_variants, conversation.conversation_id
-    for variant in drawn_variants(section.variants, main, section.draw, config, unit_id):
+    for variant in drawn_variants(
+        section.variants, main, section.draw, config, unit_id, lambda one: (one.visibility, one.names)
+    ):
         named, is_main = under(variant.names, conversation), variant in main
         for prompt in section.prompts_of(conversation, variant):
             example = example_of(prompt, named, config, tokenizer, is_main=is_main)
