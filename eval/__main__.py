@@ -24,19 +24,25 @@ def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
     options = verb_options("score", with_logs_read(argv))
     if is_verdict_file(options.sources[0]):
-        print_and_write(of_files(options), options.out)
-        return
-    for study, paths in runs_by_study(options.sources).items():
-        for path in paths:
-            print_and_write(of_runs(study, [path], options), options.out or path / "scores")
+        every = [print_and_write(of_files(options), options.out)]
+    else:
+        runs = [(study, path) for study, paths in runs_by_study(options.sources).items() for path in paths]
+        every = [
+            print_and_write(of_runs(study, [path], options), options.out or path / "scores") for study, path in runs
+        ]
+    if options.card or options.report_to or options.fail_if:
+        from eval.publishing import hand_on
+
+        hand_on(every, options)
 
 
-def print_and_write(results: "Results", out: Path) -> None:
-    """Print the scores of one study and write them."""
+def print_and_write(results: "Results", out: Path) -> "Results":
+    """Print the scores of one study and write them; the results."""
     from eval.report.tables import write_long
 
     results.say(is_change=False)  # before they are written, since a disk may be full
     summarise(out, write_long(out, "scores", {results.study: results.score_rows}))
+    return results
 
 
 def compare_main(argv: Sequence[str]) -> None:

@@ -89,7 +89,8 @@ def usage() -> str:
         "usage: evenhand VERB [arguments]\n\n"
         "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"
         f"{verbs}\n\n"
-        "`evenhand VERB --help` explains one verb. Configs are YAML files under configs/; key=value words override."
+        "`evenhand VERB --help` explains one verb. A config is a YAML file, or one that comes along:\n"
+        "pocket, or FOLDER/NAME. key=value words override single keys."
     )
 
 

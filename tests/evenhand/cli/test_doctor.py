@@ -1,6 +1,7 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
 import json
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,15 @@ def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
     monkeypatch.setattr(machine, "visible_gpus", lambda: tuple(gpu.name for gpu in gpus[:n_seen]))
     assert (torch_check(named).state, gpu_check(named).state) == states
     assert says in gpu_check(named).says
+
+
+def test_a_package_of_the_same_name_from_elsewhere_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.names_check().state == "ok"
+    monkeypatch.setattr(machine, "packages_distributions", lambda: {"eval": ["evenhand", "other"]})
+    assert "`eval` belongs to other, too" in machine.names_check().says
+    monkeypatch.setattr(machine, "packages_distributions", dict)
+    monkeypatch.setattr(machine, "find_spec", lambda name: ModuleSpec(name, None, origin=str(tmp_path / f"{name}.py")))
+    assert machine.names_check().says.startswith(f"`eval` is imported from {tmp_path}")
 
 
 def test_a_disk_without_room_is_wrong(tmp_path: Path) -> None:
