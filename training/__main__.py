@@ -3,9 +3,12 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from evenhand.terminal import run_main
+from evenhand.run_directory import DONE_FILE, read_json
+from evenhand.terminal import run_main, say
 from training.config import load_training_config
+from training.run_folder import METRICS_FILE, read_metrics
 
 
 def main(argv: Sequence[str]) -> None:
@@ -25,7 +28,15 @@ def main(argv: Sequence[str]) -> None:
 
     path = train(config)
     if processes().is_main_process:
+        say(ending(path))
         print(path)
+
+
+def ending(path: Path) -> str:
+    """What a run came to, and the command that follows."""
+    done, logged = read_json(path / DONE_FILE), [line for line in read_metrics(path / METRICS_FILE) if "loss" in line]
+    reached = f": loss {logged[-1]['loss']:.3f}, accuracy {logged[-1]['accuracy']:.2f} at the end" if logged else ""
+    return f"{done['n_steps']} steps in {done['seconds'] / 60:.1f} minutes{reached}. Next: evenhand merge {path}"
 
 
 if __name__ == "__main__":

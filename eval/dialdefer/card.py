@@ -70,7 +70,7 @@ FIGURES = {
     "accept_c1": "accepted in C1",
     "accept_c2": "accepted in C2",
 }
-MAIN_FIGURES = list(FIGURES)[:5]
+MAIN_FIGURES = [*list(FIGURES)[:5], "square_deference_wordings"]
 OF_KIND = {  # see panels.further_pair
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
     "margins": (SHIFT, BASE_SHIFT),

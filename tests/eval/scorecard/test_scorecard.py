@@ -3,6 +3,7 @@ are no like for like; arms of several seeds."""
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -267,8 +268,14 @@ def test_a_lead_is_tested_over_the_seeds_of_both_arms(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    scored(*words(tmp_path, good=good, worse=worse))
-    assert verdict in printed(capsys)
+    scored(*words(tmp_path, good=good, worse=worse), "--against", "good")
+    text = printed(capsys)
+    assert verdict in text
+    lead = re.search(r"Next: worse, \S+ \((\S+ \[.*?\]) above it", text)
+    against = re.search(r"worse against good, own-C1 \|DDS\|: (\S+ \[.*?\])", text)
+    assert lead
+    assert against
+    assert against[1] == lead[1]
 
 
 def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) -> None:
