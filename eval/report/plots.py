@@ -160,7 +160,8 @@ def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, 
     with new_figure(heading, 4.6) as (figure, axes):
         for row in frame.itertuples():
             number, is_mean = names.index(row.label), not is_unknown(row.is_mean) and row.is_mean
-            colour, marker = RUN_COLOURS[number % len(RUN_COLOURS)], RUN_MARKERS[number % len(RUN_MARKERS)]
+            colour = RUN_COLOURS[number % len(RUN_COLOURS)]
+            marker = RUN_MARKERS[(number + number // len(RUN_COLOURS)) % len(RUN_MARKERS)]
             style = {"markersize": 8 if is_mean else 4, "alpha": 1 if is_mean else 0.5, "linestyle": ""}
             axes.plot(row.x, row.y, marker, color=colour, label=row.label if is_mean else None, **style)
             for xs, ys in (((row.x_low, row.x_high), (row.y, row.y)), ((row.x, row.x), (row.y_low, row.y_high))):
