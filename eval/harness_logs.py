@@ -308,7 +308,7 @@ def with_logs_read(argv: Sequence[str]) -> list[str]:
     pairs = zip(
         ["", *others], others, strict=False
     )  # what stands behind an option, such as thresholds.json, is its own
-    paths = [Path(word) for before, word in pairs if not before.startswith("--") and is_log(Path(word))]
+    paths = [Path(word) for before, word in pairs if before != "--calibrated" and is_log(Path(word))]
     if not paths:
         return list(argv)
     if named.mapping and not named.out:
