@@ -20,7 +20,14 @@ def positive(text: str) -> int:
     return number
 
 
-FILES = "or .jsonl, .csv (both also .gz) and .parquet files of verdicts, also hf://datasets/..., read together"
+MAPPING: dict[str, Any] = {
+    "type": Path,
+    "metavar": "FILE",
+    "help": "a YAML file that says which verdicts the samples of a harness's log are, for tasks that "
+    "`evenhand export` did not write",
+}
+FILES = "or .jsonl, .csv (both also .gz) and .parquet files of verdicts, also hf://datasets/..., read together; or "
+FILES += "logs of inspect (.eval, .json) and lm-eval (samples_*.jsonl)"
 DRAWING: dict[str, dict[str, Any]] = {
     "--draws": {"type": positive, "default": N_DRAWS, "help": f"bootstrap draws (default: {N_DRAWS})"},
     "--seed": {"type": int, "default": SEED, "help": f"seed of the bootstrap (default: {SEED})"},
@@ -31,7 +38,12 @@ ALLOW: dict[str, Any] = {
 }
 
 
-SOURCES = {"nargs": "+", "type": Path, "metavar": "RUN|FILE", "help": f"run directories, the base first; {FILES}"}
+SOURCES = {
+    "nargs": "+",
+    "type": Path,
+    "metavar": "RUN|FILE",
+    "help": f"run directories, the base first; {FILES}",
+}
 BASE_RUN = {"type": Path, "metavar": "BASE_RUN", "help": "the run of the untrained model"}
 
 
@@ -67,7 +79,7 @@ HANDED_ON: dict[str, dict[str, Any]] = {
 VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → description, its words
     "score": (
         "Each study's measures with 95% intervals, of finished sampling runs.",
-        {"sources": SOURCES, "--out": out("RUN/scores"), **HANDED_ON},
+        {"sources": SOURCES, "--out": out("RUN/scores"), "--mapping": MAPPING, **HANDED_ON},
     ),
     "compare": (
         "What changed from a base run to one or more runs after it: each measure with its interval, paired by unit. "
@@ -86,6 +98,7 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
         {
             "sources": SOURCES,
             "--out": out("LAST_RUN/report"),
+            "--mapping": MAPPING,
             "--side-by-side": {
                 "action": "store_true",
                 "help": "the runs are of different models, none of which was made from another: no before and after",

@@ -14,6 +14,7 @@ VERBS = {
     "fetch": "bring a config's models to the cache, for nodes without internet",
     "doctor": "what would stop a job, and what memory and time it will take",
     "sample": "ask a model every prompt of a config; continues what was cut off",
+    "export": "a config as a task of lm-eval or inspect, whose logs `score` reads",
     "train": "fine-tune with QLoRA: SFT, DPO, ours (on GPUs: accelerate launch -m training)",
     "merge": "merge a trained adapter into a standalone checkpoint, and check it",
     "status": "how far every run below a folder has come, and what is wrong there",
@@ -51,6 +52,8 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
             from evenhand.cli.doctor.command import main
         case "sample":
             from inference.__main__ import main
+        case "export":
+            from evenhand.cli.export import main
         case "train":
             from training.__main__ import main
         case "merge":
