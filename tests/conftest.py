@@ -64,9 +64,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         (report.nodeid.partition("::")[0], outcome)
         for outcome in ("passed", "failed", "error", "skipped")
         for report in terminalreporter.getreports(outcome)
-        if "gpu" in report.keywords and (report.when == "call" or outcome != "passed")
+        if report.when == "call" or outcome != "passed"
     )
-    if not outcomes:
+    if terminalreporter.config.getoption("markexpr") != "gpu":
         return
     runner = os.environ.get("VLLM_USE_V2_MODEL_RUNNER", "1" if importlib.util.find_spec("triton") else "0")
     made_with = ", ".join(f"{name} {version}" for name, version in package_versions().items())

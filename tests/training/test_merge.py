@@ -227,7 +227,7 @@ with memory_for(110e6):
 
 
 def test_a_merge_takes_the_memory_of_one_weight_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """150 MB in files of 8 MB within 110 MB, of which imports take 45. The check, which loads all, is left to others."""
+    """150 MB in files of 8 MB within 110 MB, of which imports take 45. The check, which loads all, waits."""
     model = tiny_model(tmp_path / "model", max_shard_size="8MB", intermediate_size=8192, num_hidden_layers=48)
     assert sum(file.stat().st_size for file in model.glob("*.safetensors")) > 150e6
     run = untrained_run(model, tmp_path)
