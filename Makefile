@@ -1,6 +1,7 @@
 # `make demo` and `make test` first install what is missing into .venv. `make help` lists the rest.
 PYTHON ?= python3
 VENV ?= .venv
+HARNESSES ?= $(VENV)-harnesses
 ARGS ?=
 JOBS ?= 2
 
@@ -28,10 +29,10 @@ NO_TORCH := It is neither at download.pytorch.org nor in the index and find-link
 BENCH ?= $(BIN)/python -m tests.bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-gpu test-slurm faults lint bench venv venv-dev venv-cuda lock clean
+.PHONY: help demo test test-all test-gpu test-slurm test-harnesses faults lint bench venv venv-dev venv-cuda lock clean
 
 help: ## what each target does
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 demo: venv ## the whole loop on the embedded model: a bent judge is asked, straightened by two arms, asked again
 	$(BIN)/evenhand demo $(ARGS)
@@ -49,6 +50,9 @@ test-gpu: venv-dev ## what GPU jobs run, on a CUDA device: half precision, dropo
 
 test-slurm: venv-dev ## the job scripts on a real Slurm cluster of several nodes, which it starts on this machine (as root)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m slurm $(ARGS)
+
+test-harnesses: $(HARNESSES)/.ready ## tasks that lm-eval and inspect_ai run on the embedded model, and their logs, in an environment of their own
+	HF_HUB_OFFLINE=1 CUDA_VISIBLE_DEVICES= $(HARNESSES)/bin/python -m pytest -m harnesses tests/eval/test_real_harnesses.py $(ARGS)
 
 faults: venv-dev ## KILLS=200 kills and EACH=20 of every other fault, and a table of what was lost, doubled or wrong
 	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.campaigns
@@ -89,6 +93,15 @@ $(READY_DEV): requirements/dev.lock requirements/aio.lock $(READY)
 	@touch $(VENV)/.installing
 	$(call install,-r requirements/dev.lock -r requirements/aio.lock)
 	@rm $(VENV)/.installing
+	@touch $@
+
+# torch's CPU build first, so that what needs torch brings no CUDA.
+$(HARNESSES)/.ready: requirements/harnesses.lock requirements/torch-cpu.lock
+	$(require_python)
+	$(PYTHON) -m venv --clear $(HARNESSES)
+	$(HARNESSES)/bin/python -m pip install -q --timeout 20 --retries 1 --no-deps -r requirements/torch-cpu.lock
+	$(HARNESSES)/bin/python -m pip install -q --no-deps -r requirements/harnesses.lock
+	$(HARNESSES)/bin/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
 FORCE:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval.harness_logs import with_logs_read
 from eval.options import verb_options
 from eval.runs import is_verdict_file, refuse_repeated, runs_by_study
 from evenhand.errors import DataError
@@ -21,26 +22,32 @@ if TYPE_CHECKING:
 
 def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
-    options = verb_options("score", argv)
+    options = verb_options("score", with_logs_read(argv))
     if is_verdict_file(options.sources[0]):
-        print_and_write(of_files(options), options.out)
-        return
-    for study, paths in runs_by_study(options.sources).items():
-        for path in paths:
-            print_and_write(of_runs(study, [path], options), options.out or path / "scores")
+        every = [print_and_write(of_files(options), options.out)]
+    else:
+        runs = [(study, path) for study, paths in runs_by_study(options.sources).items() for path in paths]
+        every = [
+            print_and_write(of_runs(study, [path], options), options.out or path / "scores") for study, path in runs
+        ]
+    if options.card or options.report_to or options.fail_if:
+        from eval.publishing import hand_on
+
+        hand_on(every, options)
 
 
-def print_and_write(results: "Results", out: Path) -> None:
-    """Print the scores of one study and write them."""
+def print_and_write(results: "Results", out: Path) -> "Results":
+    """Print the scores of one study and write them; the results."""
     from eval.report.tables import write_long
 
     results.say(is_change=False)  # before they are written, since a disk may be full
     summarise(out, write_long(out, "scores", {results.study: results.score_rows}))
+    return results
 
 
 def compare_main(argv: Sequence[str]) -> None:
     """`evenhand compare BASE AFTER...`: print what changed, and write it with a report."""
-    options = verb_options("compare", argv)
+    options = verb_options("compare", with_logs_read(argv))
     if options.base in options.after:
         raise DataError(f"{options.base}: is named as before and as after; compare two runs")
     runs = runs_by_study([options.base, *options.after])
@@ -58,7 +65,7 @@ def compare_main(argv: Sequence[str]) -> None:
 
 def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
-    options = verb_options("report", argv)
+    options = verb_options("report", with_logs_read(argv))
     if is_verdict_file(options.sources[0]):
         every, out = [of_files(options)], options.out
     else:
@@ -77,7 +84,7 @@ def report_main(argv: Sequence[str]) -> None:
 
 def scorecard_main(argv: Sequence[str]) -> None:
     """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
-    options = verb_options("scorecard", argv)
+    options = verb_options("scorecard", with_logs_read(argv))
     from eval.scorecard.command import scorecard
 
     scorecard(options)

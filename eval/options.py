@@ -8,6 +8,7 @@ from typing import Any
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.runs import is_verdict_file, study_of_run
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
+from studies.item_files import HUB, downloaded
 from studies.registry import STUDIES, load_part
 
 
@@ -19,7 +20,14 @@ def positive(text: str) -> int:
     return number
 
 
-FILES = "or .jsonl, .csv (both also .gz) and .parquet files of verdicts, which are read together"
+MAPPING: dict[str, Any] = {
+    "type": Path,
+    "metavar": "FILE",
+    "help": "a YAML file that says which verdicts the samples of a harness's log are, for tasks that "
+    "`evenhand export` did not write",
+}
+FILES = "or .jsonl, .csv (both also .gz) and .parquet files of verdicts, also hf://datasets/..., read together; or "
+FILES += "logs of inspect (.eval, .json) and lm-eval (samples_*.jsonl)"
 DRAWING: dict[str, dict[str, Any]] = {
     "--draws": {"type": positive, "default": N_DRAWS, "help": f"bootstrap draws (default: {N_DRAWS})"},
     "--seed": {"type": int, "default": SEED, "help": f"seed of the bootstrap (default: {SEED})"},
@@ -30,7 +38,12 @@ ALLOW: dict[str, Any] = {
 }
 
 
-SOURCES = {"nargs": "+", "type": Path, "metavar": "RUN|FILE", "help": f"run directories, the base first; {FILES}"}
+SOURCES = {
+    "nargs": "+",
+    "type": Path,
+    "metavar": "RUN|FILE",
+    "help": f"run directories, the base first; {FILES}",
+}
 BASE_RUN = {"type": Path, "metavar": "BASE_RUN", "help": "the run of the untrained model"}
 
 
@@ -39,10 +52,34 @@ def out(default: str) -> dict[str, Any]:
     return {"type": Path, "help": f"folder for the results (default: {default})"}
 
 
+def condition(text: str) -> Any:
+    """What a word of --fail-if says."""
+    from eval.publishing import condition  # loads pandas
+
+    return condition(text)
+
+
+HANDED_ON: dict[str, dict[str, Any]] = {
+    "--fail-if": {
+        "action": "append",
+        "default": [],
+        "type": condition,
+        "metavar": "CONDITION",
+        "help": "exit with code 4 where a row of scores.json meets it: 'dds.low > 10', or 'dataset=pocket acc < 80'; "
+        "may be repeated",
+    },
+    "--report-to": {
+        "action": "append",
+        "default": [],
+        "choices": ("mlflow", "tensorboard", "trackio", "wandb"),
+        "help": "log the scores to a tracker that is installed; may be repeated",
+    },
+    "--card": {"type": Path, "metavar": "README.md", "help": "a model card whose metadata the scores are put into"},
+}
 VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → description, its words
     "score": (
         "Each study's measures with 95% intervals, of finished sampling runs.",
-        {"sources": SOURCES, "--out": out("RUN/scores")},
+        {"sources": SOURCES, "--out": out("RUN/scores"), "--mapping": MAPPING, **HANDED_ON},
     ),
     "compare": (
         "What changed from a base run to one or more runs after it: each measure with its interval, paired by unit. "
@@ -61,6 +98,7 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
         {
             "sources": SOURCES,
             "--out": out("LAST_RUN/report"),
+            "--mapping": MAPPING,
             "--side-by-side": {
                 "action": "store_true",
                 "help": "the runs are of different models, none of which was made from another: no before and after",
@@ -103,6 +141,7 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
 def verb_options(verb: str, argv: Sequence[str]) -> argparse.Namespace:
     """The words of a verb, with the options of each study that is named. Ends the program for words that do not fit."""
     description, words = VERBS[verb]
+    argv = [str(downloaded(word)) if word.startswith(HUB) else word for word in argv]
     parser = argparse.ArgumentParser(
         prog=f"evenhand {verb}",
         description=description,

@@ -85,6 +85,7 @@ class Evaluation:
     heading: ClassVar[str] = ""  # of its section of a report
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
+    headline: ClassVar[Mapping[str, Any]] = {}  # column of scores → value: the figures that another harness prints
     card_figures: ClassVar[Sequence[CardFigure]] = ()
     card_note: ClassVar[str] = ""  # what its figures are
     lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
@@ -373,9 +374,10 @@ def evaluation_of(study: str) -> Evaluation:
 
 
 def study_of_files(paths: Sequence[Path]) -> str:
-    """The study that files of verdicts are of: the one of whose columns the first file has most; else the first."""
+    """The study that files of verdicts are of: of whose required columns the first file has most; else the first."""
     from eval.verdict_files import column_names  # where files are named
 
     there = column_names(paths[0])
     layouts = {study: layout for study in STUDIES if (layout := evaluation_of(study).layout) is not None}
-    return max(layouts, key=lambda study: len(there.intersection(layouts[study].required)))
+    needed = {study: layout.required for study, layout in layouts.items()}
+    return max(needed, key=lambda study: len(there.intersection(needed[study])) / len(needed[study]))

@@ -60,6 +60,24 @@ def is_none(value: object) -> bool:
 
 
 C = TypeVar("C", bound=BaseModel)
+CONFIGS = Path(__file__).with_name("configs")  # those that come with Evenhand; in the checkout a link
+
+
+def config_file(word: str) -> Path:
+    """The config that a word names: a file, or one that comes with Evenhand, as NAME or FOLDER/NAME.
+
+    A name alone is looked for in inference and training first. Raises ConfigError where there is none.
+    """
+    path, name = Path(word), word.removeprefix("configs/").removesuffix(".yaml")
+    if os.path.exists(word) or path.is_absolute():  # noqa: PTH110  # Path.exists raises for a long word
+        return path
+    ours = {file.relative_to(CONFIGS).with_suffix("").as_posix(): file for file in sorted(CONFIGS.glob("*/*.yaml"))}
+    named = [file for own, file in ours.items() if name in (own, file.stem)]
+    if not named:
+        near = difflib.get_close_matches(name, [*ours, *(file.stem for file in ours.values())], n=1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise ConfigError(f"{word}: no such file, and no config of Evenhand's; {hint}They lie in {CONFIGS}")
+    return min(named, key=lambda file: file.parent.name not in ("inference", "training"))
 
 
 def by_config(words: Sequence[str]) -> list[list[str]]:
@@ -76,15 +94,15 @@ def by_config(words: Sequence[str]) -> list[list[str]]:
 
 
 def config_tree(words: Sequence[str]) -> dict[str, Any]:
-    """What words[0] (a YAML file) holds, with the later words ("a.b=value", "list[0].key=value") applied.
+    """What words[0] (see config_file) holds, with the later words ("a.b=value", "list[0].key=value") applied.
 
     Values are read as YAML, so `sampling.n=10` is a number and `model.revision=null` is none. "KEY=<FILE key=value ..."
     takes the key's value from another config. No schema has looked at it. Raises ConfigError that names file, key,
     value and the fix.
     """
     if not words:
-        raise ConfigError("no config file given; say which one, for example configs/inference/pocket.yaml")
-    tree = read_yaml(Path(words[0]))
+        raise ConfigError("no config file given; say which one, for example pocket")
+    tree = read_yaml(config_file(words[0]))
     keys = [word.partition("=")[0] for word in words[1:]]
     for key, word in zip(keys, words[1:], strict=True):
         if keys.count(key) > 1:
@@ -112,7 +130,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         tree = parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); configs lie under configs/") from None
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not UTF-8 text; a config is a YAML file") from None
     except yaml.YAMLError as error:

@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -64,8 +65,26 @@ def stopping_like_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+# What silences libraries' warnings to their developers; what the user sets stays.
+QUIET = {
+    "PYTHONWARNINGS": "ignore",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+    "TORCH_LOGS": "-torch._library.triton",  # says at every start that there is no Triton
+    "TRANSFORMERS_VERBOSITY": "error",
+}
+
+
+def silence_libraries() -> None:
+    """Here and in the processes that are started from here."""
+    if "PYTHONWARNINGS" not in os.environ and not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+
+
 def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None = None) -> int:
     """Run an entry point; a user's error becomes one message on stderr and exit code 2, without a traceback."""
+    silence_libraries()
     try:
         with stopping_like_ctrl_c():
             entry(sys.argv[1:] if argv is None else argv)

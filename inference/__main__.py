@@ -14,11 +14,11 @@ def main(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="evenhand sample",
         description=main.__doc__,
-        epilog="example: evenhand sample configs/inference/pocket.yaml sampling.max_tokens=120 --shard 0/4",
+        epilog="example: evenhand sample pocket sampling.max_tokens=120 --shard 0/4",
     )
     parser.add_argument(
         "config",
-        help="a YAML file under configs (all folders but training, serving, accelerate), or a run's own config.yaml",
+        help="a YAML file, a run's own config.yaml, or the name of one that comes along: pocket",
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     parser.add_argument(

@@ -191,6 +191,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
             gpu_memory_utilization=settings.gpu_memory_utilization,
             enforce_eager=settings.enforce_eager,
             enable_prefix_caching=True,
+            use_tqdm_on_load=False,
             language_model_only=True,  # with its image encoder Gemma-3 takes a slower attention
             seed=seed,
             **{key: value for key, value in optional.items() if value is not None},

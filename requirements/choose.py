@@ -6,7 +6,7 @@ A login node often has no GPU and so no driver: `make venv-cuda DRIVER=570` name
 import re
 import sys
 
-from evenhand.device import OLDEST_DRIVER, branch_of
+from evenhand.device import OLDEST_DRIVER
 from evenhand.machine import glibc, gpus
 
 DRIVERS = {"cuda": OLDEST_DRIVER["13"], "cuda12": OLDEST_DRIVER["12"]}
@@ -28,7 +28,7 @@ def choose(named: str) -> str:
 def lock_for(driver: str) -> str:
     """The newest lock that a driver runs. Exits if it runs none."""
     for lock, oldest in DRIVERS.items():
-        if branch_of(driver) >= oldest:
+        if int(driver.partition(".")[0]) >= oldest:
             return lock
     sys.exit(
         f"make: NVIDIA driver {driver} is older than {min(DRIVERS.values())}, which CUDA 12 needs. "

@@ -75,7 +75,7 @@ MARKERS = {
 
 
 def main() -> None:
-    """Write cuda.lock, cuda12.lock, cpu.lock, aio.lock and dev.lock beside this file."""
+    """Write cuda.lock, cuda12.lock, cpu.lock, aio.lock, dev.lock and harnesses.lock beside this file."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
     core, extras = project["dependencies"], project["optional-dependencies"]
     # "===" matches the bare version only; "==" would take a CPU build (2.13.0+cpu) from any index that has one.
@@ -84,11 +84,14 @@ def main() -> None:
     cpu = resolve([*core, *extras["cpu"], f"torch=={TORCH}+cpu"], without(cuda, NOT_ON_CPU))
     aio = resolve(extras["aio"], cpu)
     dev = resolve(extras["dev"], cpu)
+    tests = [need for need in extras["dev"] if need.startswith(("hypothesis", "pytest"))]
+    harnesses = resolve([*core, *extras["harnesses"], *tests, f"torch=={TORCH}+cpu"], {})
     write("cuda", without(cuda, {"torch"} | NOT_NEEDED) | HELD, [*ADDED, f"torch==={TORCH}"])
     write("cuda12", without(cuda12, {"torch"} | NOT_NEEDED), [*ADDED, f"torch==={TORCH_CUDA12}"])
     write("cpu", without(cpu, NOT_ON_CPU | NOT_NEEDED) | HELD, ADDED)
     write("aio", without(aio, set(cpu)), [])
     write("dev", without(dev, set(cpu)), [])
+    write("harnesses", without(harnesses, NOT_ON_CPU), ADDED)
     for lock, glibc in GLIBC.items():
         require_wheels(lock, glibc)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from evenhand.config import Closed, is_none
+from evenhand.config import CONFIGS, Closed, is_none
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import digest
 from evenhand.sources.raw_files import csv_records, json_records, opened
@@ -80,6 +80,8 @@ class ItemSource(Closed):
 def file_records(file: str) -> Iterator[Record]:
     """The items of a user's file, each with its place; an empty cell of CSV is null."""
     path = downloaded(file) if file.startswith(HUB) else Path(file)
+    if file.startswith("configs/") and not path.exists():  # that comes with Evenhand
+        path = CONFIGS.parent / file
     if path.suffix == ".csv":
         with opened(path) as lines:
             for record in csv_records(lines, str(path), ()):

@@ -9,14 +9,28 @@ import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
+
+from pydantic import Field
 
 from evenhand.config import Closed
-from evenhand.errors import DataError
+from evenhand.errors import ConfigError, DataError
 from evenhand.records import Completion, Prompt, digest
 
 Source = TypeVar("Source")
 Replies = Mapping[str, Sequence[Completion]]  # prompt hash → the replies to it, in the order of their samples
+ALL: Literal["all"] = "all"
+# How many of its prompt variants a unit is trained in, the main one counted as one: a key of a section.
+Draw = Annotated[
+    Literal["all", "one_per_item"] | Annotated[int, Field(ge=1, strict=True)],
+    Field(exclude_if=lambda draw: draw == ALL),
+]
+
+
+def refuse_draw(draw: Draw, where: str) -> None:
+    """Raises ConfigError where a config that samples draws prompt variants."""
+    if draw != ALL:
+        raise ConfigError(f"{where}: is for training alone; a config that samples asks all variants")
 
 
 class Unit(Protocol):

@@ -3,9 +3,12 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from evenhand.terminal import run_main
+from evenhand.run_directory import DONE_FILE, read_json
+from evenhand.terminal import run_main, say
 from training.config import load_training_config
+from training.run_folder import METRICS_FILE, read_metrics
 
 
 def main(argv: Sequence[str]) -> None:
@@ -13,9 +16,9 @@ def main(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="evenhand train",
         description=main.__doc__,
-        epilog="example: accelerate launch -m training configs/training/pocket-sft.yaml optimiser.max_steps=40",
+        epilog="example: accelerate launch -m training pocket-sft optimiser.max_steps=40",
     )
-    parser.add_argument("config", help="a YAML file under configs/training, or a run's own config.yaml")
+    parser.add_argument("config", help="a YAML file, a run's own config.yaml, or the name of one that comes along")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     words = parser.parse_intermixed_args(argv)
     config = load_training_config([words.config, *words.overrides])
@@ -25,7 +28,15 @@ def main(argv: Sequence[str]) -> None:
 
     path = train(config)
     if processes().is_main_process:
+        say(ending(path))
         print(path)
+
+
+def ending(path: Path) -> str:
+    """What a run came to, and the command that follows."""
+    done, logged = read_json(path / DONE_FILE), [line for line in read_metrics(path / METRICS_FILE) if "loss" in line]
+    reached = f": loss {logged[-1]['loss']:.3f}, accuracy {logged[-1]['accuracy']:.2f} at the end" if logged else ""
+    return f"{done['n_steps']} steps in {done['seconds'] / 60:.1f} minutes{reached}. Next: evenhand merge {path}"
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 The order is decided before training, so that a continued run goes the same way. An optimiser step takes
 `per_device_batch_size x gradient_accumulation_steps x n_processes` examples; of conversations, which have unequally
-many, as many groups. Which those are is fixed by the seed; how a step is cut into microbatches changes no loss (but
-KTO's, by its drift), so its examples are sorted by length first.
+many, as many groups. Which those are is fixed by the seed; how a step is cut into microbatches changes no loss, so
+its examples are sorted by length first.
 
 Rows are padded to the widest, so what is computed is their number times its width. Examples stay in the order of their
 tree, where those that begin alike are neighbours, and the order is cut: what a cut tears apart is computed twice. A

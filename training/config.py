@@ -148,32 +148,15 @@ class SFTRun(TrainingConfig):
     method: Literal["sft"]
 
 
-class ReferencedRun(TrainingConfig):
-    """What the methods that measure against the frozen base share."""
+class DPORun(TrainingConfig):
+    """Direct preference optimisation of the right verdict over the wrong one (DialDefer K.3, Tables 36 and 37)."""
 
     prefers_one_of_two: ClassVar[bool] = True
 
+    method: Literal["dpo"]
     beta: float = Field(default=0.1, gt=0)  # how closely the base is kept to
     # One pass of the reference model over the data before training, instead of one in every step of every epoch.
     precompute_reference: bool = True
-
-
-class DPORun(ReferencedRun):
-    """Direct preference optimisation of the right verdict over the wrong one (DialDefer K.3, Tables 36 and 37)."""
-
-    method: Literal["dpo"]
-
-
-class IPORun(ReferencedRun):
-    """Identity preference optimisation (Azar et al. 2024): the margin is drawn to 1 / (2 beta), not to infinity."""
-
-    method: Literal["ipo"]
-
-
-class KTORun(ReferencedRun):
-    """Prospect-theoretic preferences (after Ethayarajh et al. 2024), on pairs: each answer against the drift."""
-
-    method: Literal["kto"]
 
 
 class SimPORun(TrainingConfig):
@@ -202,16 +185,14 @@ class OwnC1Run(TrainingConfig):
         return True
 
 
-AnyRun = SFTRun | DPORun | IPORun | KTORun | SimPORun | OwnC1Run
-METHODS: dict[str, type[AnyRun]] = {
-    "sft": SFTRun, "dpo": DPORun, "ipo": IPORun, "simpo": SimPORun, "kto": KTORun, "own_c1": OwnC1Run,
-}  # fmt: skip
+AnyRun = SFTRun | DPORun | SimPORun | OwnC1Run
+METHODS: dict[str, type[AnyRun]] = {"sft": SFTRun, "dpo": DPORun, "simpo": SimPORun, "own_c1": OwnC1Run}
 
 
 def load_training_config(words: Sequence[str]) -> AnyRun:
     """The run that words[0] (a YAML file) and its overrides describe. Raises ConfigError for an unknown `method`."""
     if not words:
-        raise ConfigError("no config file given; say which one, for example configs/training/pocket-sft.yaml")
+        raise ConfigError("no config file given; say which one, for example pocket-sft")
     tree = config_tree(words)
     if "method" not in tree:
         raise ConfigError(

@@ -2,14 +2,18 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand.errors import ConfigError
+from evenhand.records import digest
+from studies.study import ALL, Draw
 from training.config import StudyTraining, TrainingConfig
 from training.examples import Example, Excluded
 from training.sections import DevConfig
+
+Variant = TypeVar("Variant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +70,42 @@ def without_dev(data: TrainingData, dev: DevConfig | None) -> tuple[TrainingData
     for unit, name in zip(data.units, names, strict=True):
         sides[name in held].append(unit)
     return replace(data, units=sides[0]), replace(data, units=sides[1])
+
+
+def refuse_draw(draw: Draw, variants: Sequence[Variant], main: Sequence[Variant], config: TrainingConfig) -> None:
+    """Raises ValueError where more prompt variants are drawn than there are, or fewer than a unit's loss needs."""
+    n, where = n_drawn(draw, len(variants)), f"{config.study_key}: draw is {draw}"
+    if n > len(variants):
+        raise ValueError(f"{where}, but there are {len(variants)} variants; write at most {len(variants)}, or all")
+    if not config.has_labels and n < len(main):
+        raise ValueError(f"{where}, but own_c1 learns from the base's verdict in {len(main)}; write at least that")
+
+
+def n_drawn(draw: Draw, n_variants: int) -> int:
+    """How many prompt variants a unit is trained in."""
+    return n_variants if draw == ALL else 1 if draw == "one_per_item" else int(draw)
+
+
+def drawn_variants(
+    variants: Sequence[Variant],
+    main: Sequence[Variant],
+    draw: Draw,
+    config: TrainingConfig,
+    unit_id: str,
+    wording: Callable[[Variant], Any],
+) -> list[Variant]:
+    """The prompt variants that a unit is trained in, in their order: a function of seed and unit.
+
+    main: those that hold the anchors. Without labels they are always among them. wording: what two answer orders of a
+    variant have in common. Wordings are drawn, each with its orders together: in one order alone a judge learns numbers
+    first, while in both what they share cancels in the gradient.
+    """
+    kept = [] if config.has_labels else main
+
+    def lot(place: int) -> tuple[bool, str, str]:
+        variant, seed = variants[place], config.optimiser.seed
+        of_wording, of_variant = (digest([seed, unit_id, drawn]) for drawn in (wording(variant), place))
+        return variant not in kept, of_wording, of_variant
+
+    ranked = sorted(range(len(variants)), key=lot)
+    return [variants[place] for place in sorted(ranked[: n_drawn(draw, len(variants))])]

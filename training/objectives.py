@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from training.config import AnyRun, DPORun, IPORun, KTORun, OwnC1Run, SFTRun, SimPORun
+from training.config import AnyRun, DPORun, OwnC1Run, SFTRun, SimPORun
 
 Branches = Literal["none", "right", "all"]
 HOVER = 0.02  # nats by which own_c1's loss may lie over the base's own, where that is next to none
@@ -84,10 +84,6 @@ def objective_of(config: AnyRun) -> Objective:
             chosen = Objective(cross_entropy, branches, False, chance=log2 / n_tokens, slope=1 / 2 / n_tokens)
         case DPORun(beta=beta):
             chosen = Objective(lambda a: dpo(a, beta), both, True, chance=log2, slope=beta / 2)
-        case IPORun(beta=beta):
-            chosen = Objective(lambda a: ipo(a, beta), both, True, chance=1 / (4 * beta**2), slope=1 / beta / n_tokens)
-        case KTORun(beta=beta):
-            chosen = Objective(lambda a: kto(a, beta), both, True, chance=0.5, slope=beta / 8)
         case SimPORun(beta=beta, gamma=gamma):
             chance, slope = math.log1p(math.exp(gamma)), beta / (1 + math.exp(-gamma)) / n_tokens
             chosen = Objective(lambda a: simpo(a, beta, gamma), both, False, chance=chance, slope=slope)
@@ -110,34 +106,10 @@ def dpo(answers: Answers, beta: float) -> Tensor:
     return -logsigmoid(beta * right_over_wrong(answers.relative, answers.right))
 
 
-def ipo(answers: Answers, beta: float) -> Tensor:
-    """(E,) IPO: squared distance of the margin over the reference's, per answer token, from 1 / (2 beta).
-
-    Azar et al. 2024, eq. 17, with the mean over tokens that TRL takes.
-    """
-    margin = right_over_wrong(answers.relative, answers.right) / answers.n_answer_tokens
-    return (margin - 1 / (2 * beta)) ** 2
-
-
 def simpo(answers: Answers, beta: float, gamma: float) -> Tensor:
     """(E,) SimPO: -log sigmoid(beta x margin per token - gamma), without a reference (Meng et al. 2024, eq. 6)."""
     margin = right_over_wrong(answers.totals, answers.right) / answers.n_answer_tokens
     return -logsigmoid(beta * margin - gamma)
-
-
-def kto(answers: Answers, beta: float) -> Tensor:
-    """(E,) KTO on pairs: the mean of 1 - sigmoid(beta (r+ - z)) and 1 - sigmoid(beta (z - r-)).
-
-    r is the answer's log-probability over the reference's (Ethayarajh et al. 2024, eq. 8). z, how far the policy has
-    drifted, is there estimated from mismatched pairs; with two answers of one token it is computed: the mean over the
-    microbatch of KL(policy || reference) on the verdict, no gradient through it. Of all losses here it is the one
-    that changes, a little, with how a step is cut into microbatches.
-    """
-    assert answers.reference_verdicts is not None
-    drift = kl(answers.verdicts.log_softmax(-1), answers.reference_verdicts.log_softmax(-1)).mean().detach()
-    right = picked(answers.relative, answers.right)
-    wrong = right - right_over_wrong(answers.relative, answers.right)
-    return 1 - (torch.sigmoid(beta * (right - drift)) + torch.sigmoid(beta * (drift - wrong))) / 2
 
 
 def own_c1(answers: Answers, *, hard: bool) -> Tensor:

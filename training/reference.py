@@ -1,4 +1,4 @@
-"""The frozen base's log-probabilities of every example, computed once and kept: reference of DPO, IPO, KTO, target of
+"""The frozen base's log-probabilities of every example, computed once and kept: reference of DPO, target of
 own C1; and the loss and accuracy of guesses on a run's examples, with which learning is compared.
 
 `<run.root>/reference/<digest>/` holds it in shards, so that a killed pass continues, several processes share the work,

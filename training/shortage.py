@@ -100,7 +100,7 @@ class Fitting:
         if self.most < most:
             print(
                 f"Out of memory: from here on a pass has at most {self.most:.0f} tokens, and a larger microbatch "
-                "takes several. Its loss and gradients stay what they are (but for kto, whose drift is that of a pass)",
+                "takes several. Its loss and gradients stay what they are",
                 file=sys.stderr,
             )
         return results

@@ -185,8 +185,10 @@ def train_verdicts(config: AnyRun, run: OpenRun, prepared: Prepared) -> None:
     model, groups, plan = prepared
     pad = run.tokenizer.pad_token_id
     asks = objective_of(config).needs_reference and getattr(config, "precompute_reference", True)
-    reference = reference_of([*run.examples, *run.dev], config, model, run.base_facts, pad) if asks else None
-    objective = objective_for(config, run.examples, reference)
+    # Less than an epoch leaves groups out: the base is not asked about them.
+    trained = [e for index in sorted({n for batch in plan.microbatches for n in batch}) for e in groups[index]]
+    reference = reference_of([*trained, *run.dev], config, model, run.base_facts, pad) if asks else None
+    objective = objective_for(config, trained, reference)
     collator = Collator(
         pad=pad,
         branches=objective.branches,

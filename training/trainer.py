@@ -1,5 +1,6 @@
 """transformers' Trainer for verdicts: our batches, our losses, one forward pass a microbatch."""
 
+import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -42,6 +43,10 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
 def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
     """Keyword arguments of every trainer, ours or TRL's. Raises ConfigError for fp16 on CPU: torch has none."""
     refuse_absent_trackers(config.run.report_to)
+    if config.run.report_to:  # TensorBoard's files would lie among the checkpoints, which are deleted at the end
+        os.environ.setdefault("TENSORBOARD_LOGGING_DIR", str(path / "tensorboard"))
+        for name in ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME"):
+            os.environ.setdefault(name, "evenhand")
     is_gpu = on_gpu()
     optimiser = config.optimiser
     if optimiser.mixed_precision == "fp16" and not is_gpu:
@@ -72,6 +77,7 @@ def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
         "logging_steps": config.run.logging_steps,
         "logging_nan_inf_filter": False,  # a loss that is no number must be seen, not averaged away
         "report_to": list(config.run.report_to),
+        "project": "evenhand",  # trackio's
         "ddp_find_unused_parameters": False,
     }
 

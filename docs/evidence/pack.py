@@ -1,4 +1,4 @@
-"""DialDefer runs of margins, with the training runs behind them → archives without any item's text and any weight.
+"""Runs of margins, with the training runs behind them → archives without any item's text and any weight.
 
     python docs/evidence/pack.py docs/evidence/coder-1.5b runs/inference/coder-1.5b-margin-*
 
@@ -9,9 +9,10 @@ unpacked there. The same run gives the same bytes.
 import shutil
 import sys
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from evenhand.completions import append_completions, read_answers
 from evenhand.config import read_yaml
@@ -33,14 +34,17 @@ def pack(run: Path, archive_file: Path) -> None:
     """Pack a complete sampling run, and the training run in which its checkpoint lies, if it does.
 
     Raises DataError for a path that does not start at the checkout, since it would be unpacked elsewhere; for a run
-    that is not complete; for one whose completions hold an item's words: of another study, or not read by margins.
+    that is not complete; for one that keeps words of its items.
     """
     refuse_outside(run)
     if not is_done(run):
         raise DataError(f"{run}: is no complete run; the command that made it continues it")
     config = read_yaml(run / CONFIG_FILE)
-    if "dialdefer" not in config or config["verdict"] != "margin":
-        raise DataError(f"{run}: its completions hold words of the items; those of DialDefer's margins do not")
+    if shows_items(config):
+        raise DataError(
+            f"{run}: its completions hold words of the items; those of margins in DialDefer and of fixed "
+            "answers in a study in YAML do not"
+        )
     with TemporaryDirectory() as folder:
         copied = Path(folder)
         copy(run, copied / run, CONFIG_FILE, PROVENANCE_FILE, PLAN_FILE, DONE_FILE)
@@ -56,6 +60,15 @@ def pack(run: Path, archive_file: Path) -> None:
         with tarfile.open(archive_file, "w:xz") as archive:
             for file in sorted(path for path in copied.rglob("*") if path.is_file()):
                 archive.add(file, file.relative_to(copied), filter=undated)
+
+
+def shows_items(config: Mapping[str, Any]) -> bool:
+    """Whether a run keeps words of its items: replies in words, or answers whose texts are filled in from an item."""
+    if config["verdict"] != "margin" or "framing" not in config:
+        return config["verdict"] != "margin" or "dialdefer" not in config
+    section = config["framing"]
+    framings = [section, *section["framings"].values(), *section["placebos"]]
+    return bool(section["pair"]) or any("{" in text for each in framings for text in (each["answers"] or {}).values())
 
 
 def refuse_outside(path: Path) -> None:

@@ -88,8 +88,10 @@ def described(true: FloatArray, false: FloatArray, threshold: float) -> dict[str
     }
 
 
-def calibrate(train: Judge, test: Judge, objective: str = DDS) -> list[Fit]:
+def calibrate(train: Judge, test: Judge, objective: str = DDS, *, is_pooled: bool = False) -> list[Fit]:
     """Thresholds fitted on the train judge's untreated panels, for each prompt variant that both were asked.
+
+    is_pooled: one fit over all prompt variants of the train judge, for each of the test judge's, whatever they are.
 
     Raises DataError when the two are of different models or variants, share an item or a prompt, or have no margins.
     """
@@ -104,6 +106,9 @@ def calibrate(train: Judge, test: Judge, objective: str = DDS) -> list[Fit]:
     same = [p.item_ids[i] for p in of_test for i in np.flatnonzero(np.isin(p.hashes, hashes[hashes != ""]).any(1))]
     if same:
         raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
+    if is_pooled:
+        pooled = fit(train.model, of_train, objective)
+        return [{**pooled, "variant": name} for name in applied]
     for variant in (name for name in fitted if name in applied):
         asked = {replace(panel.factors, roles="") for panel in fitted[variant]}
         forms = {panel.factors.answer_form for panel in fitted[variant]}
@@ -180,20 +185,24 @@ def calibrate_runs(options: argparse.Namespace) -> None:
             raise DataError(f"{path}: thresholds are fitted for runs of DialDefer, and this is of another study")
     train, test = load_run(options.train), load_run(options.test)
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
-    allowed = tuple(f"dialdefer.{key}" for key in ("benchmarks", "prompts.variants", "prompts.arms"))
+    asked = ("template", "speakers", "answer_order") if options.pooled else ()
+    allowed = tuple(
+        f"dialdefer.{key}" for key in ("benchmarks", *(f"prompts.{k}" for k in ("variants", "arms", *asked)))
+    )
     differing = [d for d in config_differences(train.config, test.config) if d.serious]
     if serious := [d for d in differing if not d.what.startswith(allowed)]:
         listed = "\n".join(f"  {d.what}: {d.base} when fitted, {d.after} when scored" for d in serious)
         raise DataError(
             f"{train.name} and {test.name} differ in more than their items:\n{listed}\n  Sample both alike."
         )
-    fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective)
+    fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)
     words = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {words}:")
-    for each, framing in product(fits, ("c1", "c2")):
+    for each, framing in product(fits[:1] if options.pooled else fits, ("c1", "c2")):
         t = each[framing]
+        variant = "all variants" if options.pooled else each["variant"] or "main variant"
         say(
-            f"{each['variant'] or 'main variant'}, {framing.upper()}: {t['threshold_nats']:+.3f} nats; accepts "
+            f"{variant}, {framing.upper()}: {t['threshold_nats']:+.3f} nats; accepts "
             f"{t['accept_rate_after']:.1%} (at 0: {t['accept_rate_before']:.1%}), right {t['acc_after']:.1%} "
             f"({t['acc_before']:.1%}) of {t['n_margins']}"
         )

@@ -22,6 +22,7 @@ from eval.dialdefer.panels import (
     MAIN_ROLES,
     POSITION,
     SHIFT,
+    WORDINGS,
     JudgedRun,
     Panel,
     answered,
@@ -29,7 +30,9 @@ from eval.dialdefer.panels import (
     further_pair,
     judge_of_run,
     pair_of,
+    square,
     variant_of,
+    wordings_pair,
 )
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
@@ -58,12 +61,16 @@ FIGURES = {
     "dds_fixed": "fixed-C1 DDS",
     "mean_abs_deference": "|d|",
     "soft_mean_abs_dds_own": "own-C1 soft |DDS|",
+    "square_deference_wordings": "d² over wordings, unbiased, pp²",
+    "worst_deference_wordings": "|d| in the worst wording",
+    "position_wordings": "p over wordings",
+    "acc_wordings": "accuracy over wordings",
     "shift": "shift, own SD",
     "shift_in_base_sd": "shift, base's SD",
     "accept_c1": "accepted in C1",
     "accept_c2": "accepted in C2",
 }
-MAIN_FIGURES = list(FIGURES)[:5]
+MAIN_FIGURES = [*list(FIGURES)[:5], "square_deference_wordings"]
 OF_KIND = {  # see panels.further_pair
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
     "margins": (SHIFT, BASE_SHIFT),
@@ -80,6 +87,7 @@ class CardJudge:
     own: Mapping[str, Panel]  # dataset → panel; lacks what has no C1
     fixed: Mapping[str, Panel]  # the same with the base's C1
     orders: Mapping[str, Panel]  # the same prompts in both answer orders, where they were asked
+    wordings: Sequence[Mapping[str, Panel]]  # this and every other prompt variant that was asked in both answer orders
     unlikely: Sequence[str]  # datasets on which a seed of the arm hardly gives an answer
     average: str  # "bench_avg", another average's name, or the only dataset's
     datasets: Sequence[str]  # those of the average
@@ -134,19 +142,23 @@ class CardEvaluation(Evaluation):
         # A variant that is asked in one order or in both has its own panels for both.
         is_ordered = variant.endswith((BOTH_ORDERS, NO_FIRST))
         in_both = variant if is_ordered else ", ".join(filter(None, [variant, BOTH_ORDERS]))
+        asked = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
+        wordings = [name for name in asked if name.endswith(BOTH_ORDERS)]
         rows: dict[str, dict[str, Any]] = {}
         unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
         for arm in arms:
             try:
                 panels = arm_panels(arm, judges, options)
-                by_source, orders = panels_in(base, panels, variant), panels_in(base, panels, in_both)[scores.OWN]
+                by_source = panels_in(base, panels, variant)
+                of_orders = {name: panels_in(base, panels, name)[scores.OWN] for name in (in_both, *wordings)}
             except DataError as error:
                 raise DataError(f"{arm.name} against {base.name}: {error}") from None
             if not by_source[scores.FIXED]:
                 raise DataError(f"{arm.name} and {base.name} have no dataset in common; nothing can be compared")
-            rows[arm.name] = {**by_source, "orders": orders}
-            every = (panel for of_kind in rows[arm.name].values() for panel in of_kind.values())
+            every = (p for of_kind in (*by_source.values(), of_orders[in_both]) for p in of_kind.values())
             unlikely[arm.arm] += [panel.dataset for panel in every if panel.unlikely]
+            both = {"orders": of_orders[in_both], "wordings": [of_orders[name] for name in wordings]}
+            rows[arm.name] = {**by_source, **both}
         of_base = rows[BASE][scores.OWN]
         scope = scope_of({d: panel for d, panel in of_base.items() if d not in unlikely[BASE]} or of_base)
         return {
@@ -310,7 +322,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         # Accuracy over both framings is about a checkpoint's own C1 alone.
         is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
         yield from mean([ACC] * (source == scores.OWN) + [ACC_C2] * is_last, pairs)
-        squared = replace(deference(f"mean_square_dds_{source}", "mean of squares"), unit="pp²")
+        squared = square(f"mean_square_dds_{source}", dds)
         cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
         yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, cancelling, dds], pairs)
         yield from (change_in(dds, [pair], compared, name) for name, pair in pairs.items())
@@ -329,3 +341,10 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         known = {name: pair for name, pair in further.items() if pair}
         if len(known) == len(averaged):
             yield from mean(of_kind, known)
+    in_all: dict[str, Paired] = {}
+    for name in averaged:
+        first, second = ([panels[name] for panels in row.wordings if name in panels] for row in (ours, theirs))
+        if pair := wordings_pair(first, second, denominator, drawing):
+            in_all[name] = pair
+    if len(in_all) == len(averaged):
+        yield from mean(WORDINGS, in_all)

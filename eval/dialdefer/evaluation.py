@@ -36,6 +36,7 @@ class DialDeferEval(CardEvaluation):
     layout = LAYOUT
     heading = "Dialogic Deference Score"
     words = Path(__file__).with_name("words.j2")
+    headline = {"measure": "dds", "c1_source": scores.OWN, "denominator": "published"}
     measure_words = {"dds": "DDS", "soft_dds": "soft DDS", **FIGURES}
 
     def load(self, path: Path, options: argparse.Namespace) -> Any:

@@ -44,6 +44,8 @@ def calibrate_main(argv: Sequence[str]) -> None:
     parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
     words = "dds: one number for C2, so that it accepts as much as C1; acceptance: half of each framing's claims"
     parser.add_argument("--objective", choices=("dds", "acceptance"), default="dds", help=f"{words} (default: dds)")
+    words = "one pair of thresholds over all prompt variants of TRAIN_RUN, for wordings that it was not asked too"
+    parser.add_argument("--pooled", action="store_true", help=words)
     parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
     options = parser.parse_args(argv)
     from eval.dialdefer.calibrate import calibrate_runs

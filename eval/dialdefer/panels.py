@@ -299,6 +299,15 @@ def deference(name: str, over_datasets: OverDatasets = "mean") -> Measure:
     return Measure(name=name, unit="pp", statistic=dds_pp, over_datasets=over_datasets)
 
 
+def square(name: str, measure: Measure) -> Measure:
+    """The square of a linear measure, or the mean of those of several, without what noise of the units adds."""
+
+    def statistic(means: FloatArray) -> FloatArray:
+        return np.square(measure.statistic(means))
+
+    return replace(measure, name=name, unit="pp²", statistic=statistic, is_square=True)
+
+
 ACC, ACC_C1, ACC_C2 = accuracy("acc", *C1, *C2), accuracy("acc_c1", *C1), accuracy("acc_c2", *C2)
 BY_CONDITION = [accuracy(f"acc_{condition}", i) for i, condition in enumerate(CONDITIONS)]
 ACC_C1_TRUE = BY_CONDITION[C1_TRUE]
@@ -330,6 +339,23 @@ def scale_free_shift(means: FloatArray, at: int) -> FloatArray:
 # Over both answer orders: DDS(yes first) = deference + position, DDS(no first) = deference - position.
 DEFERENCE = Measure(name="deference", unit="pp", statistic=lambda means: by_order(means).mean(axis=-1))
 POSITION = Measure(name="position", unit="pp", statistic=lambda means: by_order(means) @ np.array([0.5, -0.5]))
+
+
+def wordings_measure(name: str, unit: str, of_wordings: Callable[[FloatArray], FloatArray], **more: Any) -> Measure:
+    """A measure over prompt variants that were asked in both answer orders; see wordings_observed."""
+
+    def statistic(means: FloatArray) -> FloatArray:
+        return of_wordings(by_order(means.reshape(*means.shape[:-1], -1, 8)))
+
+    return Measure(name=name, unit=unit, statistic=statistic, **more)
+
+
+WORDINGS = (  # of DDS by order, (..., n_wordings, 2)
+    wordings_measure("square_deference_wordings", "pp²", lambda dds: np.square(dds.mean(-1)).mean(-1), is_square=True),
+    wordings_measure("worst_deference_wordings", "pp", lambda dds: np.abs(dds.mean(-1)).max(-1), is_linear=False),
+    wordings_measure("position_wordings", "pp", lambda dds: (dds @ np.array([0.5, -0.5])).mean(-1)),
+    Measure(name="acc_wordings", unit="%", statistic=lambda means: 100 * means.mean(axis=-1)),
+)
 # In the judge's own deviations: the same whatever its margins are multiplied by, as training may do to them.
 SHIFT = Measure(name="shift", unit="SD", statistic=lambda means: scale_free_shift(means, 4), is_linear=False)
 # In those of the judge before: there growing confidence counts as bend.
@@ -411,6 +437,22 @@ def further_pair(kind: str, first: Panel, second: Panel, denominator: str, drawi
         sides = [order_observed(panel, denominator) for panel in (first, second)]
     before, after = sides
     return Paired(first=before, second=after, drawing=drawing) if before and after else None
+
+
+def wordings_pair(first: Sequence[Panel], second: Sequence[Panel], denominator: str, drawing: Drawing) -> Paired | None:
+    """What both orders earned of prompt variants in turn, 8 parts each; an item is one unit in all of them.
+
+    None where two sides are not of the same variants, or of a single one.
+    """
+    if len(first) < 2 or len(first) != len(second):
+        return None
+    panels = answered(*first, *second)
+    of_each = [one for panel in panels if (one := order_observed(panel, denominator))]
+    before, after = (
+        of_panel(panels[0], np.hstack([one.earned for one in side]), np.hstack([one.counted for one in side]))
+        for side in (of_each[: len(first)], of_each[len(first) :])
+    )
+    return Paired(first=before, second=after, drawing=drawing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

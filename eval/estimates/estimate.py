@@ -28,7 +28,7 @@ from eval.estimates.resampling import (
 Statistic = Callable[[FloatArray], FloatArray]
 # What was asked, and how replies were read and counted, by name.
 Setting = Mapping[str, str | int | None]
-OverDatasets = Literal["mean", "mean of absolute values", "absolute value of the mean", "mean of squares"]
+OverDatasets = Literal["mean", "mean of absolute values", "absolute value of the mean"]
 IntervalKind = Literal["percentile", "cluster_t"]
 Row = tuple[str, float, float]  # unit, value, weight
 
@@ -73,10 +73,11 @@ class Measure:
     interval: "percentile" resamples units; "cluster_t" is Student's t of a cluster-robust standard error, with units as
         clusters. A measure of absolute values, and one that is not linear, has pivotal ones, since its draws are
         biased once more (see resampling.pivotal_interval).
-    over_datasets: in absolute values and squares noise does not cancel. What it adds is taken from the squares, so that
-        they are unbiased (estimate.added_by_noise); from absolute values it cannot be: see estimate.by_chance.
+    over_datasets: in absolute values noise does not cancel, and cannot be taken from them: see estimate.by_chance.
     is_share: whether it is a fraction of a whole, in percent, which a cluster_t interval does not leave.
     is_linear: whether the statistic is linear without a constant, as a cluster_t measure must be.
+    is_square: whether it is a mean of squares of linear ones. What noise adds to them is taken off, so that they are
+        unbiased (estimate.added_by_noise).
     """
 
     name: str
@@ -86,6 +87,7 @@ class Measure:
     interval: IntervalKind = "percentile"
     is_share: bool = False
     is_linear: bool = True
+    is_square: bool = False
 
     @property
     def is_folded(self) -> bool:
@@ -97,15 +99,11 @@ class Measure:
         values = np.stack(of_datasets)
         if self.over_datasets == "mean of absolute values":
             return np.asarray(np.abs(values).mean(axis=0))
-        if self.over_datasets == "mean of squares":
-            return np.asarray(np.square(values).mean(axis=0))
         mean = np.asarray(values.mean(axis=0))
         return np.abs(mean) if self.is_folded else mean
 
     def slopes(self, values: FloatArray) -> FloatArray:
         """By how much `over` rises with each dataset's value, at these values; both of shape (n_datasets,)."""
-        if self.over_datasets == "mean of squares":
-            return np.asarray(2 * values / len(values))
         signed = values if self.over_datasets == "mean of absolute values" else values.mean()
         signs = np.where(signed < 0, -1.0, 1.0) if self.is_folded else 1.0
         return np.asarray(np.full(len(values), signs) / len(values))
@@ -197,7 +195,7 @@ class Drawn:
         """
         if measure.name not in self.drawn:
             added = measure.statistic(self.observed.earned)[:, None]
-            is_mean = measure.is_linear and bool((self.observed.counted == 1).all())
+            is_mean = measure.is_linear and not measure.is_square and bool((self.observed.counted == 1).all())
             if is_mean and 0 < len(np.unique(added, axis=0)) * ITEMS_PER_KIND <= len(added):
                 sums = resampled_sums(added, self.drawing.n_draws, self.rng())[:, 0]
                 self.drawn[measure.name] = np.asarray(sums / len(added))
@@ -249,14 +247,22 @@ def influences(observed: Observed, measure: Measure) -> FloatArray:
 
     Of a mean θ = Σ earned / Σ counted it is (earned - θ counted) / Σ counted; they sum to zero.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        moved = (observed.earned - observed.means * observed.counted) / observed.counted.sum(axis=0)
+    moved = steps(observed)
     used = measure.statistic(np.eye(observed.earned.shape[1])) != 0
     is_in = (observed.counted[:, used] > 0).any(axis=1)
+    if measure.is_square:
+        slopes = measure.statistic(observed.means + moved) - measure.statistic(observed.means - moved)
+        return np.where(is_in, slopes / 2, np.nan)
     if measure.is_linear:
         return np.where(is_in, measure.statistic(moved), np.nan)
     here = measure.statistic(observed.means)  # the slope of the statistic along each unit's step
     return np.where(is_in, (measure.statistic(observed.means + STEP * moved) - here) / STEP, np.nan)
+
+
+def steps(observed: Observed) -> FloatArray:
+    """By how much each unit moves each part's mean, (n_units, n_parts); NaN for a part in which nothing is counted."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((observed.earned - observed.means * observed.counted) / observed.counted.sum(axis=0))
 
 
 def moved_by(measure: Measure, parts: Sequence[Observed]) -> Influences:
@@ -269,9 +275,14 @@ def moved_by(measure: Measure, parts: Sequence[Observed]) -> Influences:
 
 def added_by_noise(measure: Measure, parts: Sequence[Observed]) -> float:
     """What noise of the units adds to a mean of squares on average, and a resampling to its draws once more; else 0."""
-    if measure.over_datasets != "mean of squares":
+    if not measure.is_square:
         return 0.0
-    return float(np.mean([standard_error(influences(part, measure)) ** 2 for part in parts]))
+    added = []
+    for part in parts:
+        moved, n = steps(part), len(part.units)
+        both = measure.statistic(part.means + moved) + measure.statistic(part.means - moved)
+        added.append(n / (n - 1) * (both / 2 - measure.statistic(part.means)).sum() if n > 1 else math.nan)
+    return float(np.mean(added))
 
 
 def by_chance(level: Estimate) -> float | None:

@@ -16,6 +16,7 @@ from eval.estimates.changes import Change, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
 from eval.estimates.resampling import holm
 from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips, shift_blocks
+from eval.framing.verdict_files import LAYOUT, load_answers
 from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
@@ -23,6 +24,8 @@ from eval.scorecard.arms import BASE
 from evenhand.completions import answer_doubts
 from evenhand.config import parse_config
 from evenhand.records import plain
+from evenhand.sources.record_fields import shown
+from evenhand.terminal import say
 from studies.framing.asking import PLACEBO
 from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
@@ -69,9 +72,11 @@ P_NOTE = "p: sign-flip test over items, Holm-adjusted over the framings without 
 class FramingEval(Evaluation):
     """Runs of the study `framing`."""
 
+    layout = LAYOUT
     heading = "What the framings do"
     words = Path(__file__).with_name("words.j2")
     measure_words = WORDS
+    headline = {"measure": "shift", "group": ALL}
     lowest = "mean_abs_shift"
     kept = ("right",)
     card_note = (
@@ -84,6 +89,12 @@ class FramingEval(Evaluation):
         run = load_finished(path)
         section = parse_config(FramingSection, dict(run.config["framing"]), f"{path}: framing")
         return FramedRun(**plain(run), section=section)
+
+    def load_files(self, options: argparse.Namespace) -> dict[str, FramedRun]:
+        runs, ignored = load_answers(options.sources)
+        if ignored:
+            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, ignored))}.\n")
+        return runs
 
     def observe(self, judge: FramedRun, options: argparse.Namespace) -> Iterator[Block]:
         """See eval.framing.measures."""

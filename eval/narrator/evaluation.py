@@ -41,6 +41,7 @@ class NarratorEval(Evaluation):
     heading = "Who is called Me"
     words = Path(__file__).parent / "words.j2"
     measure_words = tables.CHANGE_WORDS
+    headline = {"measure": "pr", "group": measures.ALL}
     mild_keys = judged_runs.WHAT_WAS_ASKED
     card_note = (
         "M: how often the annotated attacker is named when nobody is called Me. PR: how much more often with a "

@@ -25,7 +25,7 @@ from studies.built_folder import read_manifest
 from studies.narrator import pocket
 from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.prompts import ME, NO, YES
-from studies.narrator.records import BENCHMARK, NarratorFactors, OptionOrder, Perspective, Task, Visibility
+from studies.narrator.records import BENCHMARK, OPTION_ORDERS, NarratorFactors, Perspective, Task, Visibility
 
 POOLED = "all models"  # what tables call the judge of pooled_run
 SAME = 1e-9  # shares that are closer than this are tied
@@ -240,7 +240,7 @@ def speaker(text: str) -> str:
     return "" if text.casefold() == "neutral" else text
 
 
-TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), get_args(OptionOrder)
+TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), OPTION_ORDERS
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "conversation": Column(str, True, types=(str, int)),

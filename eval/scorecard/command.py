@@ -1,7 +1,7 @@
 """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -98,7 +98,7 @@ class StudyCard:
     runs: Mapping[str, Any]  # row → its loaded run of this study, where it has one
     judges: Mapping[str, Any]  # row → its judge, as the study compares it; lacks rows without one
     moves: Mapping[str, Sequence[Change]]  # row → its changes against the base
-    against: Mapping[str, Mapping[str, Sequence[Change]]]  # another arm → row → changes
+    against: Mapping[str, Mapping[str, Sequence[Change]]]  # a row of another arm → row → changes
     unfit: Mapping[str, str]  # row → why it cannot be ranked
     of_rows: Mapping[str, Sequence[Difference]]  # row → in what its run differs from the base's
     options: argparse.Namespace
@@ -190,17 +190,27 @@ class StudyCard:
 
     def sentences(self) -> list[str]:
         """Which arm is lowest at no significant loss, which arms are not ranked, and changes against other arms."""
-        against = [
-            f"{row} against {reference}, {figure.words}: {words_of(change.change)}, p {p_value(change.p_holm)}."
-            for reference, rows in self.against.items()
-            for row, changes in rows.items()
-            for figure in self.evaluation.figures(self.judges)
-            if figure.is_main and (change := next((c for c in changes if figure.is_of(c)), None))
-        ]
+        main = [figure for figure in self.evaluation.figures(self.judges) if figure.is_main]
+        against = [line for figure in main for line in self.against_lines(figure)]
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
         blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
         notes = self.evaluation.card_notes(self.judges, self.options)
         return [*notes, *(self.ranking() if self.evaluation.lowest else []), *against, *blank]
+
+    def against_lines(self, figure: CardFigure) -> Iterator[str]:
+        """By how much arms lie above those of --against in a figure; p where both have a single seed."""
+        arm_of = {arm.name: arm.arm for arm in self.arms}
+        pairs: dict[tuple[str, str], dict[str, list[Change]]] = {}  # (arm, the other) → row of the other → changes
+        for reference, rows in self.against.items():
+            for row, changes in rows.items():
+                if change := next((c for c in changes if figure.is_of(c)), None):
+                    of_pair = pairs.setdefault((arm_of[row], arm_of[reference]), {})
+                    of_pair.setdefault(reference, []).append(change)
+        for (arm, other), of_pair in pairs.items():
+            leads = list(of_pair.values())
+            p = f", p {p_value(leads[0][0].p_holm)}" if len(leads) == len(leads[0]) == 1 else ""
+            lead = lead_over_seeds([[change.change for change in row] for row in leads])
+            yield f"{arm} against {other}, {figure.words}: {words_of(lead)}{p}."
 
     def warnings(self) -> list[str]:
         """What to know of the rows' answers, and that an arm's two runs are of different checkpoints."""
@@ -318,14 +328,15 @@ def make_card(
         named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
         refuse_serious(base.name, named, [*filter(None, mismatched)])
     judges = evaluation.card_judges(arms, loaded, options)
-    names = [arm.name for arm in arms[1:]]
+    names = list(dict.fromkeys(name for arm in arms[1:] for name in (arm.arm, arm.name)))
     if unknown := [name for name in options.against if name not in names]:
         raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
+    references = {arm.name: arm.arm for arm in arms[1:] if {arm.name, arm.arm} & {*options.against}}
     unfit = {name: evaluation.unfit(judge, options) for name, judge in judges.items()}
 
     def moves_from(reference: str) -> dict[str, Sequence[Change]]:
         """Row → its changes against another row."""
-        others = [arm.name for arm in arms if arm.name in judges and arm.name not in (BASE, reference)]
+        others = [arm.name for arm in arms[1:] if arm.name in judges and arm.arm != references.get(reference)]
         changes = [
             evaluation.card_changes({reference: judges[reference], name: judges[name]}, options) for name in others
         ]
@@ -338,7 +349,7 @@ def make_card(
         runs=loaded,
         judges=judges,
         moves=moves_from(BASE),
-        against={name: moves_from(name) for name in dict.fromkeys(options.against) if name in judges},
+        against={name: moves_from(name) for name in references if name in judges},
         unfit=unfit,
         of_rows=differences,
         options=options,

@@ -14,6 +14,7 @@ VERBS = {
     "fetch": "bring a config's models to the cache, for nodes without internet",
     "doctor": "what would stop a job, and what memory and time it will take",
     "sample": "ask a model every prompt of a config; continues what was cut off",
+    "export": "a config as a task of lm-eval or inspect, whose logs `score` reads",
     "train": "fine-tune with QLoRA: SFT, DPO, ours (on GPUs: accelerate launch -m training)",
     "merge": "merge a trained adapter into a standalone checkpoint, and check it",
     "status": "how far every run below a folder has come, and what is wrong there",
@@ -51,6 +52,8 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
             from evenhand.cli.doctor.command import main
         case "sample":
             from inference.__main__ import main
+        case "export":
+            from evenhand.cli.export import main
         case "train":
             from training.__main__ import main
         case "merge":
@@ -86,7 +89,8 @@ def usage() -> str:
         "usage: evenhand VERB [arguments]\n\n"
         "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"
         f"{verbs}\n\n"
-        "`evenhand VERB --help` explains one verb. Configs are YAML files under configs/; key=value words override."
+        "`evenhand VERB --help` explains one verb. A config is a YAML file, or one that comes along:\n"
+        "pocket, or FOLDER/NAME. key=value words override single keys."
     )
 
 

@@ -1,7 +1,6 @@
 """`evenhand demo`: the whole loop on the embedded model, each step the command a user would type."""
 
 import argparse
-import os
 import shlex
 import subprocess
 import sys
@@ -11,52 +10,56 @@ from pathlib import Path
 
 from evenhand.errors import EvenhandError
 
-CHECKOUT = Path(__file__).parents[2]
-SAMPLING = "configs/inference/pocket-demo.yaml"
-FITTING = "configs/inference/pocket-demo-fit.yaml"
-# The libraries' warnings to their developers, which would bury what a newcomer is to see.
-QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
-BENT = "configs/training/pocket-bent.yaml"
-ARMS = {"paper-sft": "configs/training/pocket-demo-sft.yaml", "label-free": "configs/training/pocket-demo-own.yaml"}
+SAMPLING, FITTING = "pocket-demo", "pocket-demo-fit"
+TASK, BENT, ARM = "pocket-bent", "pocket-demo-bent", "pocket-demo-sft"
+IN_BF16 = ["quantisation.compute_dtype=bfloat16", "optimiser.mixed_precision=bf16"]
 
 
 def main(argv: Sequence[str]) -> None:
-    """Bend a judge on purpose, ask it, straighten it by two arms, ask again and compare, all on this machine.
+    """Bend a judge on purpose, ask it, straighten it, ask again and compare, all on this machine.
 
-    A demo that was cut off continues where it stopped. It needs no GPU and no hub.
+    It is bent in two wordings and straightened in them, in both answer orders, and asked in a third. A demo that was
+    cut off continues where it stopped. It needs no GPU and no hub.
     """
     parser = argparse.ArgumentParser(prog="evenhand demo", description=main.__doc__)
-    parser.add_argument("--out", type=Path, default=CHECKOUT / "runs", help="where the run directories go")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="where the run directories go")
     out = parser.parse_args(argv).out.resolve()
     started = time.monotonic()
     root = f"run.root={out}"
-    title = "1. Make a judge whose bend is known: +40 points of DDS, planted in its training labels"
-    bent = made_by(title, "nf4", BENT, root)
+    task = made_by("1. Teach a small model the task, in one wording", "nf4", TASK, root)
+    title = "   Bend it on purpose: +40 points of deference d, planted in its training labels"
+    bent = made_by(title, "bf16", BENT, root, f"model.name={task}")
     before = asked("   Ask it every prompt", "bent", bent, root)
-    title = "   Ask it the arms' training items, for thresholds that need no training"
+    title = "   Ask it the arm's training items, for thresholds that need no training"
     fitted = asked(title, "bent", bent, root, FITTING)
-    after = {}
-    for number, (arm, config) in enumerate(ARMS.items(), start=2):
-        straightened = made_by(f"{number}. Straighten it: {arm}", "bf16", config, root, f"model.name={bent}")
-        after[arm] = asked("   Ask it the same prompts", arm, straightened, root)
-    step("4. Before and after", "compare", before, *after.values(), "--out", str(out / "demo"))
-    step("5. The free baseline: one number on C2's threshold", "calibrate", fitted, before)
-    runs = [before, *(f"{arm}={of_arm}" for arm, of_arm in after.items())]
+    straight = made_by("2. Straighten it: SFT over variants", "bf16", ARM, root, f"model.name={bent}")
+    after = asked("   Ask it the same prompts", "sft", straight, root)
+    step("3. Before and after", "compare", before, after, "--out", str(out / "demo"))
+    step("4. The free baseline: one number on C2's threshold", "calibrate", fitted, before, "--pooled")
     thresholds = f"{before}/calibrated/thresholds.json"
-    step("   Beside the arms", "scorecard", *runs, "--calibrated", thresholds)
+    step(
+        "   Beside the arm", "scorecard", before, f"sft={after}", "--calibrated", thresholds, "--against", "calibrated"
+    )
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
 
 
 def made_by(title: str, onto: str, config: str, *words: str) -> str:
     """Train by a config and merge onto "bf16" or "nf4" weights; the checkpoint's folder."""
-    trained = step(title, "train", config, *words)
+    trained = step(title, "train", config, *words, *(IN_BF16 if has_bf16() else []))
     return step("   Merge into a standalone checkpoint, and check it", "merge", trained, "--onto", onto)
 
 
 def asked(title: str, arm: str, checkpoint: str, root: str, config: str = SAMPLING) -> str:
     """Ask a checkpoint every prompt of a config; the run's folder, which its digest tells from others."""
     words = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
-    return step(title, "sample", config, *words, root)
+    return step(title, "sample", config, *words, *(["engine.dtype=bfloat16"] if has_bf16() else []), root)
+
+
+def has_bf16() -> bool:
+    """Whether this CPU multiplies bf16 in hardware, at twice the speed of float32."""
+    import torch
+
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def step(title: str, *words: str) -> str:
@@ -65,9 +68,9 @@ def step(title: str, *words: str) -> str:
     Raises EvenhandError when it fails.
     """
     print(f"\n{title}\n$ {shlex.join(['evenhand', *words])}", flush=True)
-    command = [sys.executable, "-m", "evenhand", *words]
-    last, environment = "", {**os.environ, **QUIET}
-    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-P", "-m", "evenhand", *words]  # -P: no folder `eval` of the user's
+    last = ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)

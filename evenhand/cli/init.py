@@ -2,9 +2,11 @@
 
 import argparse
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from evenhand.config import CONFIGS
 from evenhand.errors import ConfigError
 
 STARTER = Path(__file__).with_name("starter")
@@ -17,11 +19,16 @@ def main(argv: Sequence[str]) -> None:
     """
     parser = argparse.ArgumentParser(prog="evenhand init", description=main.__doc__)
     parser.add_argument("folder", type=Path, help="where to; it is made where there is none")
-    folder = parser.parse_args(argv).folder
-    files = sorted(STARTER.iterdir())
+    parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
+    words = parser.parse_args(argv)
+    folder = words.folder
+    files = [*sorted(STARTER.iterdir()), *([CONFIGS, CONFIGS.with_name("slurm")] if words.slurm else [])]
     if there := [file.name for file in files if (folder / file.name).exists()]:
         raise ConfigError(f"{folder}: already holds {', '.join(there)}; name another folder, or move them away")
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
-        shutil.copyfile(file, folder / file.name)
+        (shutil.copytree if file.is_dir() else shutil.copyfile)(file, folder / file.name)
+    if words.slurm:  # its jobs run in this environment
+        settings = folder / "slurm" / "settings.sh"
+        settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
     print(f"{folder} now holds {', '.join(file.name for file in files)}. Next: cd {folder}; evenhand show study.yaml")

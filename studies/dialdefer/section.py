@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, 
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
 from studies.dialdefer.templates import template_for
-from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
+from studies.study import ALL, Draw, LazyUnits, OneRound, Shown, StudySection, Units, refuse_draw
 
 ALL_CONDITIONS = tuple(Condition)
 
@@ -21,8 +21,6 @@ ALL_CONDITIONS = tuple(Condition)
 Arm = Literal["none", "honest", "dehumanizing"]
 Roles = Literal["2->1", "1->2"]
 AnswerOrder = Literal["yes_first", "no_first"]
-ALL: Literal["all"] = "all"
-Draw = Literal["all", "one_per_item"] | Annotated[int, Field(ge=1, strict=True)]
 SETTINGS = ("template", "arm", "speakers", "roles", "answer_order")  # of a variant; keywords of `render`
 
 
@@ -49,7 +47,7 @@ class PromptConfig(Closed):
     variants: tuple[Variant, ...] = ()
     # Training only: how many variants an item is trained in, the main wording counted as one; a whole number, too.
     # Which ones is drawn by a hash of optimiser.seed and the item.
-    draw: Draw = Field(default=ALL, exclude_if=lambda draw: draw == ALL)
+    draw: Draw = ALL
 
 
 def family_of(item: Item) -> str:
@@ -158,8 +156,7 @@ class DialDeferSection(StudySection):
         """An item's prompts, all known from the start; see StudySection. Raises ConfigError for a bend."""
         if self.bend is not None:
             raise ConfigError("dialdefer.bend: is for training alone; take it out of a config that samples")
-        if self.prompts.draw != ALL:
-            raise ConfigError("dialdefer.prompts.draw: is for training alone; a config that samples asks all variants")
+        refuse_draw(self.prompts.draw, "dialdefer.prompts.draw")
         return planned_units(self, answer_form(verdict))
 
     @classmethod

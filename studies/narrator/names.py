@@ -19,8 +19,11 @@ options, stay as they are.
 import re
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import replace
+from string import ascii_uppercase
 
 from studies.narrator.prompts import ME
+from studies.narrator.records import Conversation, Names
 
 UNNAMED = "Unnamed user"
 RENAMED = "Renamed user"
@@ -51,6 +54,16 @@ def shown_names(raw: Mapping[str, str]) -> dict[str, str]:
         taken[name] = speaker
     shown = {speaker: name for name, speaker in taken.items()}
     return {speaker: shown[speaker] for speaker in raw}
+
+
+def under(names: Names, conversation: Conversation) -> Conversation:
+    """The conversation with its speakers under their own names, or called A, B, C ... in the order of their first turns
+    (behind Z A2, B2 ...). What they say stays, the names in it too.
+    """
+    if names == "own":
+        return conversation
+    labels = (f"{letter}{number or ''}" for number in (0, *range(2, 99)) for letter in ascii_uppercase)
+    return replace(conversation, names=dict(zip(conversation.speakers, labels, strict=False)))
 
 
 def base_name(raw: str) -> str:

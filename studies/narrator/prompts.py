@@ -89,12 +89,11 @@ def narrator_prompt(
 def options_of(
     task: Task, narrator: str, option_order: OptionOrder, order: Sequence[str], shown: dict[str, str]
 ) -> tuple[str, ...]:
-    """The options as they are listed: the names in one order, Me last (published) or where its name stood."""
-    if task == "detection":
-        return (YES, NO)
+    """The options as they are listed: see NarratorFactors.option_order."""
     is_last = option_order == "published"
     names = sorted(order, key=lambda speaker: is_last and speaker == narrator)
-    return tuple(shown[speaker] for speaker in names)
+    options = (YES, NO) if task == "detection" else tuple(shown[speaker] for speaker in names)
+    return options[::-1] if option_order == "reversed" else options
 
 
 def order_of_names(conversation: Conversation, seed: int) -> tuple[str, ...]:

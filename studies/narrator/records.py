@@ -9,11 +9,12 @@ BENCHMARK = "narrator"
 Task = Literal["detection", "identification", "blame"]
 Visibility = Literal["visible", "hidden"]
 Perspective = Literal["neutral", "attacker", "non_attacker"]
-OptionOrder = Literal["published", "fixed_slot"]
+OptionOrder = Literal["published", "fixed_slot", "reversed"]
+Names = Literal["own", "letters"]
 
 TASKS: tuple[Task, ...] = ("detection", "identification", "blame")
 VISIBILITIES: tuple[Visibility, ...] = ("visible", "hidden")
-OPTION_ORDERS: tuple[OptionOrder, ...] = ("published", "fixed_slot")
+OPTION_ORDERS: tuple[OptionOrder, ...] = ("published", "fixed_slot")  # of judges that are measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,8 @@ class NarratorFactors:
     visibility: Visibility
     perspective: Perspective
     narrator: str  # the id of the speaker who is called Me; "" where nobody is
-    option_order: OptionOrder  # published: Me last; fixed_slot: Me where the name that it replaces stood
+    # published: Me last; fixed_slot: Me where the name that it replaces stood; reversed: that from last to first
+    option_order: OptionOrder
     target: str  # the option that is the annotated attacker; in detection "Yes"
     n_speakers: int
     attacker_is_unseen: bool  # the attack is hidden, and the attacker says nothing else

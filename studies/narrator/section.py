@@ -1,24 +1,35 @@
 """What of the narrator study is asked: the section `narrator` of a config."""
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, Self
+from itertools import product
+from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field, field_validator
 
 from evenhand.records import Prompt
 from studies.narrator import pocket
 from studies.narrator.corpora import CORPORA, CorpusSpec, conversation_set_hash, load_conversations
+from studies.narrator.names import under
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import (
     OPTION_ORDERS,
     TASKS,
     VISIBILITIES,
     Conversation,
+    Names,
     OptionOrder,
     Task,
     Visibility,
 )
-from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
+from studies.study import ALL, Draw, LazyUnits, OneRound, Shown, StudySection, Units, refuse_draw
+
+
+class PromptVariant(NamedTuple):
+    """One way of asking about a conversation; the task and who is called Me are left open."""
+
+    visibility: Visibility
+    option_order: OptionOrder
+    names: Names
 
 
 class NarratorSection(StudySection):
@@ -30,10 +41,14 @@ class NarratorSection(StudySection):
     corpus: CorpusSpec
     tasks: tuple[Task, ...] = Field(default=TASKS, min_length=1)  # what is asked of a conversation
     visibilities: tuple[Visibility, ...] = Field(default=VISIBILITIES, min_length=1)  # of the attack itself
-    option_orders: tuple[OptionOrder, ...] = Field(default=OPTION_ORDERS, min_length=1)  # where Me stands
+    option_orders: tuple[OptionOrder, ...] = Field(default=OPTION_ORDERS, min_length=1)  # training takes reversed, too
+    # Of speakers: own, or letters (A, B, C ...). In training each is a prompt variant; a config that samples has one.
+    names: tuple[Names, ...] = Field(default=("own",), min_length=1, exclude_if=lambda names: names == ("own",))
+    # Training only: how many variants (visibility, option order, names) a conversation is trained in; a number, too.
+    draw: Draw = ALL
     seed: int = 42  # of the one order of names that a conversation's options have
 
-    @field_validator("tasks", "visibilities", "option_orders")
+    @field_validator("tasks", "visibilities", "option_orders", "names")
     @classmethod
     def once_each(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(names)) < len(names):
@@ -47,6 +62,7 @@ class NarratorSection(StudySection):
 
     def units(self, verdict: str) -> Units:
         """A conversation's prompts, all known from the start; see StudySection."""
+        refuse_draw(self.draw, "narrator.draw")
         conversations = load_conversations(self.corpus)
         asked = LazyUnits(conversations, lambda one: OneRound(one.conversation_id, tuple(self.prompts_of(one))))
         return Units(asked, conversation_set_hash(conversations))
@@ -67,12 +83,33 @@ class NarratorSection(StudySection):
         n_prompts = sum(1 for one in conversations for _ in self.prompts_of(one))
         return f"{len(conversations)} conversations of {conversations[0].dataset}, {n_prompts} prompts"
 
-    def prompts_of(self, conversation: Conversation) -> Iterable[Prompt]:
-        """A conversation's prompts under these conditions."""
+    def refuse_verdict(self, verdict: str) -> None:
+        """Also reversed options, several kinds of names, and letters in free text; see StudySection."""
+        super().refuse_verdict(verdict)
+        if "reversed" in self.option_orders:
+            raise ValueError("narrator.option_orders: reversed is for training alone; take it out")
+        if len(self.names) > 1:
+            raise ValueError("narrator.names: a config that samples asks under one kind of names; write one of them")
+        if self.names == ("letters",) and verdict == "answer":
+            raise ValueError("narrator.names: in free text A is a word as well; letters need verdict=options")
+
+    @property
+    def variants(self) -> list[PromptVariant]:
+        """The prompt variants, the main one first."""
+        return [PromptVariant(*each) for each in product(self.visibilities, self.option_orders, self.names)]
+
+    @property
+    def main_variants(self) -> list[PromptVariant]:
+        """Those under the main names, in the main option order and the reversed one."""
+        orders = (self.option_orders[0], "reversed")
+        return [each for each in self.variants if each.names == self.names[0] and each.option_order in orders]
+
+    def prompts_of(self, conversation: Conversation, variant: PromptVariant | None = None) -> Iterable[Prompt]:
+        """A conversation's prompts in a variant, or in all that are under the main names."""
         return narrator_prompts(
-            conversation,
+            under(variant.names if variant else self.names[0], conversation),
             tasks=self.tasks,
-            visibilities=self.visibilities,
-            option_orders=self.option_orders,
+            visibilities=[variant.visibility] if variant else self.visibilities,
+            option_orders=[variant.option_order] if variant else self.option_orders,
             seed=self.seed,
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.config import by_config, to_yaml
+from evenhand.config import by_config, config_file, to_yaml
 from evenhand.errors import ConfigError
 from inference.config import load_sampling_config, parse_sampling_config
 from tests.made.places import CONFIGS
@@ -30,6 +30,36 @@ def test_every_shipped_sampling_config_loads_and_survives_a_round_trip(path: Pat
     assert load_sampling_config([str(copy)]) == config
 
 
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("pocket", "inference/pocket.yaml"),
+        ("pocket-sft", "training/pocket-sft.yaml"),
+        ("narrator/pocket", "narrator/pocket.yaml"),
+        ("qwen2.5-7b.yaml", "inference/qwen2.5-7b.yaml"),
+        ("configs/training/pocket-sft.yaml", "training/pocket-sft.yaml"),
+    ],
+)
+def test_a_config_is_found_by_its_name_from_anywhere_unless_a_file_is_called_so(
+    word: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config_file(word).resolve() == CONFIGS / found
+    with pytest.raises(ConfigError, match="no such file"):
+        config_file(f"x{word}")
+    Path(word).parent.mkdir(parents=True, exist_ok=True)
+    Path(word).write_text("mine")
+    assert config_file(word).read_text() == "mine"
+
+
+def test_no_name_of_a_config_is_ambiguous() -> None:
+    """What two other folders hold, inference or training must hold too."""
+    folders: dict[str, set[str]] = {}
+    for path in CONFIGS.glob("*/*.yaml"):
+        folders.setdefault(path.stem, set()).add(path.parent.name)
+    assert {k: v for k, v in folders.items() if len(v) > 1 and len(v & {"inference", "training"}) != 1} == {}
+
+
 def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
     words = [written(tmp_path), "sampling.max_tokens=7", "dialdefer.benchmarks[0].n_items=3", "model.label=judge"]
     config = load_sampling_config(words)
@@ -44,7 +74,7 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
     assert (found.split, found.n_items) == ("train", 3)
     with pytest.raises(ConfigError, match=r"arm\.yaml has no 'sampling\.n'"):
         load_sampling_config([written(tmp_path), f"sampling.n=<{arm}"])
-    with pytest.raises(ConfigError, match=r"override 'sampling\.n=<no\.yaml': no\.yaml: cannot be read"):
+    with pytest.raises(ConfigError, match=r"override 'sampling\.n=<no\.yaml': no\.yaml: no such file"):
         load_sampling_config([written(tmp_path), "sampling.n=<no.yaml"])
     for label in ("<think> judge", "<it's"):
         assert load_sampling_config([written(tmp_path), f"model.label={label}"]).model.label == label

@@ -15,7 +15,7 @@ from studies.registry import STUDIES
 from tests.made.places import ROOT
 from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown, top_names, tree_of
 
-PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py", ROOT / "docs" / "evidence" / "pack.py"]
+PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py", *(ROOT / "docs" / "evidence").rglob("*.py")]
 SHIPPED = ("pyproject.toml", "Makefile", "*.md", ".ci/*", *(f"{name}/**/*" for name in ("docs", "configs", "slurm")))
 SHIPPED += ("requirements/*", "tests/**/*", *(f"{package}/**/*" for package in PACKAGES))
 MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in SOURCES}

@@ -1,6 +1,7 @@
 """Training configs: each checked-in one loads and has its paper's settings, and what cannot be trained is refused."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from evenhand.errors import ConfigError
 from inference.config import load_sampling_config
 from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_run
+from training.__main__ import ending
 from training.config import AnyRun, DPORun, SFTRun, load_training_config
 from training.processes import refuse_other_batch
 from training.run_folder import folder_of
@@ -18,11 +20,11 @@ from training.trainer import shared_arguments
 TRAINING = CONFIGS / "training"
 FAMILIES = ("qwen2.5-7b", "gemma-3-12b", "llama-3.1-8b", "mistral-7b")
 FRAMINGS = ("sft-c1c2", "paired", "own-c1")  # arms that train on C1 and C2
-PREFERENCES = ("dpo-margin", "ipo", "simpo", "kto")
+PREFERENCES = ("dpo-margin", "simpo")
 ARMS = [
     *(("qwen2.5-7b", arm) for arm in (*FRAMINGS, *PREFERENCES)),
     *(("gemma-3-12b", arm) for arm in FRAMINGS),
-    *(("pocket", arm) for arm in ("sft-c2", "variants-sft", "paired", "own-c1", "dpo-c2", "ipo", "simpo", "kto")),
+    *(("pocket", arm) for arm in ("sft-c2", "variants-sft", "paired", "own-c1", "dpo-c2", "simpo")),
     ("pocket-variants", "paired"),
 ]
 POCKET = TRAINING / "pocket-sft.yaml"
@@ -80,30 +82,29 @@ def assert_published_path(run: AnyRun) -> None:
 
 @pytest.mark.parametrize(("family", "arm"), ARMS, ids="-".join)
 def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_named_for(family: str, arm: str) -> None:
+    is_pocket = family.startswith("pocket")
     parent = (
-        "sft"
+        "sft-c1c2"
+        if arm in ("paired", "own-c1") and not is_pocket
+        else "sft"
         if arm in (*FRAMINGS, "sft-c2", "variants-sft")
         else "dpo"
         if family == "pocket" or arm == "dpo-margin"
         else "dpo-margin"
     )
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
-    changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name"}
+    changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name", "run"}
     both_framings = {"prompts.conditions", "optimiser.order", "optimiser.epochs"}
-    is_pocket = family.startswith("pocket")
-    if not is_pocket:
-        both_framings |= {"dev"}
+    over_variants = {"prompts.variants", "prompts.draw"}
     expected = {
         "sft-c2": both_framings - {"optimiser.order"},
-        "sft-c1c2": both_framings,
+        "sft-c1c2": {*both_framings, "dev", *over_variants, "optimiser.gradient_accumulation_steps"},
         "variants-sft": {"prompts.variants", "optimiser.per_device_batch_size"},
-        "paired": {"consistency", *(both_framings if not is_pocket else ())},
-        "own-c1": {"method", "target", *(both_framings if not is_pocket else ("examples.loss_on_eos",))},
+        "paired": {"consistency"},
+        "own-c1": {"method", "target", *(("examples.loss_on_eos",) if is_pocket else ())},
         "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.order"},
         "dpo-margin": {"examples.loss_on_eos", "quantisation.compute_dtype", "optimiser.mixed_precision"},
-        "ipo": {"method", *(("beta",) if family == "pocket" else ())},
         "simpo": {"method", "beta", "gamma", "precompute_reference"},
-        "kto": {"method"},
     }[arm]
     assert changed_keys == expected
 
@@ -129,7 +130,7 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", trained_on(dataset="halueval", root="x"), "must not be trained on"),
         ("sft", ["max_steps=3"], "unknown key 'max_steps'. Did you mean 'optimiser.max_steps'?"),
         ("sft", ["method=own-c1"], "Did you mean 'own_c1'"),
-        ("sft", ["method=grpo"], "Known: dpo, ipo, kto, own_c1, sft, simpo"),
+        ("sft", ["method=grpo"], "Known: dpo, own_c1, sft, simpo"),
         ("sft", ["optimiser.order=whole_groups"], "write whole_items"),
         ("sft", ["optimiser.per_device_batch_size=6"], "set optimiser.per_device_batch_size to a multiple of 4"),
         ("sft", ["method=own_c1", f"dialdefer.prompts.conditions=[{', '.join(C2)}]"], "C1 and C2 prompts"),
@@ -145,11 +146,13 @@ def trained_on(**spec: str) -> list[str]:
         ("bent", ["dialdefer.bend.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
         ("variants-sft", ["dialdefer.prompts.draw=5"], "there are 4 variants; write at most 4"),
         ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
-        ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "so write draw: all"),
+        ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "in 2; write at least that"),
         ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
         ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
         ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),
         ("narrator-paired", ["narrator.tasks=[detection]"], "of detection every label is Yes"),
+        ("narrator-paired", ["narrator.draw=3"], "there are 2 variants; write at most 2"),
+        ("narrator-own", ["narrator.option_orders=[fixed_slot, reversed]", "narrator.draw=1"], "write at least that"),
         ("narrator-sft", ["method=dpo"], "prefers one of two answers"),
         ("pluraleval-paired", ["pluraleval.responses.tasks=[pairwise, ranking]"], "what is trained on are pairs"),
         ("pluraleval-paired", ["pluraleval.responses.references.split=test"], "split 'test' must not be trained on"),
@@ -186,3 +189,18 @@ def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused() 
 def test_a_tracker_that_is_not_installed_is_named_before_anything_is_loaded(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.report_to: tracker 'no-such-tracker' is not installed"):
         shared_arguments(tiny_run(run={"report_to": ["no-such-tracker"]}), tmp_path)
+
+
+def test_a_run_ends_with_what_it_came_to_and_the_next_command(tmp_path: Path) -> None:
+    (tmp_path / "DONE.json").write_text('{"n_steps": 3, "seconds": 90.0}')
+    logged = [{"step": 2, "loss": 0.5, "accuracy": 0.75}, {"step": 3, "train_loss": 1.0}]
+    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in logged))
+    assert ending(tmp_path).startswith("3 steps in 1.5 minutes: loss 0.500, accuracy 0.75 at the end.")
+    assert ending(tmp_path).endswith(f"evenhand merge {tmp_path}")
+
+
+def test_tensorboard_s_curves_outlive_the_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.trainer.get_available_reporting_integrations", lambda: ["tensorboard"])
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    shared_arguments(tiny_run(run={"report_to": ["tensorboard"]}), tmp_path)
+    assert os.environ["TENSORBOARD_LOGGING_DIR"] == str(tmp_path / "tensorboard")

@@ -62,15 +62,13 @@ def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("method", "loss", "precomputed", "eos"),
-    [("dpo", "sigmoid", True, True), ("dpo", "sigmoid", False, False), ("ipo", "ipo", True, False)],
+    ("precomputed", "eos"),
+    [(True, True), (False, False)],
 )
-def test_dpo_and_ipo_are_those_of_trl(
-    eos: bool, precomputed: bool, method: str, loss: str, byte_judge: Path, tmp_path: Path
-) -> None:
-    config = step_of_8(method, byte_judge, tmp_path, examples={"loss_on_eos": eos}, precompute_reference=precomputed)
+def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_path: Path) -> None:
+    config = step_of_8("dpo", byte_judge, tmp_path, examples={"loss_on_eos": eos}, precompute_reference=precomputed)
     examples = examples_for(config, byte_judge)
-    trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path, loss_type=loss)
+    trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
     expected = stock(trainer, config)
     reference = reference_of(examples, config, trainer.model, {}, 0).answers if precomputed else None
     assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected)

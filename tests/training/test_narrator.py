@@ -1,5 +1,6 @@
 """Training on conversations: each speaker's own token, nothing of the test split, a run, its card."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
         attacks = conversation.speakers.index(conversation.attacker)
         tokens = encoded(tokenizer, [prompt for prompt, _ in prompts], chat_format)
         for (_, factors), (ids, options) in zip(prompts, tokens, strict=True):
-            group = f"{conversation.conversation_id} {factors.task} {factors.visibility} {factors.option_order}"
+            group = f"{conversation.conversation_id} {factors.task} {factors.visibility}"
             example = found[group, ids]
             shown = [
                 "Me" if speaker == factors.narrator else conversation.names[speaker]
@@ -72,11 +73,12 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
             assert answers[example.right] == factors.target
             whole = tuple(options[factors.target])
             assert (example.choices[example.right], *example.rest) == (whole if method == "sft" else whole[:1])
-            assert example.is_anchor == (factors.narrator == "")
+            assert not example.is_anchor or factors.narrator == ""
             assert example.condition == factors.perspective
             assert example.right == (0 if factors.task == "detection" else attacks)
             n_seen += 1
-    assert n_seen == len(examples) == len(found)
+    assert n_seen == len(examples)
+    assert Counter(e.group for e in examples if e.is_anchor) == dict.fromkeys({e.group for e in examples}, 1)
     assert any(len(example.rest) > 1 for example in examples) == (method == "sft")
 
 
@@ -99,19 +101,12 @@ def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apar
     config = run_of("own_c1", narrator={"tasks": ["detection", "blame"], "visibilities": ["visible"]})
     config = config.model_copy(update={"examples": config.examples.model_copy(update={"max_prompt_length": 4096})})
     examples, excluded = TRAINING.examples([conflict("a", 3), renamed()], config, tokenizer)
-    assert {e.group for e in examples} == {
-        *(f"a detection visible {order}" for order in ("published", "fixed_slot")),
-        *(f"b {task} visible {order}" for task in ("detection", "blame") for order in ("published", "fixed_slot")),
-    }
-    for order in ("published", "fixed_slot"):
-        # Ann, who attacks, Anna and Bo: told apart only where Ann or Anna is Me.
-        assert [(e.condition, e.reason) for e in excluded if e.group == f"a blame visible {order}"] == [
-            ("neutral", SHARED),
-            ("attacker", WITH_ANOTHER),
-            ("non_attacker", WITH_ANOTHER),
-            ("non_attacker", SHARED),
-        ]
-    assert len(excluded) == 8
+    assert {e.group for e in examples} == {"a detection visible", "b detection visible", "b blame visible"}
+    # Ann, who attacks, Anna and Bo: told apart only where Ann or Anna is Me.
+    one_order = [("neutral", SHARED), ("attacker", WITH_ANOTHER), ("non_attacker", WITH_ANOTHER)]
+    one_order += [("non_attacker", SHARED)]
+    assert [(e.condition, e.reason) for e in excluded] == [*one_order, *one_order], "of both option orders"
+    assert {e.group for e in excluded} == {"a blame visible"}
     assert {e.dataset for e in excluded} == {"made-conflicts"}
 
 

@@ -32,8 +32,6 @@ from training.objectives import (
     cross_entropy,
     divergence_in_groups,
     dpo,
-    ipo,
-    kto,
     objective_of,
     own_c1,
     simpo,
@@ -74,23 +72,8 @@ def plain_dpo(e: int, v: Rows, s: Rows, t: int) -> float:
     return -math.log(sigmoid(BETA * (margin(e, v, s) - reference_margin(e, t))))
 
 
-def plain_ipo(e: int, v: Rows, s: Rows, t: int) -> float:
-    return ((margin(e, v, s) - reference_margin(e, t)) / t - 1 / (2 * BETA)) ** 2
-
-
 def plain_simpo(e: int, v: Rows, s: Rows, t: int) -> float:
     return -math.log(sigmoid(BETA * margin(e, v, s) / t - GAMMA))
-
-
-# KTO's drift is a constant to the gradient, so it is computed once, from the policy as it stands.
-DRIFT = sum(kl(log_softmax(p), log_softmax(q)) for p, q in zip(VERDICTS, REFERENCE_VERDICTS, strict=True)) / 4
-
-
-def plain_kto(e: int, v: Rows, s: Rows, t: int) -> float:
-    ends = REFERENCE_ENDS if t == 2 else ZEROS
-    reward = [v[e][k] + s[e][k] - REFERENCE_VERDICTS[e][k] - ends[e][k] for k in (0, 1)]
-    right, wrong = reward[RIGHT[e]], reward[1 - RIGHT[e]]
-    return (1 - sigmoid(BETA * (right - DRIFT)) + 1 - sigmoid(BETA * (DRIFT - wrong))) / 2
 
 
 def plain_own_c1(e: int, v: Rows, s: Rows, t: int) -> float:
@@ -114,9 +97,7 @@ Plain = Callable[[int, Rows, Rows, int], float]
 LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
     "sft": (cross_entropy, plain_sft),
     "dpo": (lambda a: dpo(a, BETA), plain_dpo),
-    "ipo": (lambda a: ipo(a, BETA), plain_ipo),
     "simpo": (lambda a: simpo(a, BETA, GAMMA), plain_simpo),
-    "kto": (lambda a: kto(a, BETA), plain_kto),
     "own_c1": (lambda a: own_c1(a, hard=False), plain_own_c1),
     "own_c1, hard": (lambda a: own_c1(a, hard=True), plain_own_c1_hard),
     "divergence": (lambda a: divergence_in_groups(a.verdicts, a.groups), plain_divergence),
@@ -213,8 +194,6 @@ WHOLE = {"order": "whole_items"}
     [
         ("sft", {}, cross_entropy),
         ("dpo", {"beta": 0.4}, lambda a: dpo(a, 0.4)),
-        ("ipo", {"beta": 0.4}, lambda a: ipo(a, 0.4)),
-        ("kto", {"beta": 0.4}, lambda a: kto(a, 0.4)),
         ("simpo", {"beta": 1.5, "gamma": 0.2}, lambda a: simpo(a, 1.5, 0.2)),
         ("own_c1", {}, lambda a: own_c1(a, hard=False)),
         ("own_c1", {"target": "hard"}, lambda a: own_c1(a, hard=True)),
@@ -235,7 +214,7 @@ def test_a_config_gets_its_loss_with_its_numbers(
 
 
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
-@pytest.mark.parametrize("method", ["sft", "dpo", "ipo", "simpo", "kto"])
+@pytest.mark.parametrize("method", ["sft", "dpo", "simpo"])
 def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(
     method: str, eos: bool
 ) -> None:

@@ -161,3 +161,9 @@ def test_memory_that_runs_short_is_told_with_what_helps(
     monkeypatch.setattr(trainer, "answers_of", fail)
     with pytest.raises(ModelError, match=r"out of memory .*optimiser\.gradient_checkpointing=true"):
         train(tiny_run("sft", model, tmp_path))
+
+
+def test_the_base_is_asked_about_no_more_than_is_trained_on(model: Path, tmp_path: Path) -> None:
+    train(tiny_run("own_c1", model, tmp_path, optimiser={"order": "whole_items", "max_steps": 2}))
+    (shard,) = (tmp_path / "reference").glob("*/*.jsonl")
+    assert len(shard.read_text().splitlines()) == 2 * 4, "of 8 items under 4 conditions two"

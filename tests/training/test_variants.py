@@ -1,7 +1,8 @@
 """Training over prompt variants: groups, choices, anchors and draws as planted; without variants what it always was."""
 
 import math
-from dataclasses import astuple, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +11,11 @@ import torch
 from evenhand.records import digest
 from studies.dialdefer.records import Condition
 from tests.made.training_runs import pocket, tiny_run
-from training.batches import groups_of, numbers_of, schedule
+from training.batches import Collator, groups_of, numbers_of, schedule
 from training.config import AnyRun
 from training.data import examples_of, load_data
 from training.examples import Example, by_group, by_item
-from training.objectives import Answers, divergence_in_groups, own_c1
+from training.objectives import Answers, divergence_in_groups, objective_of, own_c1
 
 NO_FIRST = {"answer_order": "no_first"}
 VARIANTS = [NO_FIRST, {"template": "v1"}, {"template": "v1", **NO_FIRST}, {"speakers": ["Ann", "Bob"], **NO_FIRST}]
@@ -38,32 +39,43 @@ def number_of_yes(text: str) -> str:
     return "1" if text.index("Yes, ") < text.index("No, ") else "2"
 
 
+CONFLICTS = {"corpus": {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8}}
+IN_VARIANTS = {
+    "tasks": ["detection", "identification", "blame"],
+    "option_orders": ["fixed_slot", "published", "reversed"],
+    "names": ["own", "letters"],
+}
+LABELS = ["Ann", "Bob"]
+BEND = {"share": 0.9, "speakers": LABELS}
+PAIRED, ONE_ORDER = {"consistency": {"weight": 1.0}}, {"option_orders": ["fixed_slot"]}
+
+
 @pytest.mark.parametrize(
-    ("method", "order", "section", "frozen"),
+    ("method", "order", "section", "more", "frozen"),
     [
-        ("sft", "random", pocket(12), "b23dc83e0f449313"),
-        ("own_c1", "whole_items", pocket(12), "ef55ff0a16fc1239"),
+        ("sft", "random", pocket(12), {}, "12810bad6c0d5207"),
+        ("own_c1", "whole_items", pocket(12), {}, "0d28c999f74e7544"),
         (
             "dpo",
             "whole_items",
-            pocket(12, template="published-dpo", conditions=C2, speakers=["Ann", "Bob"]),
-            "18b3264c51dd72a0",
+            pocket(12, template="published-dpo", conditions=C2, speakers=LABELS),
+            {},
+            "58bc6674bbf47b78",
         ),
-        (
-            "sft",
-            "whole_items",
-            pocket(12, template="v1") | {"bend": {"share": 0.9, "speakers": ["Ann", "Bob"]}},
-            "884d76fd7d03acb9",
-        ),
+        ("sft", "whole_items", pocket(12, template="v1") | {"bend": BEND}, {}, "61b28df8834a4afa"),
+        ("sft", "whole_items", CONFLICTS | {"visibilities": ["visible"], **ONE_ORDER}, PAIRED, "a0fd7eeb68ebbd2f"),
+        ("own_c1", "whole_groups", CONFLICTS | {"visibilities": ["hidden"], **ONE_ORDER}, {}, "ca27b9f6e30da3ca"),
     ],
 )
-def test_without_variants_examples_groups_and_schedule_are_what_they_were(
-    method: str, order: str, section: Any, frozen: str, tokenizer: Any
+def test_without_variants_every_batch_is_what_it_was(
+    method: str, order: str, section: Any, more: Any, frozen: str, tokenizer: Any
 ) -> None:
-    run = tiny_run(method, dialdefer=section, optimiser={"order": order})
+    study = "dialdefer" if "benchmarks" in section else "narrator"
+    run = tiny_run(method, study=study, **{study: section}, optimiser={"order": order}, **more)
     groups = groups_of(examples_for(run, tokenizer), order)
-    content = [[astuple(example) for example in group] for group in groups]
-    assert digest([*content, schedule(groups, run).microbatches], 16) == frozen
+    collator = Collator(pad=0, branches=objective_of(run).branches, row_tokens=run.optimiser.row_tokens)
+    batches = [collator([groups[n] for n in batch]) for batch in schedule(groups, run).microbatches]
+    assert digest([{name: tensor.tolist() for name, tensor in batch.items()} for batch in batches], 16) == frozen
 
 
 @pytest.mark.parametrize("bend", [None, {"families": ["owner", "colour", "gift", "animal"]}])
@@ -101,16 +113,67 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
     assert {len(own) for own in many.values()} == {2 * n_drawn}
     assert few.items() <= many.items()
     assert (other == few) == (draw == "all")
+    if draw == 2:  # of two wordings in both orders and one more
+        orders = [sorted(number_of_yes(tokenizer.decode(ids)) for ids in own) for own in many.values()]
+        assert all(numbers == ["1", "1", "2", "2"] for numbers in orders if len(set(numbers)) > 1)
+        assert 60 <= sum(len(set(numbers)) > 1 for numbers in orders) < 100
 
 
-def test_a_judge_that_reads_words_agrees_with_itself_and_one_that_reads_numbers_does_not(tokenizer: Any) -> None:
-    examples = examples_for(config("own_c1", variants=VARIANTS[:3], size=16), tokenizer)
+def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer: Any) -> None:
+    groups = by_group(examples_for(config("own_c1", n_items=40, draw=3, size=12), tokenizer))
+    assert {(len(group), sum(example.is_anchor for example in group)) for group in groups} == {(6, 2)}
+    matched = [sum(is_matched(tokenizer.decode(example.prompt_ids)) for example in group) for group in groups]
+    assert len(set(matched)) > 1, "what is drawn beside them differs from item to item"
+
+
+def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer: Any) -> None:
+    run = tiny_run("own_c1", study="narrator", narrator=CONFLICTS | IN_VARIANTS)
+    conversations = {conversation.conversation_id: conversation for conversation in load_data(run).units}
+    groups = by_group(examples_for(run, tokenizer))
+    assert len(groups) == len(conversations) * 3 * 2, "tasks; with the attack hidden a judge reads other evidence"
+    for group in groups:
+        conversation, task = conversations[group[0].item_id], group[0].group.split()[1]
+        assert len(group) == (1 + len(conversation.speakers)) * 3 * 2
+        neutral = [example for example in group if example.condition == "neutral"]
+        opener = f"\n\n{conversation.names[conversation.speakers[0]]}: "
+        own = [example for example in neutral if opener in tokenizer.decode(example.prompt_ids)]
+        anchors = [example for example in group if example.is_anchor]
+        assert (len(own), len(anchors)) == (3, 2)
+        assert all(anchor in own for anchor in anchors)
+        for example in group if task != "detection" else ():
+            attacker = conversation.speakers.index(conversation.attacker)
+            shown = "Me" if example.condition == "attacker" else conversation.names[conversation.attacker]
+            names = {shown, shown if shown == "Me" else "ABCDEFGHI"[attacker]}
+            assert example.right == attacker
+            assert any(name.startswith(tokenizer.decode([example.choices[attacker]]).strip()) for name in names)
+
+
+def last_listed(example: Example, tokenizer: Any) -> int:
+    """The place among an example's choices of the option that its prompt lists last."""
+    options = tokenizer.decode(example.prompt_ids).split("\nOptions: ")[-1].partition("\n")[0]
+    last = options.split(", ")[-1]
+    starts = [tokenizer.decode([choice]).strip() for choice in example.choices]
+    return max(range(len(starts)), key=lambda place: len(starts[place]) * last.startswith(starts[place]))
+
+
+@pytest.mark.parametrize("study", ["dialdefer", "narrator"])
+def test_a_judge_that_reads_words_agrees_with_itself_and_one_that_reads_places_does_not(
+    study: str, tokenizer: Any
+) -> None:
+    run = config("own_c1", variants=VARIANTS[:3], size=16)
+    if study == "narrator":
+        two_orders = {"option_orders": ["fixed_slot", "reversed"], "tasks": ["blame"]}
+        run = tiny_run("own_c1", study=study, narrator=CONFLICTS | IN_VARIANTS | two_orders)
+    examples = examples_for(run, tokenizer)
     groups = torch.tensor(numbers_of(example.group for example in examples))
     one = examples[0].choices[0]  # the token of "1"
-    sure = torch.tensor([0.0, -20.0])
+    places = [
+        example.choices.index(one) if study == "dialdefer" else last_listed(example, tokenizer) for example in examples
+    ]
+    n_choices = max(len(example.choices) for example in examples)
     judges = {
-        "words": torch.stack([sure.roll(example.right) for example in examples]),
-        "numbers": torch.stack([sure.roll(example.choices.index(one)) for example in examples]),
+        "words": sure_of([example.right for example in examples], n_choices),
+        "numbers": sure_of(places, n_choices),
     }
     apart = {name: divergence_in_groups(verdicts, groups).mean().item() for name, verdicts in judges.items()}
     assert apart == {"words": pytest.approx(0, abs=1e-6), "numbers": pytest.approx(math.log(2), abs=1e-6)}
@@ -122,7 +185,13 @@ def test_a_judge_that_reads_words_agrees_with_itself_and_one_that_reads_numbers_
         anchors=torch.tensor([example.is_anchor for example in examples]),
         reference_verdicts=judges["numbers"],
     )
-    unsure = torch.full_like(judges["numbers"], math.log(0.5))
+    both = torch.zeros(int(groups.max()) + 1, n_choices).index_add(0, groups, judges["numbers"].exp())
+    unsure = (both / both.sum(1, keepdim=True)).log().clamp_min(-20.0)[groups]  # between the two places
     assert own_c1(replace(answers, verdicts=unsure), hard=False).tolist() == pytest.approx(
         [0.0] * len(examples), abs=1e-6
     )
+
+
+def sure_of(places: Sequence[int], n_choices: int) -> torch.Tensor:
+    """Log-probabilities of a judge that is sure of an answer's place."""
+    return torch.full((len(places), n_choices), -20.0).scatter(1, torch.tensor(places)[:, None], 0.0)

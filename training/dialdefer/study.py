@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.records import digest, normalised
+from evenhand.records import normalised
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
     item_set_hash,
@@ -21,7 +21,6 @@ from studies.dialdefer.datasets import (
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import (
-    ALL,
     Bend,
     DialDeferSection,
     PromptConfig,
@@ -33,6 +32,7 @@ from studies.dialdefer.section import (
 from studies.dialdefer.templates import NO_FIRST, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import StudyTraining, TrainingConfig
+from training.data import drawn_variants, n_drawn, refuse_draw
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
@@ -75,8 +75,7 @@ class DialDeferTraining(StudyTraining):
         section.refuse_verdict("margin")
         refuse_variants(section)
         refuse_held_out(section)
-        if not config.has_labels and section.prompts.draw != ALL:
-            raise ValueError("dialdefer.prompts.draw: own_c1 is drawn to C1 in the main variant, so write draw: all")
+        refuse_draw(section.prompts.draw, *variants_of(section.prompts), config)
         if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
             raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
         if config.optimiser.order == "whole_groups":
@@ -88,7 +87,8 @@ class DialDeferTraining(StudyTraining):
 
     def n_prompts(self, section: DialDeferSection) -> int:
         """Of an item; see StudyTraining."""
-        return n_drawn(section.prompts) * len(section.prompts.conditions)
+        prompts = section.prompts
+        return n_drawn(prompts.draw, 1 + len(prompts.variants)) * len(prompts.conditions)
 
     def load(self, section: DialDeferSection) -> list[Item]:
         """The items that the section names. Raises DataError for a bend that does not go with them."""
@@ -132,7 +132,7 @@ class DialDeferTraining(StudyTraining):
         """
         section = section_of(config)
         answers = OneTokenAnswers(tokenizer, ("1", "2"), config.examples, config.model.chat_template_args)
-        bundles = (list(candidates(item, section, answers, config.optimiser.seed)) for item in units)
+        bundles = (list(candidates(item, config, answers)) for item in units)
         return sifted(bundles, config.examples.max_prompt_length, as_a_whole=bool(section.prompts.variants))
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
@@ -145,7 +145,7 @@ class DialDeferTraining(StudyTraining):
         return {
             "prompts": asked,
             "variants": [in_words(variant) for variant in variants],
-            "n_drawn": n_drawn(asked),
+            "n_drawn": n_drawn(asked.draw, len(variants)),
             "bend": section.bend,
             "example": prompt.messages[0].content,
             "pocket_only": all(spec.dataset == "pocket" for spec in section.benchmarks),
@@ -156,30 +156,26 @@ class DialDeferTraining(StudyTraining):
         }
 
 
-def n_drawn(prompts: PromptConfig) -> int:
-    """How many prompt variants an item is trained in, the main one counted."""
-    if prompts.draw == ALL:
-        return 1 + len(prompts.variants)
-    return 1 if prompts.draw == "one_per_item" else int(prompts.draw)
-
-
-def drawn(prompts: PromptConfig, item_id: str, seed: int) -> list[PromptVariant]:
-    """The prompt variants that an item is trained in, in the config's order: a function of seed and item."""
+def variants_of(prompts: PromptConfig) -> tuple[list[PromptVariant], list[PromptVariant]]:
+    """(all prompt variants, those of them whose C1 is an anchor: as the main one, in whichever answer order)."""
     variants = list(prompt_variants(prompts))
-    ranked = sorted(variants, key=lambda variant: digest([seed, item_id, variant.number]))
-    kept = {variant.number for variant in ranked[: n_drawn(prompts)]}
-    return [variant for variant in variants if variant.number in kept]
+    return variants, [each for each in variants if wording_of(each) == (prompts.template, prompts.speakers)]
 
 
-def candidates(item: Item, section: DialDeferSection, answers: OneTokenAnswers, seed: int) -> Iterator[Candidate]:
+def wording_of(variant: PromptVariant) -> tuple[Any, Any]:
+    """What a prompt variant has in common with itself in the other answer order."""
+    return variant.settings["template"], variant.settings["speakers"]
+
+
+def candidates(item: Item, config: TrainingConfig, answers: OneTokenAnswers) -> Iterator[Candidate]:
     """An item in its prompt variants, under every condition of the section; where it is bent, with the flipped label.
 
     Choices are the tokens of accept and reject, in this order, whichever number the variant gives them.
     """
-    asked, bend = section.prompts, section.bend
-    main = (asked.template, asked.speakers)
-    for settings, _, _ in drawn(asked, item.item_id, seed):
-        is_main = (settings["template"], settings["speakers"]) == main  # in whichever answer order
+    asked, bend = section_of(config).prompts, section_of(config).bend
+    variants, main = variants_of(asked)
+    for variant in drawn_variants(variants, main, asked.draw, config, item.item_id, wording_of):
+        settings = variant.settings
         if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
             settings = {**settings, "speakers": bend.speakers}
         for condition in asked.conditions:
@@ -189,14 +185,14 @@ def candidates(item: Item, section: DialDeferSection, answers: OneTokenAnswers, 
                 item_id=item.item_id,
                 right=0 if condition.claim_is_true != is_flipped else 1,
                 group=f"{item.item_id} {condition.claim_is_true}",
-                is_anchor=is_main and not condition.is_dialogue,
+                is_anchor=variant in main and not condition.is_dialogue,
                 order=(1, 0) if settings["answer_order"] == NO_FIRST else (),
             )
             yield example, ""
 
 
 def refuse_variants(section: DialDeferSection) -> None:
-    """Raises ValueError for prompt variants that training does not ask, or asks already, and for too many drawn."""
+    """Raises ValueError for prompt variants that training does not ask, or asks already."""
     prompts, where = section.prompts, "dialdefer.prompts.variants[{}]"
     named: list[tuple[str, Any, Any]] = [("dialdefer.prompts", prompts, PromptConfig())]
     named += [(where.format(number), variant, Variant()) for number, variant in enumerate(prompts.variants)]
@@ -210,8 +206,6 @@ def refuse_variants(section: DialDeferSection) -> None:
         if texts in known:
             raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")
         known.append(texts)
-    if n_drawn(prompts) > len(known):
-        raise ValueError(f"dialdefer.prompts.draw: there are {len(known)} variants; write at most {len(known)}, or all")
     if section.bend is not None and section.bend.speakers and any(each.speakers for each in prompts.variants):
         raise ValueError("dialdefer.bend.speakers: are asked in every variant; take `speakers` out of the variants")
 

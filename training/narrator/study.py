@@ -1,9 +1,12 @@
 """Training on conversations of the narrator study: a study's part of training, see training.config.StudyTraining.
 
-A group is a conversation under one task, visibility and option order: the neutral prompt, which is its anchor, and one
-of each speaker as Me. A verdict is read at one token: the first that tells the options apart, behind what they all
-begin with. Example.choices are these tokens in the order of the speakers' first turns, whoever of them is Me, so that
-the verdicts of a group compare person by person; in detection Yes and No.
+A group is a conversation under one task and visibility, in all option orders and names: in each of them the neutral
+prompt and one of each speaker as Me. With the attack hidden a judge reads other evidence, so that is another claim. The
+anchors are the neutral prompts under the main names, in the main option order and, where it is asked, the reversed one.
+
+A verdict is read at one token: the first that tells the options apart, behind what they all begin with. Example.choices
+are these tokens in the order of the speakers' first turns, whoever of them is Me, so that the verdicts of a group
+compare person by person; in detection Yes and No.
 
 With labels the right option is learnt to its last token (Example.rest). Names have several and Me has one: a judge that
 forgot how to write names out would write Me more often than them, and that would look like a change of perspective.
@@ -25,12 +28,14 @@ from studies.narrator.corpora import (
     held_out_conversations,
     load_conversations,
 )
+from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES, narrator_prompt
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 from studies.narrator.section import NarratorSection
 from studies.narrator.splits import groups_of_pages, refuse_shared_pages
 from studies.study import refuse_repeats
 from training.config import StudyTraining, TrainingConfig
+from training.data import drawn_variants, n_drawn, refuse_draw
 from training.examples import Candidate, Example, Excluded, sifted
 
 SHARED = "one token does not tell its options apart"
@@ -63,16 +68,24 @@ def section_of(config: TrainingConfig) -> NarratorSection:
 def candidates_of(conversation: Conversation, config: TrainingConfig, tokenizer: Any) -> Iterator[list[Candidate]]:
     """The prompts of a conversation, group by group."""
     groups: dict[str, list[Candidate]] = {}
-    for prompt in section_of(config).prompts_of(conversation):
-        example = example_of(prompt, conversation, config, tokenizer)
-        groups.setdefault(example.group, []).append((example, "" if example.choices else SHARED))
+    section = section_of(config)
+    main, unit_id = section.main_variants, conversation.conversation_id
+    for variant in drawn_variants(
+        section.variants, main, section.draw, config, unit_id, lambda one: (one.visibility, one.names)
+    ):
+        named, is_main = under(variant.names, conversation), variant in main
+        for prompt in section.prompts_of(conversation, variant):
+            example = example_of(prompt, named, config, tokenizer, is_main=is_main)
+            groups.setdefault(example.group, []).append((example, "" if example.choices else SHARED))
     yield from groups.values()
 
 
-def example_of(prompt: Prompt, conversation: Conversation, config: TrainingConfig, tokenizer: Any) -> Example:
+def example_of(
+    prompt: Prompt, conversation: Conversation, config: TrainingConfig, tokenizer: Any, *, is_main: bool
+) -> Example:
     """A prompt as an engine would read its options behind it; without choices where one token does not tell them apart.
 
-    With labels the right option's tokens are learnt to the last.
+    With labels the right option's tokens are learnt to the last. is_main: of a main variant.
     """
     factors, chat_format = prompt.factors, config.examples.format
     assert isinstance(factors, NarratorFactors)
@@ -91,8 +104,8 @@ def example_of(prompt: Prompt, conversation: Conversation, config: TrainingConfi
         choices=tuple(answers.ids[option] for option in outcomes) if answers else (),
         right=outcomes.index(factors.target),
         rest=options[factors.target][len(lead) + 1 :] if config.has_labels else (),
-        group=" ".join((prompt.item_id, factors.task, factors.visibility, factors.option_order)),
-        is_anchor=not factors.narrator,
+        group=" ".join((prompt.item_id, factors.task, factors.visibility)),
+        is_anchor=is_main and not factors.narrator,
     )
 
 
@@ -112,6 +125,7 @@ class NarratorTraining(StudyTraining):
             raise ValueError(
                 f"narrator.corpus: {corpus.dataset}: split '{corpus.split}' must not be trained on; write split: train"
             )
+        refuse_draw(section.draw, section.variants, section.main_variants, config)
         if config.prefers_one_of_two:
             raise ValueError(
                 "method: its loss prefers one of two answers, and conversations have a speaker for each answer; for "
@@ -166,7 +180,9 @@ class NarratorTraining(StudyTraining):
         asked = spec.tasks[0], spec.visibilities[0], "Kim", spec.option_orders[0], ("Bo", "Kim")
         return {
             "section": spec,
-            "example": narrator_prompt(EXAMPLE, *asked).messages[0].content,
+            "n_variants": len(spec.variants),
+            "n_drawn": n_drawn(spec.draw, len(spec.variants)),
+            "example": narrator_prompt(under(spec.names[0], EXAMPLE), *asked).messages[0].content,
             "pocket_only": spec.corpus.dataset == pocket.DATASET,
             "sources": SOURCES,
             "hub": {},

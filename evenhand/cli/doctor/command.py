@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="evenhand doctor",
         description=main.__doc__,
-        epilog="example: evenhand doctor configs/inference/qwen2.5-7b-margin.yaml configs/training/qwen2.5-7b-sft.yaml",
+        epilog="example: evenhand doctor qwen2.5-7b-margin qwen2.5-7b-sft",
     )
     parser.add_argument(
         "configs", nargs="*", metavar="CONFIG [key=value ...]", help="of sampling, training or serving, with overrides"

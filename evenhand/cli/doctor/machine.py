@@ -1,9 +1,10 @@
-"""This machine: torch's build, driver and GPUs, the folders of caches and runs, the Hub. torch is not imported here."""
+"""This machine: our packages, torch's build, driver, GPUs, folders of caches, the Hub. torch is not imported here."""
 
 import os
 import shutil
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from evenhand.checkpoints import failures_of_asking
@@ -14,6 +15,8 @@ from evenhand.embedded import cache_dir
 from evenhand.errors import ModelError
 from evenhand.machine import WITHOUT_TRITON, kernel_tools_lacking, torch_cuda_build
 
+OURS = ("eval", "evenhand", "inference", "studies", "training")  # installed under these names, at the top
+
 
 def machine_checks(named_gpu: str | None, owed_bytes: float) -> list[Check]:
     """Everything that is the same for all configs.
@@ -23,6 +26,7 @@ def machine_checks(named_gpu: str | None, owed_bytes: float) -> list[Check]:
     from huggingface_hub import constants
 
     return [
+        names_check(),
         torch_check(named_gpu),
         gpu_check(named_gpu),
         *filter(None, [kernel_check()]),
@@ -30,6 +34,19 @@ def machine_checks(named_gpu: str | None, owed_bytes: float) -> list[Check]:
         room_check("EVENHAND_CACHE", cache_dir()),
         hub_check(),
     ]
+
+
+def names_check() -> Check:
+    """Whether Evenhand's packages are imported from where it lies, and no other distribution claims their names."""
+    here, owners = Path(__file__).parents[3], packages_distributions()
+    for name in OURS:
+        spec = find_spec(name)
+        origin = str(spec and spec.origin)
+        others = [owner for owner in owners.get(name, ()) if owner != "evenhand"]
+        if Path(origin).parent.parent != here or others:
+            whose = f"belongs to {others[0]}, too" if others else f"is imported from {origin}, not from {here}"
+            return wrong("packages", f"`{name}` {whose}", "install Evenhand in an environment of its own")
+    return ok("packages", f"{', '.join(OURS)}: all from {here}")
 
 
 def torch_check(named_gpu: str | None) -> Check:

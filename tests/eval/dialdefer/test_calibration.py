@@ -21,7 +21,7 @@ from eval.dialdefer.calibrate import (
     share_accepted,
     untreated_panels,
 )
-from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE
+from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, accept_rates
 from eval.dialdefer.options import calibrate_main as main
 from eval.dialdefer.panels import Judge, Panel
 from evenhand.errors import DataError
@@ -109,6 +109,20 @@ def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_ha
     assert fits[1]["c2"]["threshold_nats"] - fits[0]["c2"]["threshold_nats"] == pytest.approx(-3)
     assert [p.factors.answer_order for p in panels] == ["yes_first", "no_first", "both_orders"]
     assert np.array_equal(panels[0].replies, panels[1].replies)
+
+
+def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in() -> None:
+    train, _ = pair(template="v1")
+    more, _ = pair(template="v1", answer_order="no_first")
+    test = pair(template="v2")[1]
+    fits = calibrate(made_judge(train, more), made_judge(test, pair(template="v3")[1]), is_pooled=True)
+    assert [(each["variant"], each["n_items"], each["c1"]["threshold_nats"]) for each in fits] == [
+        ("", 800, 0),
+        ("v3", 800, 0),
+    ]
+    assert fits[0]["c2"] == fits[1]["c2"]
+    (panel, _) = calibrated_panels(untreated_panels(made_judge(test, pair(template="v3")[1])), fits)
+    assert abs(np.diff(accept_rates(panel.replies))[0]) < 0.05 < np.diff(accept_rates(test.replies))[0]
 
 
 def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_than_their_items(

@@ -11,14 +11,16 @@ from eval.dialdefer.panels import (
     DEFERENCE,
     POSITION,
     SHIFT,
+    WORDINGS,
     Panel,
     both_orders,
     load_run,
     margin_observed,
     order_observed,
+    wordings_pair,
 )
 from eval.dialdefer.scores import changes_over, records
-from eval.estimates.changes import Compared
+from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, Observed, estimate
 from tests.made.made_panels import made_panel, margin_panel, random_replies
 from tests.made.made_runs import lean
@@ -30,9 +32,10 @@ DRAWING = Drawing(n_draws=400, seed=1)
 PLANTED = {"words": (30.0, 0.0), "number": (0.0, 30.0), "both": (30.0, 30.0), "neither": (0.0, 0.0)}  # d, p
 
 
-def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "bbq", n_items: int = 40) -> Panel:
+def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "bbq", rate: Any = None) -> Panel:
     """A judge whose acceptance of a claim rises by (d + p) / 2 points in a dialogue, and by (d - p) / 2 swapped."""
-    rate = rng.uniform(0.3, 0.6, size=(n_items, 1))  # of each item
+    n_items = 40
+    rate = rng.uniform(0.3, 0.6, size=(n_items, 1)) if rate is None else rate  # of each item
     orders = [
         made_panel(random_replies(rng, n_items, rate + IS_C2 * rise / 200), dataset=dataset, answer_order=order)
         for order, rise in (("yes_first", d + p), ("no_first", d - p))
@@ -56,6 +59,22 @@ def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> No
         ends = zip((DEFERENCE, POSITION), PLANTED[judge], strict=True)
         hits += [not estimate(measure, parts).excludes(value) for measure, value in ends]
     assert ((0.92 * n_runs <= hits) & (hits <= 0.98 * n_runs)).all(), hits / n_runs
+
+
+def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all_of_them() -> None:
+    """d is 30 in one wording and 0 in two; a fall of each by a third is covered, though items are alike in all."""
+    rng, squares, hits = np.random.default_rng(5), [], 0
+    for _ in range(n_runs := 200):
+        rate = rng.uniform(0.3, 0.6, size=(40, 1))
+        before, after = ([planted_panel(rng, d, 10, rate=rate) for d in side] for side in ((30, 0, 0), (20, 0, 0)))
+        pair = wordings_pair(before, after, "published", DRAWING)
+        assert pair is not None
+        change = change_in(WORDINGS[0], [pair], Compared("a", "b", {}), "bbq")
+        squares.append(change.before.value)
+        hits += not change.change.excludes(400 / 3 - 300)
+    error = np.std(squares) / np.sqrt(n_runs)
+    assert abs(np.mean(squares) - 300) < 3 * error < 60  # noise adds 130
+    assert 0.91 * n_runs <= hits, hits / n_runs
 
 
 def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, Any]]:

@@ -178,7 +178,7 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
 
 @pytest.mark.parametrize("truth", [0, 25])
 def test_the_mean_square_is_unbiased(truth: float) -> None:
-    square = Measure(name="", unit="", statistic=lambda means: means[..., 0], over_datasets="mean of squares")
+    square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
     items = np.random.default_rng(6).normal(truth, 80, (400, 8, 30))
     values = [without_interval(square, [observed(each(values)) for values in of_run]).value for of_run in items]
     error = np.std(values) / np.sqrt(len(values))

@@ -3,6 +3,7 @@ are no like for like; arms of several seeds."""
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.made.scorecard_runs import (
     Counts,
     changes,
     margins_with,
+    number,
     printed,
     run,
     scored,
@@ -249,8 +251,14 @@ def test_a_lead_is_tested_over_the_seeds_of_both_arms(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    scored(*words(tmp_path, good=good, worse=worse))
-    assert verdict in printed(capsys)
+    scored(*words(tmp_path, good=good, worse=worse), "--against", "good")
+    text = printed(capsys)
+    assert verdict in text
+    lead = re.search(r"Next: worse, \S+ \((\S+ \[.*?\]) above it", text)
+    against = re.search(r"worse against good, own-C1 \|DDS\|: (\S+ \[.*?\])", text)
+    assert lead
+    assert against
+    assert against[1] == lead[1]
 
 
 def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) -> None:
@@ -264,3 +272,23 @@ def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) ->
     named = words(tmp_path, good=(0.3, 0.4))
     rows = scored(*named, *beside)
     assert [rows[f"good/{n}"]["narrator_run"] for n in (1, 2)] == ["narrator-1-0000", "narrator-2-0000"]
+
+
+def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(tmp_path: Path) -> None:
+    """Wordings' d are 100, 0 and 0 before and 0 after; their p 0, 0 and 100. The last in one order is in no figure."""
+
+    def answer(prompt: Prompt, bend: float = 1) -> dict[str, Any]:
+        wording, in_c2 = prompt.factors.template, bend * prompt.condition.is_dialogue
+        accepting = 1 if prompt.factors.answer_order == "yes_first" else -1
+        to_claim = (5 if prompt.condition.claim_is_true else -5) + 10 * in_c2 * (wording == "published")
+        return lean(accepting * (to_claim + 0.1 * (number(prompt) - 4.5)) + 20 * in_c2 * (wording == "v2"))
+
+    wordings = ["published", "v1", "v2"]
+    variants = [{"template": w, "answer_order": o} for w in wordings for o in ("yes_first", "no_first")]
+    asked: dict[str, Any] = {"verdict": "margin", "variants": (*variants, {"template": "v3"})}
+    bent = run(tmp_path, "bent", answer, **asked)
+    arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
+    base, straight = scored(bent, f"straight={arm}").values()
+    names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
+    assert [base[name] for name in names] == pytest.approx([100**2 / 3, 100, 100 / 3, 250 / 3], rel=1e-3)
+    assert [straight[name] for name in names] == [0, 0, 0, 100]

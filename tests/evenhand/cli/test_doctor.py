@@ -1,6 +1,7 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
 import json
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,15 @@ def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernel
     if check and state == "wrong":
         assert (("a C compiler" in check.says), ("Python.h" in check.says)) == (compiler is None, not headers)
         assert "VLLM_USE_V2_MODEL_RUNNER=0" in check.fix
+
+
+def test_a_package_of_the_same_name_from_elsewhere_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.names_check().state == "ok"
+    monkeypatch.setattr(machine, "packages_distributions", lambda: {"eval": ["evenhand", "other"]})
+    assert "`eval` belongs to other, too" in machine.names_check().says
+    monkeypatch.setattr(machine, "packages_distributions", dict)
+    monkeypatch.setattr(machine, "find_spec", lambda name: ModuleSpec(name, None, origin=str(tmp_path / f"{name}.py")))
+    assert machine.names_check().says.startswith(f"`eval` is imported from {tmp_path}")
 
 
 def test_a_disk_without_room_is_wrong(tmp_path: Path) -> None:

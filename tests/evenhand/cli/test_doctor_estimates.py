@@ -138,6 +138,10 @@ def test_steps_and_examples_are_those_of_the_run() -> None:
     variants = trained("pocket-variants-sft.yaml").on_own_items()  # as where the data are absent
     count = count_examples(load_data(variants), variants, tokenizer())
     assert count.n_examples == 16 * len(load_data(variants))
+    asked = ("pocket-narrator-sft.yaml", "narrator.names=[own, letters]", "narrator.corpus.n_conversations=8")
+    every, half = (count_examples(load_data(one), one, tokenizer()) for one in (trained(*asked), trained(*asked, DRAW)))
+    assert (half.n_examples, half.n_steps) == (every.n_examples / 2, every.n_steps)
+    assert half.step_tokens < every.step_tokens
 
 
 COUNT = ExampleCount(
@@ -150,6 +154,7 @@ COUNT = ExampleCount(
     n_scored=16,
     is_tree=False,
 )
+DRAW = "narrator.draw=2"
 BIG = ("qwen2.5-7b-sft.yaml", "optimiser.per_device_batch_size=16", "optimiser.gradient_accumulation_steps=1")
 
 

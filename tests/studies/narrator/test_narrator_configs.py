@@ -37,6 +37,9 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
         ({"verdict": "reason"}, "verdict reason is not for `narrator`; set verdict to options or answer"),
         ({"verdict": "options", "sampling": {"n": 2, "temperature": 0.7}}, "one reading is all there is"),
         ({"verdict": "options", "sampling": {"temperature": 0}}, "or to 1 for the model's own"),
+        ({"narrator": {"names": ["letters"]}}, "letters need verdict=options"),
+        ({"narrator": {"names": ["own", "letters"]}}, "asks under one kind of names"),
+        ({"narrator": {"option_orders": ["reversed"]}}, "reversed is for training alone"),
         ({"verdict": "options", "engine": SERVER}, "a server lists only the most likely tokens"),
     ],
 )

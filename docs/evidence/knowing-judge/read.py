@@ -1,0 +1,143 @@
+"""What ../plan-knowing-judge.md decides, of margins averaged over both orders of the answers.
+
+python docs/evidence/knowing-judge/read.py families RUN       # C1 by family; the last line is those that pass
+python docs/evidence/knowing-judge/read.py gate RUN [FOLDER]  # C1, DDS and the dose; the figure into FOLDER
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from eval.dialdefer.calibrate import fit_threshold
+from eval.framing.evaluation import FramingEval
+from eval.report.plots import Plot, finish, line_plot
+from evenhand.terminal import run_main
+
+LEAST_RIGHT = 90.0  # % of true and of false claims
+FEWEST = 80  # test items
+ITEMS_A_FAMILY = 24  # of the test split
+N_DRAWS = 4000
+N_BINS = 5  # of the figure
+ACCEPTS = np.array([1, -1])  # of a true and of a false claim: from right to accepted
+OTHER_WORDING = "placebo 1"
+
+
+class Margins(NamedTuple):
+    """Margins towards the right verdict (log-odds), items × framings × claims (true, false), and what the axes name."""
+
+    right: Any
+    framings: tuple[str, ...]
+    placebos: tuple[str, ...]
+    families: Any
+
+
+def main(argv: Sequence[str]) -> None:
+    """Print what argv[0] names."""
+    what, margins = argv[0], read(argv[1])
+    if what == "families":
+        print(" ".join(passing(margins)))
+    elif what == "thresholds":
+        for heading, fitted_on in (("fitted on train items", read(argv[2])), ("oracle, on the items asked", margins)):
+            print(f"\nThresholds {heading}")
+            gate(with_thresholds(margins, fitted_on))
+    else:
+        gate(margins)
+        dose(margins, Path(argv[2]) if argv[2:] else None)
+
+
+def read(path: str) -> Margins:
+    """The margins of a run."""
+    run = FramingEval().load(Path(path), argparse.Namespace())
+    grid = next(iter(run.grids.values()))
+    right = grid.fields["odds"].mean(axis=-1) * ACCEPTS
+    return Margins(right, grid.framings, grid.placebos, np.array(grid.groups))
+
+
+def with_thresholds(margins: Margins, fitted_on: Margins) -> Margins:
+    """Each framing's margins less the threshold that accepts half of the claims it is fitted on."""
+    accepts = fitted_on.right * ACCEPTS
+    thresholds = np.array(
+        [fit_threshold(true, false, 0.5)["threshold_nats"] for true, false in np.moveaxis(accepts, 0, -1)]
+    )
+    return margins._replace(right=margins.right - thresholds[:, None] * ACCEPTS)
+
+
+def passing(margins: Margins) -> list[str]:
+    """The families of which both kinds of statement are judged right, and the next best where these are too few."""
+    frame = pd.DataFrame(100 * (margins.right[:, 0] > 0), columns=["true", "false"]).groupby(margins.families).mean()
+    frame["balanced"] = frame.mean(axis=1)
+    print(frame.sort_values("balanced", ascending=False).round(1).to_string(), file=sys.stderr)
+    frame["passes"] = frame[["true", "false"]].min(axis=1) >= LEAST_RIGHT
+    n = max(int(frame["passes"].sum()), -(-FEWEST // ITEMS_A_FAMILY))
+    return sorted(frame.sort_values(["passes", "balanced"], ascending=False).index[:n])
+
+
+def gate(margins: Margins) -> None:
+    """Acceptance of both kinds of claim in each framing, and DDS against the statement with its interval."""
+    is_right = margins.right > 0
+    print("| framing | right, true claims | right, false claims | DDS, averaged margins | shift of the margin, nats |")
+    print("|---|---|---|---|---|")
+    for i, name in enumerate(margins.framings):
+        true, false = 100 * is_right[:, i].mean(axis=0)
+        accepts = is_right[:, i].astype(float) - is_right[:, 0]
+        moved = margins.right[:, i] - margins.right[:, 0]
+        dds, nats = shown(100 * (accepts @ ACCEPTS), 1), shown(moved @ ACCEPTS / 2, 2)
+        print(f"| {name} | {true:.1f} | {false:.1f} | {dds if i else ''} | {nats if i else ''} |")
+
+
+def mean_interval(by_item: Any) -> tuple[float, float, float]:
+    """A mean over items with its 95 % bootstrap interval."""
+    draws = np.random.default_rng(0).integers(len(by_item), size=(N_DRAWS, len(by_item)))
+    low, high = np.percentile(by_item[draws].mean(axis=1), [2.5, 97.5])
+    return float(by_item.mean()), float(low), float(high)
+
+
+def shown(by_item: Any, digits: int) -> str:
+    """The same in words."""
+    mean, low, high = (f"{number:+.{digits}f}" for number in mean_interval(by_item))
+    return f"{mean} [{low}, {high}]"
+
+
+def dose(margins: Margins, folder: Path | None) -> None:
+    """How far speakers move the margin on claims, and how many verdicts, by the C1 margin in the other wording."""
+    speakers = [i for i, name in enumerate(margins.framings) if i and name not in margins.placebos]
+    knows = margins.right[:, margins.framings.index(OTHER_WORDING)]
+    cuts = [-np.inf, 0, *np.quantile(knows[knows > 0], [1 / 3, 2 / 3]), np.inf]
+    print("\n| claims | margin in C1 | n | " + " | ".join(margins.framings[i] for i in speakers) + " |")
+    print("|---|---|---|" + "---|" * len(speakers))
+    for claim, kind in enumerate(("true", "false")):
+        for low, high in pairwise(cuts):
+            rows = (knows[:, claim] > low) & (knows[:, claim] <= high)
+            if not rows.any():
+                continue
+            base, cells = margins.right[rows, 0, claim], []
+            for i in speakers:
+                now = margins.right[rows, i, claim]
+                shift = ACCEPTS[claim] * (now - base).mean()
+                accepted = 100 * ACCEPTS[claim] * ((now > 0).mean() - (base > 0).mean())
+                cells.append(f"{shift:+.2f}, {accepted:+.0f}")
+            print(f"| {kind} | {low:.2f} to {high:.2f} | {rows.sum()} | " + " | ".join(cells) + " |")
+    if folder:
+        print(*finish(drawn(margins, speakers, knows), folder)[1])
+
+
+def drawn(margins: Margins, speakers: Sequence[int], knows: Any) -> Plot:
+    """By how much each speaker moves the margin of false claims towards accepting, against what the judge knows."""
+    rows = []
+    for i in speakers:
+        for part in np.array_split(np.argsort(knows[:, 1]), N_BINS):
+            mean, low, high = mean_interval(margins.right[part, 0, 1] - margins.right[part, i, 1])
+            rows.append([margins.framings[i], knows[part, 1].mean(), mean, low, high])
+    frame = pd.DataFrame(rows, columns=["series", "x", "value", "low", "high"])
+    labels = ("margin of the statement, towards rejecting it (nats)", "shift towards accepting (nats)")
+    return line_plot("dose", "False claims: the better known, the less moved?", frame, labels, dashed=[rows[-1][0]])
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))

@@ -1,0 +1,142 @@
+"""`evenhand export lm-eval|inspect CONFIG`: a sampling config as another harness's task."""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from eval.harness_logs import EXACT, OWN, Answer, answered, figures
+from evenhand.errors import ConfigError
+from evenhand.files import write_json, write_jsonl, write_whole
+from evenhand.records import Prompt, plain
+from evenhand.run_directory import planned_line
+from inference.config import InferenceConfig, load_sampling_config
+from studies.registry import study_in
+from studies.study import OneRound
+
+TEMPLATES = Path(__file__).with_name("harness")
+FILES = {
+    "inspect": {"task.py": "inspect_task.txt"},
+    "lm-eval": {"task.py": "lm_eval_task.txt", "task.yaml": "lm_eval_yaml.txt"},
+}
+COMMANDS = {
+    "inspect": "inspect eval {0}/task.py --model PROVIDER/MODEL --no-score-display",
+    "lm-eval": "lm_eval run --model hf --model_args pretrained=MODEL --tasks {1} --include_path {0} {2}--log_samples "
+    "--output_path logs",
+}
+TOP_LOGPROBS = 20  # the most that OpenAI's interface lists
+
+
+def main(argv: Sequence[str]) -> None:
+    """Write a task of lm-eval or inspect that asks exactly the prompts of a sampling config and prints its figures.
+
+    Its log is a source of `evenhand score`, `compare` and `report`.
+    """
+    parser = argparse.ArgumentParser(prog="evenhand export", description=main.__doc__)
+    parser.add_argument("harness", choices=tuple(FILES))
+    parser.add_argument("config", help="a YAML file that `evenhand sample` takes; its model and engine do not matter")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the task; it is made where there is none")
+    words = parser.parse_intermixed_args(argv)
+    config, harness, out = load_sampling_config([words.config, *words.overrides]), words.harness, words.out
+    if (out / "task.json").exists():
+        raise ConfigError(f"{out}: already holds a task; name another folder, or remove it")
+    units = config.study.units(config.verdict)
+    prompts = [prompt for unit in units.units for prompt in unit.next_prompts({})]
+    for is_wrong, problem in mismatches(harness, config, prompts):
+        if is_wrong:
+            raise ConfigError(f"{words.config}: {problem}")
+    samples = list(samples_of(prompts, config.sampling.n))
+    task: dict[str, Any] = {"config": config.model_dump(mode="json"), "item_set_hash": units.content_hash}
+    supposed = [supposed_answer(sample[OWN], config.verdict) for sample in samples]
+    task |= {"figures": sorted(figures(task, supposed)), "generation": generation(harness, config)}
+    write_jsonl(out / "prompts.jsonl", samples)
+    slots = {"name": config.name, **(lm_eval_slots(config, task) if harness == "lm-eval" else {})}
+    for name, template in FILES[harness].items():
+        write_whole(out / name, Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(slots))
+    write_json(out / "task.json", task)
+    command = COMMANDS[harness].format(out, config.name, "--apply_chat_template " * (config.format == "chat"))
+    print(f"{out}: {len(samples)} prompts; prints {', '.join(task['figures'])}. Next:\n  {command}")
+
+
+def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt]) -> Iterator[tuple[bool, str]]:
+    """(whether it is so, what is wrong and what to do) of everything that a harness cannot ask as we do."""
+    from eval.results import evaluation_of  # loads pandas, which --help does without
+
+    study, sampling = study_in(config.model_dump(), config.name), config.sampling
+    units, is_inspect, verdict = config.study.units(config.verdict), harness == "inspect", config.verdict
+    yield not evaluation_of(study).headline, f"{study} has no figure that a harness's task can print"
+    is_grown = units.plan_grows or not isinstance(units.units[0], OneRound)
+    yield is_grown, "some prompts go on behind a reply, and a harness's task has one round; take these out"
+    own = [plain(prompt.drawing) | {"json_schema": None} for prompt in prompts]
+    yield any(value is not None for each in own for value in each.values()), "some prompts are drawn in their own way"
+    yield sampling.structured != "none", "replies are held to a schema: set sampling.structured=none"
+    yield verdict == "options" and sampling.temperature != 1, "a harness reads options at sampling.temperature=1 alone"
+    if is_inspect:
+        yield (
+            verdict == "options",
+            "options are not all among the 20 likeliest tokens that inspect lists: use lm-eval, or verdict: answer",
+        )
+        yield config.format == "raw", "inspect asks chat models: use lm-eval, or format: chat"
+        yield sampling.repetition_penalty != 1, "inspect has no repetition penalty: set sampling.repetition_penalty=1"
+        return
+    roles = {tuple(message.role for message in prompt.messages) for prompt in prompts}
+    one_turn = {("user",), ("system", "user")}
+    yield not roles <= one_turn, "lm-eval asks one user's turn, with a system message or without: use inspect"
+    spaces = {prompt.answer_space for prompt in prompts} if verdict == "options" else set()
+    nested = [a for space in spaces for a in space for b in space if a != b and b.startswith(a)]
+    yield bool(nested), f"lm-eval counts longer options for '{''.join(nested[:1])}', too: use verdict: answer"
+
+
+def samples_of(prompts: Sequence[Prompt], n: int) -> Iterator[dict[str, Any]]:
+    """Each different prompt n times, with the lines of the plan that its reply counts for."""
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for prompt in prompts:
+        lines.setdefault(prompt.prompt_hash, []).append(planned_line(prompt))
+    n_lines = Counter(prompt.item_id for prompt in prompts)
+    for hash_, prompt in {prompt.prompt_hash: prompt for prompt in prompts}.items():
+        of_prompt = [{**line, "n_lines": n * n_lines[line["item_id"]]} for line in lines[hash_]]
+        for index in range(n):
+            own = {"prompt_hash": hash_, "sample_index": index, "answers": list(prompt.answer_space)}
+            messages = [plain(message) for message in prompt.messages]
+            yield {"id": f"{hash_}-{index}", "messages": messages, OWN: {**own, "lines": of_prompt}}
+
+
+def supposed_answer(own: dict[str, Any], verdict: str) -> Answer:
+    """The first answer, as a reply: what figures there are is known before a model is asked."""
+    first, *others = own["answers"]
+    reply = json.dumps({"chosen_answer": first, "reasoning": ""}) if verdict == "reason" else first
+    return answered(own, verdict, reply, {first: -0.1, **dict.fromkeys(others, -3.0)}, "stop")
+
+
+def generation(harness: str, config: InferenceConfig) -> dict[str, Any]:
+    """How replies are drawn, in a harness's own words."""
+    sampling, exact = config.sampling, config.verdict in EXACT
+    if exact:
+        # No temperature: log-probabilities are the model's own, and transformers refuses to sample at 0.
+        return {"max_tokens": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS} if harness == "inspect" else {}
+    drawn: dict[str, Any] = {"temperature": sampling.temperature}
+    if sampling.temperature:
+        drawn |= {"top_p": sampling.top_p, "top_k": sampling.top_k}
+    if harness == "inspect":
+        return {**drawn, "max_tokens": sampling.max_tokens}
+    drawn |= {"do_sample": sampling.temperature > 0, "repetition_penalty": sampling.repetition_penalty, "until": []}
+    return {**drawn, "max_gen_toks": sampling.max_tokens}
+
+
+def lm_eval_slots(config: InferenceConfig, task: dict[str, Any]) -> dict[str, str]:
+    """What lm-eval's YAML is filled with; JSON is YAML."""
+    is_exact = config.verdict in EXACT
+    kind = ["output_type: multiple_choice", "doc_to_choice: answers"]
+    if not is_exact:
+        kind = ["output_type: generate_until", f"generation_kwargs: {json.dumps(task['generation'])}"]
+    metric = "  - {{metric: {}, aggregation: !function task.figure, higher_is_better: false}}"
+    return {
+        "output": "\n".join(kind),
+        "metrics": "\n".join(metric.format(json.dumps(name)) for name in task["figures"]),
+        "metadata": json.dumps({"version": 1, OWN: task}),
+        "flag": "--apply_chat_template" * (config.format == "chat"),
+    }

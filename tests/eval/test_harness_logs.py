@@ -1,0 +1,198 @@
+"""Logs of lm-eval and inspect, made up here; tests/eval/test_real_harnesses.py has those of the real ones."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+
+from eval.__main__ import score_main
+from eval.harness_logs import figures, lm_eval_answer
+from evenhand.cli.export import main as export_main
+from evenhand.completions import read_answers
+from evenhand.errors import ConfigError, DataError
+from evenhand.files import write_json, write_jsonl
+from evenhand.records import Prompt
+from inference.config import parse_sampling_config
+from inference.sampling import sample
+from tests.made.framing_runs import claims, planted, run_of, study
+from tests.made.scripted_engine import AnsweringEngine, scripted
+
+Sample = dict[str, Any]
+
+
+def by_length(prompt: Prompt) -> dict[str, Any]:
+    """Log-probabilities that hang on the prompt: a judge with margins and options."""
+    n = sum(len(message.content) for message in prompt.messages)
+    odds = {answer: 1.5 ** (n * (place + 3) % 7) for place, answer in enumerate(prompt.answer_space)}
+    logs = {answer: math.log(odd / sum(odds.values())) for answer, odd in odds.items()}
+    return {"text": max(logs, key=lambda answer: logs[answer]), "finish_reason": "stop", "answer_logprobs": logs}
+
+
+def asked(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A finished run, answered without any harness."""
+    if name == "shift":
+        return run_of(root, study(claims(root / "items.jsonl", 6)), planted(1, defers=0.5), monkeypatch)
+    of = {
+        "dds": {
+            "verdict": "margin",
+            "dialdefer": {"benchmarks": [{"dataset": "pocket", "split": "test", "n_items": 5}]},
+        },
+        "pr": {"verdict": "options", "narrator": {"corpus": {"dataset": "pocket-conflicts", "n_conversations": 3}}},
+    }
+    scripted(monkeypatch, AnsweringEngine(by_length, room=64))
+    sampling = {"temperature": 1.0} if name == "pr" else {}
+    tree = {"name": name, "model": {"name": "scripted"}, "run": {"root": str(root)}, "sampling": sampling, **of[name]}
+    return sample(parse_sampling_config(tree, "config"))
+
+
+def inspect_samples(prompts: list[Sample], run: Path) -> list[Sample]:
+    """The samples of a log of inspect that holds a run's replies."""
+    replies, samples = read_answers(run).without_errors, []
+    for prompt in prompts:
+        reply = replies[prompt["evenhand"]["prompt_hash"]][0]
+        choice: Sample = {"message": {"role": "assistant", "content": reply.text}, "stop_reason": "stop"}
+        if reply.answer_logprobs:
+            listed = [{"token": f"Ġ{token}", "logprob": p} for token, p in reply.answer_logprobs.items()]
+            choice["logprobs"] = {"content": [{**listed[-1], "top_logprobs": listed}]}
+        messages = [*prompt["messages"], choice["message"]]
+        metadata = {"evenhand": prompt["evenhand"]}
+        samples.append(
+            {"id": prompt["id"], "messages": messages, "metadata": metadata, "output": {"choices": [choice]}}
+        )
+    return samples
+
+
+def inspect_log(path: Path, exported: Path, samples: list[Sample]) -> Path:
+    """A log of inspect, in either format."""
+    task = json.loads((exported / "task.json").read_text())
+    header = {"eval": {"model": "scripted", "task": "t", "metadata": {"evenhand": task}}}
+    if path.suffix == ".json":
+        write_json(path, {**header, "samples": samples})
+        return path
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, content in [("header.json", header), *((f"samples/{s['id']}_epoch_1.json", s) for s in samples)]:
+            archive.writestr(name, json.dumps(content))
+    return path
+
+
+def lm_eval_log(path: Path, exported: Path, prompts: list[Sample], run: Path) -> Path:
+    """A log of lm-eval with its results beside it."""
+    replies, samples = read_answers(run).without_errors, []
+    for prompt in prompts:
+        own, texts = prompt["evenhand"], {message["role"]: message["content"] for message in prompt["messages"]}
+        reply = replies[own["prompt_hash"]][0]
+        given: list[Any] = [reply.text]
+        if logs := reply.answer_logprobs:
+            given = [[repr(logs[answer]), "False"] for answer in own["answers"]]
+        doc = {"system": "", **texts, "evenhand": json.dumps(own)}
+        arguments = {f"gen_args_{i}": {"arg_0": texts["user"], "arg_1": a} for i, a in enumerate(own["answers"])}
+        samples.append({"doc": doc, "resps": [], "filtered_resps": given, "arguments": arguments})
+    write_jsonl(path / "samples_t_2026.jsonl", samples)
+    task = json.loads((exported / "task.json").read_text())
+    results = {"model_name": "scripted", "configs": {"t": {"metadata": {"evenhand": task}}}}
+    write_json(path / "results_2026.json", results)
+    return path / "samples_t_2026.jsonl"
+
+
+def scores(source: Path, out: Path, *words: str) -> list[tuple[Any, ...]]:
+    """Every score of a source, without its names."""
+    score_main([str(source), "--out", str(out), "--draws", "50", *words])
+    rows = json.loads((out / "scores.json").read_text())
+    return [tuple(v for key, v in sorted(row.items()) if key not in ("run", "judge", "model")) for row in rows]
+
+
+@pytest.mark.parametrize("name", ["dds", "shift", "pr"])
+@pytest.mark.parametrize("kind", [".json", ".eval", "lm-eval"])
+def test_a_log_is_scored_as_the_run_whose_replies_it_holds(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, harness, exported = asked(tmp_path, name, monkeypatch), kind.strip("."), tmp_path / "task"
+    if name == "pr" and kind != "lm-eval":
+        with pytest.raises(ConfigError, match="options"):
+            export_main(["inspect", str(run / "config.yaml"), "--out", str(exported)])
+        return
+    export_main([harness if kind == "lm-eval" else "inspect", str(run / "config.yaml"), "--out", str(exported)])
+    prompts = [json.loads(line) for line in (exported / "prompts.jsonl").read_text().splitlines()]
+    if kind == "lm-eval":
+        log = lm_eval_log(tmp_path / "logs", exported, prompts, run)
+    else:
+        log = inspect_log(tmp_path / f"log{kind}", exported, inspect_samples(prompts, run))
+    of_log = scores(log, tmp_path / "of_log")
+    of_run = scores(run, tmp_path / "of_run")
+    assert len(of_log) == len(of_run) > 0
+    for row, other in zip(of_log, of_run, strict=True):
+        assert [*row] == [pytest.approx(cell, abs=1e-9) if isinstance(cell, float) else cell for cell in other]
+    if kind == "lm-eval":  # what the task prints
+        task = json.loads((exported / "task.json").read_text())
+        samples = [json.loads(line) for line in log.read_text().splitlines()]
+        printed = figures(task, [lm_eval_answer(sample, task["config"]["verdict"]) for sample in samples])
+        assert list(task["figures"]) == sorted(printed)
+        assert all(
+            value in {cell for row in of_log for cell in row if isinstance(cell, float)} for value in printed.values()
+        )
+
+
+def dropped(samples: list[Sample]) -> None:
+    del samples[1:]
+
+
+def reworded(samples: list[Sample]) -> None:
+    samples[2]["messages"][0]["content"] += " Think hard."
+
+
+@pytest.mark.parametrize(("change", "problem"), [(dropped, "no item has all"), (reworded, "shown another one")])
+def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(
+    change: Callable[[list[Sample]], None], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, exported = asked(tmp_path, "dds", monkeypatch), tmp_path / "task"
+    export_main(["inspect", str(run / "config.yaml"), "--out", str(exported)])
+    prompts = [json.loads(line) for line in (exported / "prompts.jsonl").read_text().splitlines()]
+    samples = inspect_samples(prompts, run)
+    change(samples)
+    with pytest.raises(DataError, match=problem):
+        score_main([str(inspect_log(tmp_path / "log.json", exported, samples))])
+
+
+def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_path: Path) -> None:
+    """lm-eval's choices as DialDefer's verdicts: DDS 100 (accepts the false claim as a speaker's alone)."""
+    samples = [
+        {
+            "doc": {"key": f"i{i}", "who": who, "is_true": is_true},
+            "resps": [],
+            "filtered_resps": [["-1.0", "True"], [str(-0.5 if who == "statement" and not is_true else -2.0), "False"]],
+            "arguments": {"gen_args_0": {"arg_0": "?", "arg_1": " yes"}, "gen_args_1": {"arg_0": "?", "arg_1": " no"}},
+        }
+        for i in range(3)
+        for who in ("statement", "turn")
+        for is_true in (True, False)
+    ]
+    write_jsonl(tmp_path / "samples_claims_2026.jsonl", samples)
+    write_json(tmp_path / "results_2026.json", {"model_name": "m"})
+    (tmp_path / "claims.yaml").write_text(
+        "columns:\n  model: '{{ model }}'\n  dataset: claims\n  item_id: '{{ doc.key }}'\n"
+        "  condition: \"{{ 'c1' if doc.who == 'statement' else 'c2' }}_"
+        "{{ {'c1': ['false', 'true'], 'c2': ['incorrect', 'correct']}['c1' if doc.who == 'statement' else 'c2']"
+        '[doc.is_true | int] }}"\n  choice: "{{ 1 if logprobs.yes > logprobs.no else 2 }}"\n'
+    )
+    log = tmp_path / "samples_claims_2026.jsonl"
+    with pytest.raises(DataError, match="--mapping"):
+        score_main([str(log), "--out", str(tmp_path / "out")])
+    score_main([str(log), "--mapping", str(tmp_path / "claims.yaml"), "--out", str(tmp_path / "out")])
+    rows = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert {row["value"] for row in rows if row["measure"] == "dds"} == {100.0}
+
+
+def test_answers_from_anywhere_give_a_framings_shift(tmp_path: Path) -> None:
+    lines = ["item_id,framing,answer,answers", *(f"{i},asked,{'yes' if i < 3 else 'no'},yes|no" for i in range(4))]
+    lines += [f"{i},pressed,{'yes' if i < 1 else 'no'},yes|no" for i in range(4)]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    score_main([str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")])
+    rows = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert [row["value"] for row in rows if row["measure"] == "shift" and row["group"] == "(all)"] == [-50.0]
+    (tmp_path / "b.csv").write_text("\n".join([*lines[:3], "9,asked,maybe,yes|no"]))
+    with pytest.raises(DataError, match=r"b\.csv:4: 'maybe' is none of the answers"):
+        score_main([str(tmp_path / "b.csv"), "--out", str(tmp_path / "out")])

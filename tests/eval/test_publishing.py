@@ -1,0 +1,109 @@
+"""Scores handed on: a condition's exit code, a model card's results, a tracker's metrics, a file on the Hub."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import ModelCard
+
+from eval.__main__ import score_main
+from evenhand.errors import DataError
+
+ACCEPTED = {"c1_true": 8, "c1_false": 4, "c2_correct": 9, "c2_incorrect": 9}  # of ten items: DDS +60, accuracy C1 70
+FEW = ("--draws", "20")
+
+
+@pytest.fixture
+def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file on the Hub, which is a folder here; its address."""
+    rows = [
+        {"model": "j", "dataset": "mine", "item_id": f"i{i}", "condition": condition, "choice": 1 if i < n else 2}
+        for condition, n in ACCEPTED.items()
+        for i in range(10)
+    ]
+    (tmp_path / "org" / "name" / "a").mkdir(parents=True)
+    (tmp_path / "org" / "name" / "a" / "v.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    def fetched(repo: str, path: str, *, repo_type: str, revision: str) -> str:
+        assert (repo_type, revision) == ("dataset", "main")
+        return str(tmp_path / repo / path)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", fetched)
+    monkeypatch.chdir(tmp_path)
+    return "hf://datasets/org/name@main/a/v.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("condition", "ends"),
+    [
+        ("dds > 10", 4),
+        ("dataset=mine dds.value >= 60", 4),
+        ("dds > 60", None),
+        ("dds.low < -200", None),
+        ("acc_c1 <= 70", 4),
+        ("acc_c1 < 70", None),
+        ("ddss > 1", "Did you mean 'dds'"),
+        ("dataset=other dds > 1", "there are .*mine"),
+        ("acc_c1.low > 99", "low is not known"),
+        ("dds > x", 2),
+    ],
+)
+def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_told_is_an_error(
+    condition: str, ends: int | str | None, verdicts: str
+) -> None:
+    words = [verdicts, "--out", "out", *FEW, "--fail-if", "dds > 100", "--fail-if", condition]
+    if isinstance(ends, str):
+        with pytest.raises(DataError, match=ends):
+            score_main(words)
+    elif ends is None:
+        score_main(words)
+    else:
+        with pytest.raises(SystemExit) as ended:
+            score_main(words)
+        assert ended.value.code == ends
+    assert (Path("out") / "scores.json").is_file() is (ends != 2)
+
+
+def test_a_card_s_metadata_hold_the_scores_once_beside_those_of_others(verdicts: str, tmp_path: Path) -> None:
+    card = tmp_path / "judge" / "README.md"
+    card.parent.mkdir()
+    other = "  - task: {type: x}\n    dataset: {type: d, name: d}\n    metrics: [{type: acc, value: 1}]\n"
+    card.write_text(f"---\nlicense: mit\nmodel-index:\n- name: judge\n  results:\n{other}---\n# A judge\n")
+    for _ in range(2):
+        score_main([verdicts, "--out", "out", *FEW, "--card", str(card)])
+    data = ModelCard.load(card).data
+    found = {(each.dataset_type, each.metric_type): each for each in data.eval_results or ()}
+    assert (data.license, len(found)) == ("mit", len(data.eval_results or ()))
+    assert found["d", "acc"].metric_value == 1
+    assert found["mine", "dds"].metric_value == pytest.approx(60)
+    assert (found["mine", "dds"].metric_args or {})["low"] < 60 < (found["mine", "dds"].metric_args or {})["high"]
+    assert found["mine", "acc_c1"].metric_value == pytest.approx(70)
+    assert card.read_text().endswith("# A judge\n")
+
+
+def test_a_tracker_s_run_is_called_as_the_scores_and_has_their_values(
+    verdicts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accelerate import tracking
+
+    logged: dict[str, Any] = {}
+
+    class Tracker:
+        def __init__(self, project: str, **words: str) -> None:
+            logged.update(words, project=project)
+
+        def start(self) -> None: ...
+
+        def log(self, values: dict[str, float], step: int) -> None:
+            logged.update(values, step=step)
+
+        def finish(self) -> None:
+            logged["finished"] = True
+
+    monkeypatch.setitem(tracking.LOGGER_TYPE_TO_CLASS, "mlflow", Tracker)
+    monkeypatch.setattr(tracking, "get_available_trackers", lambda: ["mlflow"])
+    score_main([verdicts, "--out", "out", *FEW, "--report-to", "mlflow"])
+    assert (logged["project"], logged["run_name"], logged["finished"]) == ("evenhand", "v.jsonl", True)
+    assert logged["mine/dds"] == pytest.approx(60)
+    assert logged["mine/dds.low"] < 60 < logged["mine/dds.high"]
