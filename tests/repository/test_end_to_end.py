@@ -80,13 +80,12 @@ def one_process() -> Iterator[None]:
         if not torch.cuda.is_available():  # on a GPU the engine is to run as it does for users
             patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-        patch.setattr("training.merged_checkpoint.SHARD_SIZE", "2MB")  # several weight files, for vLLM to read
         yield
 
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_family(tmp_path_factory.mktemp("llama"), "llama", embedded_model_path())
+    return save_family(tmp_path_factory.mktemp("llama"), "llama", embedded_model_path(), "2MB")
 
 
 def asks(model: Path, engine: dict[str, Any], **changes: Any) -> InferenceConfig:
