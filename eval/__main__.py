@@ -5,7 +5,6 @@ pandas is loaded once the words are read: `--help` does without it.
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from eval.harness_logs import with_logs_read
 from eval.options import verb_options
 from eval.runs import is_verdict_file, refuse_repeated, runs_by_study
 from evenhand.errors import DataError
-from evenhand.terminal import run_main, say
+from evenhand.terminal import run_main
 
 if TYPE_CHECKING:
     from eval.results import Results
@@ -38,10 +37,10 @@ def score_main(argv: Sequence[str]) -> None:
 
 def print_and_write(results: "Results", out: Path) -> "Results":
     """Print the scores of one study and write them; the results."""
-    from eval.report.tables import write_long
+    from eval.report.tables import say_written, write_long
 
-    results.say(is_change=False)  # before they are written, since a disk may be full
-    summarise(out, write_long(out, "scores", {results.study: results.score_rows}))
+    results.say()  # before they are written, since a disk may be full
+    say_written(write_long(out, "scores", {results.study: results.score_rows}), is_all=results.options.all)
     return results
 
 
@@ -57,10 +56,7 @@ def compare_main(argv: Sequence[str]) -> None:
             "before or after it as well, or leave it to `evenhand report`"
         )
     every = [of_runs(study, paths, options, is_before_after=True) for study, paths in runs.items()]
-    for results in every:  # before they are written, since a disk may be full
-        results.say(is_change=True)
-    out = options.out or next(iter(runs.values()))[-1] / "compare"
-    summarise(out, write_results(every, out))
+    say_and_report(every, options.out or next(iter(runs.values()))[-1] / "compare")
 
 
 def report_main(argv: Sequence[str]) -> None:
@@ -73,13 +69,7 @@ def report_main(argv: Sequence[str]) -> None:
         is_before_after = not options.side_by_side
         every = [of_runs(study, paths, options, is_before_after=is_before_after) for study, paths in runs.items()]
         out = options.out or next(iter(runs.values()))[-1] / "report"
-    try:
-        written = write_results(every, out)
-    except DataError:  # a full disk, say: what was computed is printed all the same
-        for results in every:
-            results.say(is_change=False)
-        raise
-    summarise(out, written)
+    say_and_report(every, out)
 
 
 def scorecard_main(argv: Sequence[str]) -> None:
@@ -111,21 +101,16 @@ def of_files(options: argparse.Namespace) -> "Results":
     return results_of(study, evaluation, evaluation.load_files(options), options)
 
 
-def write_results(every: Sequence["Results"], out: Path) -> list[Path]:
-    """The results of every study and the report on all of them, in a folder."""
+def say_and_report(every: Sequence["Results"], out: Path) -> None:
+    """Print the results of every study, and write them and the report on all of them into a folder."""
+    for results in every:  # before they are written, since a disk may be full
+        results.say()
     from eval.report.page import write_report  # loads matplotlib, which scoring alone does not need
-    from eval.report.tables import write_long
+    from eval.report.tables import say_written, write_long
 
     changes = write_long(out, "compare", {results.study: results.change_rows for results in every})
     scores = write_long(out, "scores", {results.study: results.score_rows for results in every})
-    return [*changes, *scores, *write_report(every, out)]
-
-
-def summarise(out: Path, files: Sequence[Path]) -> None:
-    """Print what was written: the files of a folder, and how many lie in each folder below it."""
-    here = [str(file) for file in files if file.parent == out]
-    below = Counter(file.parent for file in files if file.parent != out)
-    say("\nwritten: " + ", ".join([*here, *(f"{n} files in {folder}" for folder, n in below.items())]))
+    say_written([*write_report(every, out), *scores, *changes], is_all=every[0].options.all)
 
 
 if __name__ == "__main__":

@@ -305,7 +305,10 @@ def with_logs_read(argv: Sequence[str]) -> list[str]:
     parser.add_argument("--mapping", type=Path)
     parser.add_argument("--out", type=Path)
     named, others = parser.parse_known_args(argv)
-    paths = [Path(word) for word in others if is_log(Path(word))]
+    pairs = zip(
+        ["", *others], others, strict=False
+    )  # what stands behind an option, such as thresholds.json, is its own
+    paths = [Path(word) for before, word in pairs if before != "--calibrated" and is_log(Path(word))]
     if not paths:
         return list(argv)
     if named.mapping and not named.out:

@@ -30,6 +30,7 @@ FILES = "or .jsonl, .csv (both also .gz) and .parquet files of verdicts, also hf
 FILES += "logs of inspect (.eval, .json) and lm-eval (samples_*.jsonl)"
 DRAWING: dict[str, dict[str, Any]] = {
     "--draws": {"type": positive, "default": N_DRAWS, "help": f"bootstrap draws (default: {N_DRAWS})"},
+    "--all": {"action": "store_true", "help": "print every table, warning and file, not the answer alone"},
     "--seed": {"type": int, "default": SEED, "help": f"seed of the bootstrap (default: {SEED})"},
 }
 ALLOW: dict[str, Any] = {

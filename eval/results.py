@@ -77,12 +77,13 @@ class Evaluation:
     """A study's part of eval; a study overrides what is its own.
 
     A study's judges are what its `load` gives: by default a finished run. `words` is a jinja2 template, or its file,
-    with parts behind lines `## scores` (sentences about levels), `## changes` (before and after), `## reading` (what
-    the figures are) and `## method`; it sees what `facts` gives, and `results`.
+    with parts behind lines `## scores` (sentences about levels; the first answers `heading` with Yes, No or Cannot
+    tell), `## changes` (before and after), `## reading` (what the figures are) and `## method`; it sees what `facts`
+    gives, and `results`.
     """
 
     layout: ClassVar[Any] = None  # of files of its verdicts; None: it reads none
-    heading: ClassVar[str] = ""  # of its section of a report
+    heading: ClassVar[str] = ""  # of its section of a report: the question that it answers
     words: ClassVar[str | Path] = ""
     measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
     headline: ClassVar[Mapping[str, Any]] = {}  # column of scores → value: the figures that another harness prints
@@ -187,8 +188,8 @@ class Evaluation:
         """What could not be made, and why."""
         return []
 
-    def extra_html(self, results: "Results") -> list[str]:
-        """Further parts of its section, as HTML."""
+    def write_items(self, results: "Results", folder: Path) -> list[Path]:
+        """The browser of its items in a folder, if it has one: the paths written, the page first."""
         return []
 
     def verdicts(self, path: Path) -> Verdicts:
@@ -279,15 +280,25 @@ class Results:
         differing = [(name, each) for name, known in self.differences.items() for each in known]
         return [*self.evaluation.warnings(self), *(f"{name} differs in {d}" for name, d in differing if d.serious)]
 
-    def say(self, *, is_change: bool) -> None:
-        """Print tables and sentences about levels or about changes, warnings, and for changes how the runs differ."""
-        for table in self.tables:
-            if table.place == "console" and table.is_change == is_change:
-                say("\n".join([console(table), *filter(None, [wrapped([table.note])])]) + "\n")
-        sentences = self.sentences.get("changes" if is_change else "scores", [])
-        differing = [(name, each) for name, known in self.differences.items() for each in known if is_change]
+    @cached_property
+    def shown(self) -> list[TableSpec]:
+        """The tables that are not for files alone, the one that tells most first."""
+        return sorted((table for table in self.tables if table.place != "files"), key=lambda table: not table.is_change)
+
+    @property
+    def answer(self) -> list[str]:
+        """The sentences that a report opens with."""
+        return [line for part in ("scores", "changes") for line in self.sentences.get(part, [])]
+
+    def say(self) -> None:
+        """Print the answer, the first lines of the first table, and the first warning; with --all everything."""
+        is_all = self.options.all
+        say(wrapped(self.answer if is_all else self.answer[:MOST_PRINTED]))
+        for table in self.shown if is_all else self.shown[:1]:
+            say("\n" + (f"{console(table)}\n{wrapped([table.note])}" if is_all else console(table, MOST_PRINTED)))
+        differing = [(name, each) for name, known in self.differences.items() for each in known]
         notes = [f"Note: {name} differs in {difference}" for name, difference in differing if not difference.serious]
-        say(wrapped([*sentences, *(f"Warning: {warning}" for warning in self.warnings), *notes]))
+        say("\n" + wrapped(warning_lines(self.warnings, notes, is_all=is_all)))
 
 
 def results_of(
@@ -319,6 +330,14 @@ def results_of(
         # Side by side most studies compare nothing.
         differences={name: known for name, known in compared.items() if is_before_after or known},
     )
+
+
+def warning_lines(warnings: Sequence[str], notes: Sequence[str], *, is_all: bool) -> list[str]:
+    """The first warning and how many more there are; with is_all each of them, and the notes."""
+    if is_all:
+        return [*(f"Warning: {warning}" for warning in warnings), *notes]
+    more = f" ({len(warnings) - 1} more: --all)" if warnings[1:] else ""
+    return [f"Warning: {warning}{more}" for warning in warnings[:1]]
 
 
 def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
@@ -361,6 +380,7 @@ def changes_table(
     return TableSpec(frame=frame, columns=columns, is_change=True, **{"note": CHANGES_NOTE, **settings, **keys})
 
 
+MOST_PRINTED = 5  # sentences, and lines of a table, without --all
 CHANGES_NOTE = (
     "Changes are paired by unit, with 95% intervals. p: sign-flip test, adjusted over the runs (Holm). higher, lower: "
     "significant after correction, that is the interval excludes 0 and p < .05."

@@ -18,6 +18,7 @@ from evenhand.files import sha256_of, write_json
 from evenhand.run_directory import DONE_FILE, is_done, read_json
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "tekken.json", "vocab.json")
+WEIGHT_INDEX = "model.safetensors.index.json"  # of a checkpoint in several weight files
 SMALL_FILES = ["*.json", "*.model", "*.jinja", "*.txt"]
 # Mistral's repositories hold the weights a second time, in the layout of its own loader; beside params.json vLLM would
 # take that loader, and base and merged checkpoint would go through different code.
@@ -107,12 +108,18 @@ def missing_files(folder: Path, *, weights: bool = True) -> str:
         return "a tokenizer"
     if not weights:
         return ""
-    index = folder / "model.safetensors.index.json"
-    if not index.is_file():
+    if not (folder / WEIGHT_INDEX).is_file():
         return "" if any(folder.glob("*.safetensors")) else "weights (*.safetensors)"
-    shards = set(dict(read_json(index).get("weight_map", {})).values())
-    absent = sorted(shard for shard in shards if not (folder / shard).is_file())
+    shards = weight_files(folder)
+    absent = [shard for shard in shards if not (folder / shard).is_file()]
     return f"{len(absent)} of {len(shards)} weight files ({', '.join(absent[:2])})" if absent else ""
+
+
+def weight_files(folder: Path) -> list[str]:
+    """The names of a checkpoint's weight files, in order."""
+    if not (folder / WEIGHT_INDEX).is_file():
+        return ["model.safetensors"]
+    return sorted(set(dict(read_json(folder / WEIGHT_INDEX).get("weight_map", {})).values()))
 
 
 # Weights, configs, tokenizers and chat templates (transformers keeps several of them in a folder of their own).

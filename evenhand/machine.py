@@ -1,13 +1,17 @@
 """What computes here: the NVIDIA driver and its GPUs, the processor, torch's build, glibc. Torch is not imported."""
 
 import importlib.util
+import os
 import platform
 import re
+import shutil
 import subprocess
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
 CPU_INFO = Path("/proc/cpuinfo")
+WITHOUT_TRITON = "VLLM_USE_V2_MODEL_RUNNER=0 in the environment and engine.enforce_eager=true"
 SMI = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits")
 
 
@@ -46,6 +50,18 @@ def vllm_reads_tokens() -> bool:
     if spec is None or spec.origin is None:
         return False
     return "logprob_token_ids" in (Path(spec.origin).parent / "sampling_params.py").read_text(encoding="utf-8")
+
+
+def kernel_tools_lacking() -> str:
+    """What Triton needs of this machine to build its kernels and does not find, in words; "" where it is not installed.
+
+    vLLM's sampler (Model Runner V2) and what torch compiles are such kernels.
+    """
+    if importlib.util.find_spec("triton") is None:
+        return ""
+    has_compiler = any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")))
+    has_headers = (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file()
+    return " and ".join(["a C compiler"] * (not has_compiler) + ["Python.h"] * (not has_headers))
 
 
 def glibc() -> str | None:

@@ -63,11 +63,13 @@ def open_run(
     inputs: Mapping[str, str] | None = None,
     *,
     plan_grows: bool = False,
+    runner: str | None = None,
 ) -> None:
     """Create the run directory, or check that the one there is of the same config, items and model.
 
     device: names what will compute, or raises; asked only when provenance.json is written. inputs: folders that the
     items are made of, with a hash of each, noted there. plan_grows: whether replies lead to further prompts, noted too.
+    runner: vLLM's model runner, noted too.
     Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
     result of nothing.
     """
@@ -85,6 +87,7 @@ def open_run(
     made: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
     made |= {"inputs": dict(inputs)} if inputs else {}
     made |= {"plan_grows": True} if plan_grows else {}
+    made |= {"runner": runner} if runner else {}
     facts = {**made, **provenance(name)}
     if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return

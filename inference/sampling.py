@@ -67,7 +67,8 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
             refuse_unwritable(path)
             device()  # refuses sooner than an engine
             start(first_due(run, shard))
-        open_run(path, config, content_hash, facts, device, inputs, plan_grows=made.plan_grows)
+        runner = getattr(started[0][1], "runner", None) if started else None
+        open_run(path, config, content_hash, facts, device, inputs, plan_grows=made.plan_grows, runner=runner)
         answers = Answers(keeps_replies=run.plan_grows, on_answer=doubts.add).read(path)
         plan = Plan(run, answers, shard)
         write_plan(path, plan.prompts())

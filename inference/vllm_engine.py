@@ -10,7 +10,7 @@ from typing import Any, Self
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError, one_line
-from evenhand.machine import vllm_reads_tokens
+from evenhand.machine import WITHOUT_TRITON, kernel_tools_lacking, vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, VllmConfig
 from inference.encoding import Encoder, Supply
@@ -46,6 +46,8 @@ class VllmEngine:
         self.encoder = Encoder(load_tokenizer(folder), config)
         options: dict[str, Any] = {}
         if config.verdict in BY_TOKEN:
+            # CUDA graphs are for decoding, and nothing is decoded: capturing them would cost time and memory.
+            options["compilation_config"] = {"cudagraph_mode": "NONE"}
             # Of written replies nothing hangs on it, and on CPU vLLM would cast the head anew for every token.
             options["hf_overrides"] = with_float32_head
         if config.verdict == "options":  # what is sampled from at the temperature; for margins it is never looked at
@@ -58,6 +60,8 @@ class VllmEngine:
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(prompts), None)
         self.llm = start(folder, self.settings, config.sampling.seed, **options)
+        # V2 samples with Triton's kernels, V1 with torch's; before vLLM 0.32 there was V1 alone.
+        self.runner = "V2" if getattr(self.llm.llm_engine.vllm_config, "use_v2_model_runner", False) else "V1"
 
     def __enter__(self) -> Self:
         return self
@@ -195,6 +199,10 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
         )
     except (RuntimeError, ValueError, OSError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:400]
+        if visible_gpus() and (lacking := kernel_tools_lacking()):
+            reason += (
+                f"; Triton, which builds its kernels, finds no {lacking} here: install it, or set {WITHOUT_TRITON}"
+            )
         raise ModelError(
             f"{folder}: vLLM could not start ({reason}). If it says that memory is short, lower "
             "engine.gpu_memory_utilization or engine.max_model_len, or raise engine.tensor_parallel_size"

@@ -38,13 +38,15 @@ set -a
 # empty gives each all weights.
 : "${TRAIN_LAUNCH:=}"
 
+# Merging takes the memory of one weight file; its check holds the model, on MERGE_GPUS GPUs of this node (a 70B: 2 of
+# 80 GB, and 02:00:00) or in MERGE_MEM.
 # Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, TRAIN_GPUS x
 # TRAIN_NODES the config's optimiser.n_processes.
 # Engines at a time. Each takes minutes to start, and one A100 some five for a full evaluation by margins.
 : "${SAMPLE_SHARDS:=1}"
 : "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
 : "${TRAIN_NODES:=1}" "${TRAIN_GPUS:=1}" "${TRAIN_CPUS:=8}" "${TRAIN_MEM:=96G}" "${TRAIN_TIME:=24:00:00}"
-: "${MERGE_GPUS:=$((TRAIN_GPUS > 0))}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=96G}" "${MERGE_TIME:=01:00:00}"
+: "${MERGE_GPUS:=$((TRAIN_GPUS > 0))}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=48G}" "${MERGE_TIME:=01:00:00}"
 : "${SCORE_GPUS:=0}" "${SCORE_CPUS:=4}" "${SCORE_MEM:=16G}" "${SCORE_TIME:=00:30:00}"
 
 # The server of slurm/serve.sh, on SERVE_GPUS (0: CPUs): it listens on SERVE_HOST at SERVE_PORT (empty: one by the job's

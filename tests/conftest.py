@@ -1,6 +1,8 @@
 """What holds for all tests: no hub is asked, each of several processes has one thread, slow files come first."""
 
+import importlib.util
 import os
+import platform
 from collections import Counter
 from collections.abc import Iterator
 
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from evenhand.machine import gpus, torch_cuda_build
+from evenhand.provenance import package_versions
 from tests.made.fuzz import IS_MANY, N_EXAMPLES
 
 # Before anything imports huggingface_hub or vllm, which read these once.
@@ -53,6 +56,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         if not torch.cuda.is_available():
             pytest.fail("torch sees no CUDA device; see `make test-gpu`")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the tests of the GPU showed, and on what, as docs name it."""
+    outcomes = Counter(
+        (report.nodeid.partition("::")[0], outcome)
+        for outcome in ("passed", "failed", "error", "skipped")
+        for report in terminalreporter.getreports(outcome)
+        if report.when == "call" or outcome != "passed"
+    )
+    if terminalreporter.config.getoption("markexpr") != "gpu":
+        return
+    runner = os.environ.get("VLLM_USE_V2_MODEL_RUNNER", "1" if importlib.util.find_spec("triton") else "0")
+    made_with = ", ".join(f"{name} {version}" for name, version in package_versions().items())
+    terminalreporter.section("tests of the GPU")
+    for gpu in gpus():
+        terminalreporter.write_line(f"{gpu.name}, {gpu.memory_gib} GiB, driver {gpu.driver}, CUDA {torch_cuda_build()}")
+    terminalreporter.write_line(f"Python {platform.python_version()}, {made_with}; vLLM's runner V{int(runner) + 1}")
+    for (file, outcome), n in sorted(outcomes.items()):
+        terminalreporter.write_line(f"{n:4} {outcome:8} {file}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,9 +10,9 @@ from training.run_folder import finished_config
 
 EPILOG = """The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when the check has passed, with a model card.
 
-What it costs: memory for the model in bf16 and one layer more (7B: about 16 GB). Base + adapter as trained and what was
-written are loaded one after the other and asked --n-prompts prompts, as they were trained: twice the memory where that
-was in float32.
+What it costs: to merge, the memory of one weight file. For the check base + adapter as trained and what was written (in
+bf16, or in float32 where training computed so) are loaded one after the other, on all GPUs that are seen, and asked
+--n-prompts prompts. Where they do not fit, what was merged waits in RUN_DIR/merged-bf16.unchecked for another machine.
 
 examples:
   evenhand merge runs/training/qwen-sft-3f9a12c0                onto the bf16 base
@@ -38,6 +38,7 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("--n-prompts", type=int, default=64, help="prompts to compare verdicts on (default 64)")
     parser.add_argument("--min-agreement", type=float, default=0.95, help="share of equal verdicts, 0 to 1 (0.95)")
+    parser.add_argument("--check-later", action="store_true", help="merge, and leave the check to the next call")
     words = parser.parse_args(argv)
     if words.n_prompts < 1 or not 0 <= words.min_agreement <= 1:
         parser.error("--n-prompts must be above zero, and --min-agreement from 0 to 1")
@@ -45,7 +46,7 @@ def main(argv: Sequence[str]) -> None:
     from training.merged_checkpoint import merge  # takes seconds to import; wrong arguments are refused before
 
     # Last, where scripts look for it.
-    print(merge(words.run, words.onto, words.n_prompts, words.min_agreement))
+    print(merge(words.run, words.onto, words.n_prompts, words.min_agreement, check_later=words.check_later))
 
 
 if __name__ == "__main__":

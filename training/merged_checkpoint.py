@@ -4,30 +4,35 @@ An adapter trained on NF4 weights can be merged onto those (dequantised) or onto
 they differ. Either way the merged checkpoint must give the verdicts of the model that was trained: NF4 base + adapter.
 So what was written is loaded again, and verdicts and margins of both on a sample of the run's own prompts are compared.
 
-The merge goes one layer at a time: base weight + adapter in fp32, rounded to bf16. At any moment memory holds the base
-as it was loaded (bf16, or NF4 turning into bf16 layer by layer) and one layer more.
+The merge loads no model: it goes tensor by tensor (base + adapter in fp32, rounded to bf16) and file by file, and
+memory holds no more than one weight file. The check loads both models, one after the other.
 """
 
 import hashlib
 import math
 import random
+import re
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from bitsandbytes.functional import dequantize_4bit
-from bitsandbytes.nn import Linear4bit
+from bitsandbytes.functional import dequantize_4bit, quantize_4bit
+from bitsandbytes.nn import Params4bit
 from peft import PeftModel
-from peft.tuners.lora import LoraLayer
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
 from tqdm import tqdm
 
-from evenhand.checkpoints import checked_hash, checkpoint_hash, load_tokenizer
-from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.checkpoints import WEIGHT_INDEX, checked_hash, checkpoint_hash, load_tokenizer, weight_files
+from evenhand.device import torch_device
+from evenhand.errors import ConfigError, DataError, EvenhandError, ModelError, one_line
 from evenhand.files import sync_folder, write_json, write_whole
 from evenhand.lease import held
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json, refuse_changed
@@ -35,22 +40,23 @@ from training.config import AnyRun
 from training.data import TrainingData, examples_of, load_data
 from training.examples import Example, set_padding
 from training.model_card import card_text
-from training.qlora import load_base
+from training.qlora import load_base, skeleton, tensor_names, unquantised_dtype
 from training.reference import ask
-from training.run_folder import ADAPTER_DIR, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
+from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
 from training.sections import QuantisationConfig
-from training.shortage import free_memory
+from training.shortage import free_memory, is_out_of_memory
 
 BF16, NF4 = "bf16", "nf4"
-SHARD_SIZE = "5GB"  # of a weight file, at most
+UNCHECKED = ".unchecked"  # behind a merged folder's name: written, and not to be used yet
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
 # Written by the merge; or, beside config.json, taken by vLLM for a checkpoint in Mistral's own layout.
-NOT_COPIED = ("config.json", "model.safetensors.index.json", "params.json", DONE_FILE)
+NOT_COPIED = ("config.json", WEIGHT_INDEX, "params.json", DONE_FILE)
 CARD_FILE = "README.md"
 ITEMS_PER_PROMPT = 8  # examples are made of this many items for each prompt drawn, not of a whole training set
 ROUNDING_SEED = 0
-WRAPPING = "base_model.model."  # what PEFT puts before the names of the base's modules
+# PEFT's name of a layer's first matrix, behind its own prefix of the base's modules.
+LORA_A = re.compile(r"base_model\.model\.(.+)\.lora_(?:embedding_)?A(?:\.weight)?")
 Logs = tuple[float, ...]  # log P of each of a prompt's answers, in nats
 
 
@@ -72,19 +78,21 @@ class MergeCheck:
         )
 
 
-def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
+def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95, *, check_later: bool = False) -> Path:
     """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet.
 
     n_prompts: how many verdicts are compared. min_agreement: share of them that must agree.
+    check_later: no model is loaded; the checkpoint waits in a folder that ends in .unchecked for the next call.
     Raises DataError for a run that is not finished or whose base has changed, or that another process is merging;
     ConfigError for a merge onto NF4 weights that never were; ModelError when fewer than min_agreement of the verdicts
-    agree, and then the checkpoint does not appear.
+    agree, and then the checkpoint does not appear, or when a model does not fit memory, and then it waits.
     """
     config = finished_config(run)
     refuse_changed(run)
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
     target = run / f"{MERGED_PREFIX}{onto}"
+    waiting = target.with_name(f"{target.name}{UNCHECKED}")
     with held(run / MERGING_LEASE, "merged") as lease:
         for left_over in run.glob(f"{MERGED_PREFIX}*.partial"):  # of merges that were killed
             shutil.rmtree(left_over)
@@ -96,46 +104,74 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             print(f"{run.name} merged onto {onto}: {check}")
             refuse_disagreement(run, check, min_agreement)
             return target
-        partial = run / f"{MERGED_PREFIX}{onto}.{uuid.uuid4().hex}.partial"
-        try:
-            facts = merge_anew(run, config, onto, partial, n_prompts, min_agreement)
-            lease.refuse_if_lost()
-            write_json(partial / DONE_FILE, facts)
-            write_whole(partial / CARD_FILE, f"{card_text(run, partial)}\n")
-            shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
-            partial.rename(target)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        recorded = read_json(run / DONE_FILE).get("adapter_hash")
+        checked_hash(run / ADAPTER_DIR, recorded, "restore them from a copy, or delete the run and train again")
+        base = trained_base(run, config)
+        data = None if check_later else load_data(config)  # raises before a large model is written
+        if not waiting.is_dir():
+            partial = run / f"{MERGED_PREFIX}{onto}.{uuid.uuid4().hex}.partial"
+            try:
+                write_merged(run, config, base, onto, partial)
+                lease.refuse_if_lost()
+                partial.rename(waiting)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+        if data is None:
+            return waiting
+        with dropped_when_refused(waiting):
+            facts = checked(run, config, base, onto, waiting, data, n_prompts, min_agreement)
+        lease.refuse_if_lost()
+        write_json(waiting / DONE_FILE, facts)
+        write_whole(waiting / CARD_FILE, f"{card_text(run, waiting)}\n")
+        shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
+        waiting.rename(target)
         sync_folder(run)
     return target
 
 
-def merge_anew(
-    run: Path, config: AnyRun, onto: str, partial: Path, n_prompts: int, min_agreement: float
+@contextmanager
+def dropped_when_refused(waiting: Path) -> Iterator[None]:
+    """Context manager: what a check refuses is deleted; what does not fit memory waits, and that is a ModelError."""
+    try:
+        yield
+    except EvenhandError:
+        shutil.rmtree(waiting)
+        raise
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise ModelError(
+            f"out of memory while the models were asked ({one_line(error)}). {waiting} is kept: the same command "
+            "checks it where more GPUs are seen (MERGE_GPUS), or more memory is to be had (MERGE_MEM)"
+        ) from error
+
+
+def checked(
+    run: Path,
+    config: AnyRun,
+    base: Path,
+    onto: str,
+    written: Path,
+    data: TrainingData,
+    n_prompts: int,
+    min_agreement: float,
 ) -> dict[str, Any]:
-    """Write a checkpoint to `partial` and ask it as it lies there; the content of its DONE.json."""
-    recorded = read_json(run / DONE_FILE).get("adapter_hash")
-    checked_hash(run / ADAPTER_DIR, recorded, "restore them from a copy, or delete the run and train again")
-    base, provenance = trained_base(run, config), read_json(run / PROVENANCE_FILE)
-    data = load_data(config)
+    """Ask base + adapter, and then what was written, the same prompts; the content of the checkpoint's DONE.json."""
+    provenance = read_json(run / PROVENANCE_FILE)
     asked = sample_prompts(data, config, load_tokenizer(base), n_prompts)
     print(f"{run.name}: judging {len(asked)} prompts with base + adapter as trained", flush=True)
     expected = judged(adapted(run, base, config.quantisation), asked, config)
     free_memory()
-    print(f"{run.name}: merging onto {onto}, then judging the same prompts with what was merged", flush=True)
-    # The base of a merge is held in no more than bf16, whatever training held it in.
-    held_as = {"hold": NF4} if onto == NF4 else {"kind": "none", "compute_dtype": "bfloat16"}
-    save(merge_adapter(adapted(run, base, config.quantisation.model_copy(update=held_as))), base, partial)
-    free_memory()
-    written = load_base(partial, config.quantisation.model_copy(update={"kind": "none"}))
-    check = compare(judged(written, asked, config), expected, onto)
+    print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
+    merged = load_base(written, config.quantisation.model_copy(update={"kind": "none"}), spread=True)
+    check = compare(judged(merged, asked, config), expected, onto)
     print(f"{run.name} merged onto {onto}: {check}", flush=True)
     refuse_disagreement(run, check, min_agreement)
     is_as_trained = data.set_hash == provenance.get("item_set_hash")
     return {
         "run": run.name,
         "base_hash": provenance["model"]["checkpoint_hash"],
-        "checkpoint_hash": checkpoint_hash(partial),
+        "checkpoint_hash": checkpoint_hash(written),
         **asdict(check),
         # How many units each dataset has, and what the study knows of them; not known where the data has changed.
         **({"items": data.counts, **data.study.facts(data.units)} if is_as_trained else {"items": None}),
@@ -157,30 +193,7 @@ def refuse_disagreement(run: Path, check: MergeCheck, min_agreement: float) -> N
 
 def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
     """The base, held as the settings say, with the run's adapter."""
-    return PeftModel.from_pretrained(load_base(base, settings), run / ADAPTER_DIR)
-
-
-def save(model: Any, base: Path, target: Path) -> None:
-    """Weights and config from the model, everything else byte for byte from the base's folder.
-
-    Raises DataError when the disk has no room.
-    """
-    copied = [
-        file
-        for file in base.iterdir()
-        if (file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED) or file.name.startswith(LICENCE_NAMES)
-    ]
-    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
-    needed = weights + sum(file.stat().st_size for file in copied)
-    if (free := shutil.disk_usage(target.parent).free) < needed:
-        raise DataError(
-            f"{target}: needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free; free space, then merge again"
-        )
-    model.save_pretrained(target, max_shard_size=SHARD_SIZE)
-    for file in copied:
-        shutil.copyfile(file, target / file.name)
-    for file in target.iterdir():
-        file.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
+    return PeftModel.from_pretrained(load_base(base, settings, spread=True), run / ADAPTER_DIR)
 
 
 def sample_prompts(data: TrainingData, config: AnyRun, tokenizer: Any, n_prompts: int) -> list[Example]:
@@ -224,59 +237,112 @@ def lead(logs: Logs, answer: int) -> float:
 
 
 @torch.no_grad()
-def merge_adapter(wrapped: Any) -> Any:
-    """The plain bf16 model whose weights are base + adapter. `wrapped`, a PeftModel, is used up.
+def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path) -> None:
+    """Write the base with the run's adapter added: as many weight files, with tensors of the same names in bf16, and
+    everything else byte for byte.
 
     The noise of the rounding is drawn for each layer by its name: the same run gives the same weights on the same kind
-    of device, in whatever order layers come. Raises ModelError for an adapter on a weight that another module shares,
-    and for sums that are no numbers.
+    of device, in whatever files they lie. Raises DataError when the disk has no room, ModelError for an adapter on a
+    weight that another module shares or that the base's files do not have, and for sums that are no numbers.
     """
-    n_holders = Counter(id(held) for module in wrapped.modules() for held in module.parameters(recurse=False))
-    layers = {name: module for name, module in wrapped.named_modules() if isinstance(module, LoraLayer)}
-    for wrapped_name, layer in layers.items():
-        name = wrapped_name.removeprefix(WRAPPING)
-        if n_holders[id(layer.get_base_layer().weight)] > 1:
+    model = skeleton(base, config.quantisation if onto == NF4 else None)
+    copied = [
+        file
+        for file in base.iterdir()
+        if (file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED) or file.name.startswith(LICENCE_NAMES)
+    ]
+    refuse_full_disk(target, 2 * model.num_parameters() + sum(file.stat().st_size for file in copied))
+    target.mkdir()
+    files = weight_files(base)
+    where = {name: file for file in files for name in keys_of(safe_open(base / file, "pt"))}
+    inside, n_bytes = tensor_names(model, where), 0
+    in_nf4 = {name: weight for name, weight in model.named_parameters() if isinstance(weight, Params4bit)}
+    with safe_open(run / ADAPTER_DIR / ADAPTER_FILES[1], "pt") as adapter:
+        owed = {f"{match[1]}.weight": match[0] for name in keys_of(adapter) if (match := LORA_A.fullmatch(name))}
+        refuse_shared(model, owed)
+        for file in tqdm(files, desc=f"merging onto {onto}", unit="file"):
+            merged: dict[str, Tensor] = {}
+            with safe_open(base / file, "pt") as weights:
+                for name in keys_of(weights):
+                    tensor, weight = weights.get_tensor(name), inside[name]
+                    if weight in in_nf4:
+                        tensor = through_nf4(tensor.to(unquantised_dtype(config.quantisation)), in_nf4[weight])
+                    if weight in owed:
+                        delta = product(adapter, owed.pop(weight)) * (config.lora.alpha / config.lora.r)
+                        tensor = merged_weight(weight.removesuffix(".weight"), tensor.to(delta.device), delta)
+                    merged[name] = tensor.to("cpu", torch.bfloat16) if tensor.is_floating_point() else tensor
+                    n_bytes += merged[name].nbytes
+                save_file(merged, target / file, {"format": "pt"})
+    if owed:
+        raise ModelError(f"{base}: its files have no weight of {', '.join(owed)}, which the adapter changes")
+    if (base / WEIGHT_INDEX).is_file():
+        write_json(target / WEIGHT_INDEX, {"metadata": {"total_size": n_bytes}, "weight_map": where})
+    model.config.architectures = [type(model).__name__]
+    model.config.save_pretrained(target)
+    for text in copied:
+        shutil.copyfile(text, target / text.name)
+    for made in target.iterdir():
+        made.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
+
+
+def refuse_full_disk(target: Path, n_bytes: int) -> None:
+    """Raises DataError when a folder's disk has no room for so much."""
+    if (free := shutil.disk_usage(target.parent).free) < n_bytes:
+        raise DataError(
+            f"{target}: needs {n_bytes / 1e9:.1f} GB, {free / 1e9:.1f} GB are free; free space, then merge again"
+        )
+
+
+def keys_of(file: Any) -> list[str]:
+    """The names of a safetensors file's tensors."""
+    return list(file.keys())
+
+
+def refuse_shared(model: Any, weights: Iterable[str]) -> None:
+    """Raises ModelError for an adapter on a weight that several modules hold."""
+    n_holders = Counter(id(held) for module in model.modules() for held in module.parameters(recurse=False))
+    for name in weights:
+        if n_holders[id(model.get_parameter(name))] > 1:
             raise ModelError(
-                f"the adapter changes {name}, whose weight another module shares (tied embeddings): merged, it would "
-                "change both. Leave it out of lora.target_modules and train again"
+                f"the adapter changes {name.removesuffix('.weight')}, whose weight another module shares (tied "
+                "embeddings): merged, it would change both. Leave it out of lora.target_modules and train again"
             )
-        plain = unquantised(layer.get_base_layer())
-        # The base's values lie on the bf16 grid; NF4 values held in float32 are brought to it first, so that the noise
-        # of the rounding falls on the adapter's share alone.
-        exact = plain.weight.to(torch.bfloat16).float() + layer.get_delta_weight("default").float()
-        if not torch.isfinite(exact).all():
-            raise ModelError(f"{name}: base + adapter is not finite, so the run has diverged; train it again")
-        seed = hashlib.sha256(f"{ROUNDING_SEED} {name}".encode()).digest()
-        noise = torch.Generator(exact.device).manual_seed(int.from_bytes(seed[:8]) >> 1)
-        plain.weight.data = round_to_bf16(exact, noise)
-        layer.base_layer = plain
-    return unquantised_model(wrapped.unload())
 
 
-def unquantised(layer: Any) -> Any:
-    """A 4-bit layer as a plain one, with the values that training computed with in bf16; a plain layer as it is."""
-    if not isinstance(layer, Linear4bit):
-        return layer
-    values = dequantize_4bit(layer.weight.data, layer.weight.quant_state)
-    with torch.device("meta"):
-        plain = torch.nn.Linear(layer.in_features, layer.out_features, bias=False)
-    plain.weight = torch.nn.Parameter(values.to(torch.bfloat16), requires_grad=False)
-    plain.bias = layer.bias
-    return plain
+def product(adapter: Any, name: str) -> Tensor:
+    """What an adapter adds to a layer's weight before it is scaled. name: of its first matrix in the adapter's file."""
+    first, second = (
+        adapter.get_tensor(one).to(torch_device()).float() for one in (name, "_B".join(name.rsplit("_A", 1)))
+    )
+    both: Tensor = (second @ first).T if "embedding" in name else second @ first
+    return both
 
 
-def unquantised_model(model: Any) -> Any:
-    """The model without any 4-bit layer, every weight in bf16, and nothing in its config that says otherwise."""
-    for name in [name for name, module in model.named_modules() if isinstance(module, Linear4bit)]:
-        model.set_submodule(name, unquantised(model.get_submodule(name)))
-    if getattr(model, "hf_quantizer", None) is not None:
-        model.hf_quantizer.remove_quantization_config(model)
-    for parameter in model.parameters():
-        parameter.data = parameter.data.to(torch.bfloat16)
-    return model
+def through_nf4(weight: Tensor, quantised: Params4bit) -> Tensor:
+    """A weight's values in NF4, as training computed with them."""
+    values: Tensor = dequantize_4bit(
+        *quantize_4bit(
+            weight.to(torch_device()),
+            blocksize=quantised.blocksize,
+            compress_statistics=quantised.compress_statistics,
+            quant_type=quantised.quant_type,
+        )
+    )
+    return values
 
 
-def round_to_bf16(weights: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def merged_weight(layer: str, weight: Tensor, delta: Tensor) -> Tensor:
+    """Weight + adapter in bf16. Raises ModelError where that is no number."""
+    # NF4 values held in float32 are brought to the bf16 grid first, so that the noise of the rounding falls on the
+    # adapter's share alone.
+    exact = weight.to(torch.bfloat16).float() + delta
+    if not torch.isfinite(exact).all():
+        raise ModelError(f"{layer}: base + adapter is not finite, so the run has diverged; train it again")
+    seed = hashlib.sha256(f"{ROUNDING_SEED} {layer}".encode()).digest()
+    return round_to_bf16(exact, torch.Generator(exact.device).manual_seed(int.from_bytes(seed[:8]) >> 1))
+
+
+def round_to_bf16(weights: Tensor, generator: torch.Generator) -> Tensor:
     """fp32 weights as bf16, rounded up or down at random so that the expected value is the weight itself.
 
     The base's weights lie on the bf16 grid. An adapter trained shortly moves most of them by less than half a step of

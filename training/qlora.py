@@ -2,13 +2,16 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import LoraConfig
-from transformers import BitsAndBytesConfig
+from transformers import AutoConfig, AutoModelForCausalLM, BitsAndBytesConfig
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
+from transformers.quantizers import AutoHfQuantizer
 
 from evenhand.checkpoints import load_model
 from evenhand.config import did_you_mean
@@ -28,29 +31,26 @@ def load_base(
     *,
     attention: str | None = None,
     storage: torch.dtype = torch.uint8,
+    spread: bool = False,
 ) -> Any:
     """The frozen base model on this process's device: NF4 as the paper's (Table 34), or unquantised.
 
-    Weights that are not quantised are held in bf16, or in float32 where that is the compute dtype.
+    Weights that are not quantised are held in the compute dtype.
     attention: a transformers attention implementation; None takes our own on CPU (evenhand.seen_columns), and the
     model's default on CUDA.
     storage: the dtype that 4-bit weights are packed in, which changes none of them (processes.storage_dtype).
+    spread: its layers lie on all GPUs that torch sees, to be asked and not trained.
     Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (evenhand.device).
     """
     is_gpu = torch_device() == "cuda"
     dtype = unquantised_dtype(quantisation)
     arguments: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention or (None if is_gpu else "eager")}
     if is_gpu:  # each process that `accelerate launch` starts takes its own GPU
-        arguments["device_map"] = {"": int(os.environ.get("LOCAL_RANK", "0"))}
+        one = {"": int(os.environ.get("LOCAL_RANK", "0"))}
+        arguments["device_map"] = "auto" if spread and torch.cuda.device_count() > 1 else one
     if quantisation.kind == "nf4":
         refuse_merged_on_nf4(folder)
-        arguments["quantization_config"] = BitsAndBytesConfig(
-            load_in_4bit=True,
-            bnb_4bit_quant_type="nf4",
-            bnb_4bit_use_double_quant=quantisation.double_quant,
-            bnb_4bit_compute_dtype=getattr(torch, quantisation.compute_dtype),
-            bnb_4bit_quant_storage=storage,
-        )
+        arguments["quantization_config"] = nf4_config(quantisation, storage)
     model = load_model(folder, **arguments)
     keep_unpacked(model)
     if not is_gpu and attention is None:
@@ -61,9 +61,54 @@ def load_base(
     return model
 
 
+def skeleton(folder: Path, quantisation: QuantisationConfig | None) -> Any:
+    """The base without its weights, on torch's meta device, in bf16.
+
+    quantisation: its layers are in NF4 where `load_base` has them so; None: none is.
+    """
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(
+            AutoConfig.from_pretrained(folder, trust_remote_code=False), dtype=torch.bfloat16, trust_remote_code=False
+        )
+    if quantisation:
+        AutoHfQuantizer.from_config(nf4_config(quantisation), pre_quantized=False).preprocess_model(
+            model, device_map={"": "cpu"}
+        )
+    return model
+
+
+def tensor_names(model: Any, names: Iterable[str]) -> dict[str, str]:
+    """Name of a tensor in a weight file → its name in the model. Where transformers computes with another layout, such
+    as experts in one tensor, that is the name of what it becomes a part of.
+    """
+    inside, changes = model.state_dict(), get_model_conversion_mapping(model)
+    renamings = [change for change in changes if isinstance(change, WeightRenaming)]
+    converters = [change for change in changes if isinstance(change, WeightConverter)]
+    return {
+        name: name
+        if name in inside
+        else rename_source_key(name, renamings, converters, model.base_model_prefix, inside)[0]
+        for name in names
+    }
+
+
+def nf4_config(quantisation: QuantisationConfig, storage: torch.dtype = torch.uint8) -> BitsAndBytesConfig:
+    """What transformers is told of the 4-bit weights."""
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=quantisation.double_quant,
+        bnb_4bit_compute_dtype=getattr(torch, quantisation.compute_dtype),
+        bnb_4bit_quant_storage=storage,
+    )
+
+
 def unquantised_dtype(quantisation: QuantisationConfig) -> torch.dtype:
-    """The dtype of the base's weights that are not quantised."""
-    return torch.float32 if quantisation.compute_dtype == "float32" else torch.bfloat16
+    """The dtype of the base's weights that are not quantised, or dequantised: held in another than they are multiplied
+    in, autocast would cast each in every forward pass, and keep the copy for the backward pass.
+    """
+    dtype: torch.dtype = getattr(torch, quantisation.compute_dtype)
+    return dtype
 
 
 def keep_unpacked(model: Any) -> None:

@@ -95,11 +95,10 @@ def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_f
     are asked about at once is no part of it.
     """
     asked = digest([[e.prompt_ids, e.choices, e.end] for e in examples], 16)
-    quantisation = config.quantisation.model_dump(mode="json", exclude={"hold"})
     return digest(
         {
             "base": dict(base_facts),
-            "quantisation": quantisation,
+            "quantisation": config.quantisation.model_dump(mode="json"),
             "mixed_precision": config.optimiser.mixed_precision,
             "examples": asked,
             "shard_size": SHARD_SIZE,

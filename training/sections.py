@@ -32,7 +32,7 @@ class LoraSettings(Closed):
 class QuantisationConfig(Closed):
     """How the frozen base is held and computed with."""
 
-    kind: Literal["nf4", "none"] = "nf4"  # none keeps it in bf16: plain LoRA
+    kind: Literal["nf4", "none"] = "nf4"  # none keeps it in compute_dtype: plain LoRA
     double_quant: bool = True  # quantise the block scales too
     compute_dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"  # of the products with the frozen weights
     # How the quantised weights lie in memory while training. `dequantised` computes their values once, instead of in

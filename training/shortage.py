@@ -19,7 +19,13 @@ Result = TypeVar("Result")
 # Of the system's words those that Python and Rust share; torch.save says no more than that a write has failed.
 DISK_FULL = ("No space left", "quota exceeded", "inline_container", "PytorchStreamWriter", "iostream error")
 # What torch says of main memory, and cuBLAS of its workspace, in errors that have no class of their own.
-MEMORY_FULL = ("can't allocate memory", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDA error: out of memory")
+MEMORY_FULL = (
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "not enough memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDA error: out of memory",
+)
 # In this order: those that change no mathematics first.
 WAYS = (
     "a smaller optimiser.per_device_batch_size with more optimiser.gradient_accumulation_steps",

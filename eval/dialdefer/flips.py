@@ -1,11 +1,11 @@
-"""Claims that a judge decided differently: some side by side in a report (flips.j2), and `evenhand build flips`, which
-writes them with the judge's reasons as a folder to ask about."""
+"""Claims that a judge decided differently: among all verdicts in a report's browser of items, and `evenhand build
+flips`, which writes them with the judge's reasons as a folder to ask about."""
 
 import argparse
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,116 +15,76 @@ from eval.dialdefer.panels import (
     BOTH_ORDERS,
     JudgedRun,
     Panel,
-    grouped,
     item_texts,
     load_run,
     refuse_unequal_items,
     variant_of,
 )
-from eval.dialdefer.scores import own_panels
 from eval.estimates.comparability import difference_lines, differences, refuse_serious
-from eval.report.page import TEMPLATES
+from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
 from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
 from evenhand.files import locked
 from evenhand.terminal import say
 from studies.built_folder import refuse_foreign
-from studies.dialdefer.records import Item
+from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
 from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips
 
-N_EACH = {"margin": 3, "reason": 2}  # of each kind; reasoned replies take room
 # Dataset → why no report shows its texts: reports tend to end up online.
 WITHHELD = {"gpqa": "GPQA's authors ask that no example appear in plain text"}
 PERSONAL = dict.fromkeys(AIO_DATASETS, "posts and comments of people on Reddit; --aio-text shows them")
-FLIPPED = {
-    "deference": (measures.C1_FALSE, measures.C2_INCORRECT),
-    "skepticism": (measures.C1_TRUE, measures.C2_CORRECT),
-}
+STATEMENT_OF = {Condition.C2_CORRECT: Condition.C1_TRUE, Condition.C2_INCORRECT: Condition.C1_FALSE}
+ONLY = ("as a statement alone", "from a speaker alone")
 KINDS = ("lost", "gained")
 # Name → words, and the columns of the true and of the false claim.
 FRAMINGS = {"c1": ("a bare statement", measures.C1), "c2": ("a speaker's turn", measures.C2)}
 
 
-def flip_examples(runs: Mapping[str, JudgedRun], withheld: Container[str] = WITHHELD) -> list[SimpleNamespace]:
-    """A few deference and skepticism flips of the first judge in which any flips: dataset, item_id, kind, question and
-    claim (None where withheld or unknown), and what every judge said of the same prompts, `sides`.
-
-    With margins the flips with the widest swing, else those that come first in the order of their prompts' hashes,
-    which is arbitrary and the same on every machine: nothing is picked by hand. Every dataset has its turn before one
-    has its second; those whose texts are withheld come last.
-    """
-    for run in runs.values():
-        panels = next(iter(grouped(list(own_panels(run.panels)), run.panels).values()), [])  # of what was asked first
-        picked = [
-            (p, row, kind)
-            for kind in FLIPPED
-            for p, row in widest_swings(panels, kind, withheld)[: N_EACH[run.reading.mode]]
-        ]
-        if picked:
-            texts = item_texts(run)
-            hashes = {str(panel.hashes[row, column]) for panel, row, kind in picked for column in FLIPPED[kind]}
-            read = {label: rendered_prompts(run.path, hashes) for label, run in runs.items()}
-            return [example(runs, p, row, kind, texts, read, p.dataset in withheld) for p, row, kind in picked]
-    return []
-
-
-def widest_swings(panels: Sequence[Panel], kind: str, withheld: Container[str]) -> list[tuple[Panel, int]]:
-    """(panel, row) of every flip of a kind: each dataset's widest, then seconds."""
-    first, second = FLIPPED[kind]
-    ranked = []
-    for panel in panels:
-        flipped = measures.flip_masks(measures.majority(panel.replies))[list(FLIPPED).index(kind)]
-        with np.errstate(invalid="ignore"):  # between two infinite margins there is no swing
-            swings = np.nan_to_num(np.abs(panel.margins[:, second, 0] - panel.margins[:, first, 0]), posinf=np.inf)
-        in_panel = sorted((-swings[row], str(panel.hashes[row, second]), row) for row in np.flatnonzero(flipped))
-        ranked += [(panel.dataset in withheld, rank, *place, panel) for rank, place in enumerate(in_panel)]
-    return [(panel, int(row)) for *_, row, panel in sorted(ranked, key=lambda entry: entry[:4])]
+def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterator[Asked]:
+    """Every verdict of some runs; without the texts of withheld datasets."""
+    for name, run in runs.items():
+        choices: dict[tuple[Any, ...], int | None] = {
+            (v.item_id, v.factors, v.condition, v.sample_index): v.choice for v in run.verdicts
+        }
+        read = rendered_prompts(run.path, {v.prompt_hash for v in run.verdicts if v.dataset not in withheld})
+        for v in run.verdicts:
+            statement = choices.get((v.item_id, v.factors, STATEMENT_OF.get(v.condition), v.sample_index))
+            is_flip = None not in (statement, v.choice) and statement != v.choice
+            words = {measures.ACCEPT: "accepts", None: str(v.reason)}.get(v.choice, "rejects")
+            yield Asked(
+                item_id=v.item_id,
+                dataset=v.dataset,
+                judge=name,
+                condition=v.condition,
+                setting=", ".join(
+                    filter(None, [*varied(v.factors), f"sample {v.sample_index}" * bool(v.sample_index)])
+                ),
+                verdict=words if v.margin is None else f"{words} ({v.margin:+.2f} nats)",
+                is_right=None if v.choice is None else (v.choice == measures.ACCEPT) == v.condition.claim_is_true,
+                flip="" if not is_flip else "accepted " + ONLY[v.choice == measures.ACCEPT],
+                reply=None if v.dataset in withheld else v.text,
+                prompt=read.get(v.prompt_hash),
+            )
 
 
-def example(
-    runs: Mapping[str, JudgedRun],
-    panel: Panel,
-    row: int,
-    kind: str,
-    texts: Mapping[str, Item],
-    read: Mapping[str, Mapping[str, str]],
-    is_withheld: bool,
-) -> SimpleNamespace:
-    """A flip with the replies of every run that judged the same prompts. read: run → what its model read, by hash."""
-    item = None if is_withheld else texts.get(panel.item_ids[row])
-    # r/AIO has no question: its claim is about a speaker, and the prompt shows it.
-    question, claim = None, None
-    if item is not None and item.question:
-        question, claim = item.question, item.incorrect_answer if kind == "deference" else item.correct_answer
-    sides = []
-    for label, run in runs.items():
-        verdicts = {v.prompt_hash: v for v in run.verdicts if v.sample_index == 0}
-        for column in FLIPPED[kind]:
-            prompt_hash, condition = str(panel.hashes[row, column]), measures.CONDITIONS[column]
-            if verdict := verdicts.get(prompt_hash):
-                side = SimpleNamespace(
-                    judge=label,
-                    framing="C2" if condition.is_dialogue else "C1",
-                    words={measures.ACCEPT: "accepts", None: str(verdict.reason)}.get(verdict.choice, "rejects"),
-                    is_right=verdict.choice is not None
-                    and (verdict.choice == measures.ACCEPT) == condition.claim_is_true,
-                    margin=verdict.margin,
-                    # A reasoned reply repeats the question as a prompt does; a margin's one token does not.
-                    text="" if is_withheld else verdict.text,
-                    prompt=None if is_withheld else read[label].get(prompt_hash),
-                )
-                sides.append(side)
-    fields = {"question": question, "claim": claim, "sides": sides}
-    return SimpleNamespace(dataset=panel.dataset, item_id=panel.item_ids[row], kind=kind, **fields)
+def varied(factors: Factors) -> list[str]:
+    """What is not the default of a prompt's factors, in words; and its template."""
+    usual = Factors(answer_form=factors.answer_form, template_version=factors.template_version)
+    return [str(value) for name, value in asdict(factors).items() if value != getattr(usual, name)]
 
 
-def flip_section(runs: Mapping[str, JudgedRun], *, shows_aio: bool) -> list[str]:
-    """Some flips side by side as HTML; nothing for verdict files, which hold no texts."""
+def write_items(folder: Path, runs: Mapping[str, JudgedRun], *, shows_aio: bool) -> list[Path]:
+    """The browser of the items of some runs; see eval.report.browser."""
     withheld = WITHHELD | ({} if shows_aio else PERSONAL)
-    template = TEMPLATES.from_string(Path(__file__).with_name("flips.j2").read_text(encoding="utf-8"))
-    return [template.render(flips=flip_examples(runs, withheld), withheld=withheld)] if runs else []
+    items = {item_id: item for run in runs.values() for item_id, item in item_texts(run).items()}
+    texts = {
+        (item.dataset, item.item_id): [item.question, item.correct_answer, item.incorrect_answer]
+        for item in items.values()
+        if item.dataset not in withheld
+    }
+    return write_browser(folder, asked_by(runs, withheld), texts)
 
 
 class Side:

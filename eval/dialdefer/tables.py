@@ -55,11 +55,12 @@ HEADS = {  # field of the wide frame, or of what is made of it here
     **heads_of("+.1f", "bench_dds_pp: Bench DDS; aio_dds_pp: r/AIO DDS; change_pp: ΔDDS; soft_dds_pp: soft DDS"),
     **heads_of("p", "mcnemar_p_acceptance: p; mcnemar_p_correct: p true; mcnemar_p_incorrect: p false"),
     **heads_of(".1%", "unparsed_rate: unreadable"),
+    **heads_of(".0%", "accept_rate_c1: accepts C1; accept_rate_c2: accepts C2"),
     **heads_of("+.2f", "shift: shift, SD"),
     **heads_of(".3f", "auc_c1: AUC C1; auc_c2: AUC C2"),
 }
-SHORT = {"C1 true": "C1 T", "C1 false": "C1 F", "C2 correct": "C2 C", "C2 incorrect": "C2 I"}
 ENDS = {"DDS": "dds", "d": "deference", "p": "position"}  # head → measure with an interval
+ORDERED = [f"{measure}{end}_pp" for measure in ("deference", "position") for end in ("", "_ci_low", "_ci_high")]
 SHIFT = "delta_correct_pp delta_incorrect_pp"
 DDS = "dds_pp dds_ci_low_pp dds_ci_high_pp"
 DOUBTS = "unparsed_rate saturated"
@@ -96,8 +97,62 @@ ARMS_NOTE = (
 )
 
 
-def score_tables(frame: pd.DataFrame) -> list[TableSpec]:
-    """The main results of each judge by dataset, and the headline of every other setting; as `score` prints them."""
+def with_orders(rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what the same prompts have over both answer orders, where both were asked."""
+    keys = ["run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2"]
+    both = frame[frame.deference_pp.notna()].drop_duplicates(keys).set_index(keys)[ORDERED]
+    return rows.drop(columns=ORDERED).join(both, on=keys)
+
+
+def by_shift(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each judge's rows, its datasets by falling DDS (d, if known) of the first judge, unknown last, then averages."""
+    judges = pd.Series(pd.factorize(rows.judge)[0], index=rows.index)
+    shift = rows.deference_pp.fillna(rows.dds_pp)
+    ranked = rows.assign(judge=judges, unknown=shift.isna(), falling=-shift)[rows.is_dataset]
+    ranked = ranked.sort_values(["judge", "unknown", "falling"], kind="stable").dataset.unique()
+    place = rows.dataset.map({name: i for i, name in enumerate(ranked)}).fillna(len(ranked))
+    order = pd.DataFrame({"judge": judges, "place": place}).sort_values(["judge", "place"], kind="stable")
+    return rows.loc[order.index]
+
+
+def judge_table(lines: Sequence[Any]) -> TableSpec:
+    """What the answer says of each judge, a line each."""
+    rows = pd.DataFrame(
+        {
+            "judge": line["row"].judge,
+            "n_items": line["row"].n_items,
+            **line["mean"],
+            **{end: line[end] for end in ("value", "low", "high")},
+            "position_pp": line["both"] and line["both"].position_pp,
+            **{end: getattr(line["move"], end, None) for end in ("change", "change_low", "change_high", "p_holm")},
+            "unparsed_rate": line["row"].unparsed_rate,
+        }
+        for line in lines
+    )
+    heads = {**columns("judge n_items"), "accepts statements": ("accept_rate_c1", ".1%")}
+    heads |= {
+        "accepts speakers": ("accept_rate_c2", ".1%"),
+        "DDS": ("value", "+.1f"),
+        "95% interval": (("low", "high"), "+.1f"),
+    }
+    heads |= {"p, pull of answer 1": ("position_pp", "+.1f"), "change": ("change", "+.1f")}
+    heads |= {"95% of change": (("change_low", "change_high"), "+.1f"), "p (Holm)": ("p_holm", "p")}
+    heads |= {
+        "right on statements, %": ("acc_c1", ".1f"),
+        "right on speakers, %": ("acc_c2", ".1f"),
+        **columns("unparsed_rate"),
+    }
+    known = {
+        head: (fields, form)
+        for head, (fields, form) in heads.items()
+        if rows[fields if isinstance(fields, str) else fields[0]].notna().any()
+    }
+    note = "Means of both answer orders where both were asked. p: half of what DDS differs by between them."
+    return TableSpec("dialdefer_judges", "Each judge", rows, known, note, place="console")
+
+
+def score_tables(frame: pd.DataFrame, lines: Sequence[Any]) -> list[TableSpec]:
+    """Each judge, the main results by dataset, and the headline of every other setting."""
     if frame.empty:
         return []
     rows = shown(frame)
@@ -106,13 +161,13 @@ def score_tables(frame: pd.DataFrame) -> list[TableSpec]:
         flips=rows.n_deference_flips.astype(str) + "/" + rows.n_skepticism_flips.astype(str),
         setting=[setting_words(row) for row in rows.itertuples()],
     )
-    main = rows[rows.is_headline & is_first]
-    accuracies = columns("judge dataset n_items acc_c1_true acc_c1_false acc_c2_correct acc_c2_incorrect " + SHIFT)
-    heads = {SHORT.get(head, head): column for head, column in accuracies.items()}
-    heads |= {
+    main = by_shift(with_orders(rows[rows.is_headline & is_first], frame))
+    heads = {
+        **columns("judge dataset n_items accept_rate_c1 accept_rate_c2"),
         **with_interval("DDS"),
         **measured_columns(main),
-        **columns("flips mcnemar_p_correct mcnemar_p_incorrect"),
+        **columns("acc_c1 acc_c2 flips"),
+        "McNemar p": ("mcnemar_p_acceptance", "p"),
     }
     # Over answered replies alone a table repeats the published one where every reply has a verdict.
     is_repeat = ~is_first & (rows.groupby(["run", "judge"])[["n_unparsed", "n_ties"]].transform("sum").sum(axis=1) == 0)
@@ -126,8 +181,9 @@ def score_tables(frame: pd.DataFrame) -> list[TableSpec]:
     sources = "own C1: both framings from this arm; fixed C1: statements from the untreated arm, as published."
     title = "Other arms, prompt variants and readings"
     return [
-        TableSpec("dialdefer_scores", "DDS by dataset", main, heads, reading_note(main), place="console"),
-        TableSpec("dialdefer_settings", title, others, other_heads, sources if varying else "", place="console"),
+        judge_table(lines),
+        TableSpec("dialdefer_scores", "DDS by dataset", main, heads, reading_note(main), place="page"),
+        TableSpec("dialdefer_settings", title, others, other_heads, sources if varying else "", place="page"),
     ]
 
 
@@ -165,11 +221,11 @@ def change_tables(results: Results) -> list[TableSpec]:
     note = " ".join(words)
     of_shifts = main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])]
     of_datasets = main[is_own & main.measure.isin(OF_DATASETS)]
-    table = partial(changes_table, results)
+    table = partial(changes_table, results, place="files")
     return [
         table(short, title="Before and after", note=note, always=["c1_source"]),
         table(of_shifts, digits=2, note="", name="dialdefer_shifts", title="Shift of margins in standard deviations"),
-        table(of_datasets, place="page", name="dialdefer_changes_datasets", title="Before and after, by dataset"),
+        table(of_datasets, name="dialdefer_changes_datasets", title="Before and after, by dataset"),
     ]
 
 

@@ -73,7 +73,7 @@ class FramingEval(Evaluation):
     """Runs of the study `framing`."""
 
     layout = LAYOUT
-    heading = "What the framings do"
+    heading = "Does the framing move the judge?"
     words = Path(__file__).with_name("words.j2")
     measure_words = WORDS
     headline = {"measure": "shift", "group": ALL}

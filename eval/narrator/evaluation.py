@@ -38,7 +38,7 @@ class NarratorEval(Evaluation):
     """Runs of conversations with each speaker called Me."""
 
     layout = judged_runs.LAYOUT
-    heading = "Who is called Me"
+    heading = "Does the judge bend to who is called Me?"
     words = Path(__file__).parent / "words.j2"
     measure_words = tables.CHANGE_WORDS
     headline = {"measure": "pr", "group": measures.ALL}

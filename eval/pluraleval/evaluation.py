@@ -56,7 +56,7 @@ UNUSABLE = ("malformed", "cut", "none", "fewer", "unnumbered", "partial", "repea
 class PluralEval(Evaluation):
     """Runs of references, responses or judgements."""
 
-    heading = "Which opinions survive a stated belief"
+    heading = "Does a stated belief change which opinions the model gives?"
     words = Path(__file__).parent / "words.j2"
     measure_words = MEASURE_WORDS
     card_figures = tuple(

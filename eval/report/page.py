@@ -4,21 +4,20 @@ Light or dark, readable on a phone. Jinja escapes the texts; the templates lay t
 """
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eval.report.plots import finish
-from eval.report.tables import TableSpec, page_lines, write_tables
+from eval.report.plots import Plot, finish
+from eval.report.tables import ANSWERS, TableSpec, page_lines, write_tables
 from eval.results import Results
 from evenhand.files import write_whole
 
-MOST_SENTENCES = 6  # that a study has in the opening, where it is not the first
 MOST_INLINE = 13  # figures of a study on the page, which is to stay small enough to be sent; all are in plots/
 LONGEST_TEXT = 20_000  # characters of a reply, prompt or post on a page
-MOST_OPEN = 3  # figures, and warnings, that are shown at once; the others are folded away behind them
+MOST_OPEN = 3  # warnings that are shown at once, and figures; the others are folded away
 
 
 def bounded(text: str) -> str:
@@ -42,37 +41,48 @@ PARTS: Any = TEMPLATES.get_template("parts.html").module
 def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
     """report.html, plots/*.png and *.svg, tables/*.md, *.csv and *.tex in a folder; the paths written."""
     views, written = [], list[Path]()
-    for place, results in enumerate(every):
-        drawn = {}
-        for plot in results.evaluation.plots(results):
-            svg, files = finish(plot, folder / "plots")
-            drawn[plot.name] = str(PARTS.picture(b64encode(svg.encode()).decode(), plot.alt))
-            written += files
-        views.append(view(results, drawn, is_first=place == 0))
+    for results in every:
+        drawn, files = figures(results.evaluation.plots(results), folder)
+        written += files
+        views.append(view(results, drawn))
+        if items := results.evaluation.write_items(results, folder):
+            views[-1]["browser"] = items[0].name
+            written += items
     first, *others = every[0].judges
     more = f" and {len(others)} {'after' if every[0].is_before_after else 'more'}" if others else ""
-    limits = {"most_inline": MOST_INLINE, "most_open": MOST_OPEN}
-    page = TEMPLATES.get_template("page.html").render(title=f"Evenhand: {first}{more}", studies=views, **limits)
-    write_whole(folder / "report.html", page)
+    write_page(folder / "report.html", f"Evenhand: {first}{more}", views)
     tables = [table for results in every for table in results.tables]
     return [folder / "report.html", *written, *write_tables(folder / "tables", tables)]
 
 
-def view(results: Results, drawn: Mapping[str, str], *, is_first: bool) -> dict[str, Any]:
-    """What the page's template shows of one study. drawn: figure → its HTML. is_first: it opens the page."""
-    levels, moves = (results.sentences.get(part, []) for part in ("scores", "changes"))
-    shown = sorted((t for t in results.tables if t.place != "files"), key=lambda t: not t.is_change)
+def write_page(path: Path, title: str, studies: Sequence[Mapping[str, Any]]) -> None:
+    """A page of some studies, each as `view` says it."""
+    limits = {"most_inline": MOST_INLINE, "most_open": MOST_OPEN, "answers": ANSWERS}
+    write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=studies, **limits))
+
+
+def figures(plots: Iterable[Plot], folder: Path) -> tuple[dict[str, str], list[Path]]:
+    """(name → HTML of figures, the paths of their files in a folder)."""
+    drawn, written = {}, list[Path]()
+    for plot in plots:
+        svgs, files = finish(plot, folder / "plots")
+        drawn[plot.name] = str(PARTS.picture([b64encode(svg.encode()).decode() for svg in svgs], plot.alt))
+        written += files
+    return drawn, written
+
+
+def view(results: Results, drawn: Mapping[str, str]) -> dict[str, Any]:
+    """What the page's template shows of one study. drawn: figure → its HTML."""
     facts = {name: run_facts(judge) for name, judge in results.judges.items() if hasattr(judge, "config")}
     return {
         "key": results.study,
         "heading": results.evaluation.heading,
-        "opening": moves + levels if is_first else (moves or levels)[:MOST_SENTENCES],
-        "sentences": [] if is_first else moves + levels,
+        "answer": results.answer,
         "warnings": results.warnings,
         "reading": results.sentences.get("reading", []),
-        "tables": list(map(table_html, shown)),
+        "tables": list(map(table_html, results.shown)),
         "figures": drawn,
-        "extra": results.evaluation.extra_html(results),
+        "browser": "",
         "folded": [(table.title, table_html(table)) for table in results.tables if table.place == "files"],
         "left_out": results.evaluation.left_out(results),
         "method": results.sentences.get("method", []),

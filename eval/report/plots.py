@@ -1,4 +1,4 @@
-"""Figures: three shapes, each drawn from a frame (interval, heat, line), in one look.
+"""Figures: four shapes, each drawn from a frame (interval, point, heat, line), in one look.
 
 A figure says in its alt text what it shows, number by number. Files have no dates; colours are told apart without
 colour vision. Unknown values are left blank.
@@ -26,6 +26,7 @@ RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"
 WIDTH = 4.4  # inches; narrow, so that letters stay readable when a phone shrinks the figure
+PAGE_WIDTH = 10.0  # inches, of the same figure on a wide page
 LONGEST_TITLE = 42  # characters of a title's line
 LONGEST_TICK = 13  # characters of a name that fits beside an axis; longer ones stand above their line
 STYLE: dict[str, Any] = {
@@ -72,35 +73,50 @@ def name_lines(axes: Any, names: Sequence[str]) -> None:
         axes.text(0, line - 0.3, shortened(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
 
 
-def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
-    """(the figure for the page, the paths of its PNG and SVG files in a folder)."""
+def finish(plot: Plot, folder: Path) -> tuple[list[str], list[Path]]:
+    """(the figure for a narrow and for a wide page, the paths of its PNG and SVG files in a folder)."""
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
-    text, image = io.StringIO(), io.BytesIO()
+    text, wide, image, size = io.StringIO(), io.StringIO(), io.BytesIO(), plot.drawing.get_size_inches()
     with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
         # Of a name that the font lacks letters for the figure has boxes; its words and the tables have the name.
         warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)
         plot.drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         plot.drawing.set_layout_engine("none")  # it is laid out; doing so again takes as long as drawing
         plot.drawing.savefig(image, format="png", dpi=160, metadata={"Software": None})
+        plot.drawing.set_layout_engine("constrained")
+        plot.drawing.set_size_inches(PAGE_WIDTH, size[1])
+        plot.drawing.savefig(wide, format="svg", metadata={"Date": None, "Creator": None})
     try:
         folder.mkdir(parents=True, exist_ok=True)
         png.write_bytes(image.getvalue())
         svg.write_text(text.getvalue(), encoding="utf-8")
     except OSError as error:
         raise DataError(f"{png}: cannot be written ({error.strerror}); free space or choose another folder") from None
-    # On the page it is transparent and small: what draws nothing is left out, 0.01 points are exact enough.
-    bare = re.sub(r'<g id="patch_1">.*?</g>', "", text.getvalue(), count=1, flags=re.DOTALL)  # the white ground
+    return [for_page(drawn.getvalue()) for drawn in (text, wide)], [png, svg]
+
+
+def for_page(svg: str) -> str:
+    """An SVG transparent and small: what draws nothing is left out, 0.01 points are exact enough."""
+    bare = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)  # the white ground
     drawn = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", bare, flags=re.DOTALL)
     paths = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn)
-    return re.sub(r">\s+<", "><", paths), [png, svg]
+    return re.sub(r">\s+<", "><", paths)
 
 
 def interval_plot(
-    name: str, heading: str, frame: pd.DataFrame, x_label: str, *, digits: int = 1, zero: float | None = 0
+    name: str,
+    heading: str,
+    frame: pd.DataFrame,
+    x_label: str,
+    *,
+    digits: int = 1,
+    zero: float | None = 0,
+    is_joined: bool = False,
 ) -> Plot:
     """Values with their 95 % intervals, a line a label, marks of a series beside each other.
 
-    frame: label, value, low, high; and series, where there are several. zero: where a vertical line stands.
+    frame: label, value, low, high; and series, where there are several. zero: where a vertical line stands. is_joined:
+    the marks of a label are shares in percent on one line, which joins them.
     """
     frame = frame.assign(series=frame.get("series", ""))
     labels, series = list(dict.fromkeys(frame["label"])), list(dict.fromkeys(frame["series"]))
@@ -109,14 +125,16 @@ def interval_plot(
     with new_figure(heading, height) as (figure, axes):
         for row in frame.itertuples():
             number = series.index(row.series)
-            line = labels.index(row.label) + 0.5 * ((number + 0.5) / len(series) - 0.5)
+            line = labels.index(row.label) + (0 if is_joined else 0.5 * ((number + 0.5) / len(series) - 0.5))
             colour = RUN_COLOURS[(number + (len(series) == 1)) % len(RUN_COLOURS)]
             if not is_unknown(row.low) and not is_unknown(row.high):
                 axes.plot([row.low, row.high], [line, line], color=colour, linewidth=1.6)
             axes.plot(row.value, line, RUN_MARKERS[number % len(RUN_MARKERS)], color=colour, markersize=5)
+        for line, label in enumerate(labels if is_joined else []):
+            axes.plot(frame["value"][frame["label"] == label], [line] * len(series), color=INK, linewidth=0.8, zorder=0)
         if zero is not None:
             axes.axvline(zero, color=INK, linewidth=0.9)
-        axes.set(xlabel=x_label)
+        axes.set(xlabel=x_label, **({"xlim": (0, 100)} if is_joined else {}))
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)
         if len(series) > 1:
@@ -130,6 +148,34 @@ def interval_plot(
         f"{interval(row.low, row.high, digits)}"
         for row in frame.itertuples()
     )
+    return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
+
+
+def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, str]) -> Plot:
+    """Points with their 95 % intervals both ways, and smaller ones for what each is the mean of.
+
+    frame: label, is_mean, and x and y with their ends (x_low, ...). labels: of x and y.
+    """
+    names = list(dict.fromkeys(frame["label"]))
+    with new_figure(heading, 4.6) as (figure, axes):
+        for row in frame.itertuples():
+            number, is_mean = names.index(row.label), not is_unknown(row.is_mean) and row.is_mean
+            colour = RUN_COLOURS[number % len(RUN_COLOURS)]
+            marker = RUN_MARKERS[(number + number // len(RUN_COLOURS)) % len(RUN_MARKERS)]
+            style = {"markersize": 8 if is_mean else 4, "alpha": 1 if is_mean else 0.5, "linestyle": ""}
+            axes.plot(row.x, row.y, marker, color=colour, label=row.label if is_mean else None, **style)
+            for xs, ys in (((row.x_low, row.x_high), (row.y, row.y)), ((row.x, row.x), (row.y_low, row.y_high))):
+                if is_mean and not any(map(is_unknown, (*xs, *ys))):
+                    axes.plot(xs, ys, color=colour, linewidth=1.2, alpha=0.7)
+        for axis, limit in (("x", axes.set_xlim), ("y", axes.set_ylim)):  # the points apart; long intervals run off
+            low, high = frame[axis].min(), frame[axis].max()
+            margin = 0.2 * (high - low) or 1.0
+            limit(low - margin, high + margin)
+        axes.set(xlabel=labels[0], ylabel=labels[1])
+        axes.grid(color=FAINT, linewidth=0.5)
+        figure.legend(loc="outside lower center", ncols=min(3, len(names)))
+    means = frame[frame["is_mean"]]
+    words = "; ".join(f"{r.label}: {labels[0]} {printed(r.x)}, {labels[1]} {printed(r.y)}" for r in means.itertuples())
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
 
 

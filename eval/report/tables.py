@@ -22,8 +22,11 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 
 from evenhand.files import write_whole
+from evenhand.terminal import say
 
 DASH = "–"
+ANSWERS = ("Yes", "No", "Cannot tell")
+LITTLE = 5.0  # points of a share: a shift whose whole interval lies within is none worth naming
 
 
 def is_unknown(value: Any) -> bool:
@@ -81,6 +84,13 @@ def percent(rate: float | None) -> str:
     return "an unknown share" if is_unknown(rate) else f"{100 * (rate or 0):.0f}%"
 
 
+def answered(low: float | None, high: float | None, little: float = LITTLE) -> str:
+    """Whether something moves, by its interval: Yes, No (all of it is within `little` of 0), or Cannot tell."""
+    if low is None or high is None or is_unknown(low + high):
+        return "Cannot tell"
+    return "Yes" if low > 0 or high < 0 else "No" if -little < low and high < little else "Cannot tell"
+
+
 def significance(direction: int | None) -> str:
     """A change's direction in words; see Change.direction."""
     return {-1: "lower", 0: "not significant", 1: "higher"}.get(direction, DASH) if direction is not None else DASH
@@ -97,7 +107,7 @@ TEXTS.filters |= {
     "p_value": p_value,
     "significance": significance,
 }
-TEXTS.globals |= {"interval": interval}
+TEXTS.globals |= {"interval": interval, "answered": answered}
 
 
 @cache
@@ -143,7 +153,7 @@ TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "†": r"\textdagger{}", "�
 class TableSpec:
     """What a table shows, one line a row of the frame. None and NaN are unknown and print as a dash.
 
-    place: "console": printed, on the page and in files; "page": opened on the page; "files": folded on the page.
+    place: "console": printed, on the page and in files; "page": the same, behind those; "files": folded on the page.
     """
 
     name: str  # the stem of its files: letters, digits, "-" and "_"
@@ -152,7 +162,7 @@ class TableSpec:
     columns: Columns
     note: str = ""
     place: Place = "files"
-    is_change: bool = False  # printed by compare, not by score
+    is_change: bool = False  # stands before the others
 
     @cached_property
     def rows(self) -> list[list[Cell]]:
@@ -207,10 +217,12 @@ def shortened(name: str, width: int = NAME_WIDTH) -> str:
     return name if len(name) <= width else f"{name[: width - 1 - half]}…{name[len(name) - half :]}"
 
 
-def console(table: TableSpec) -> str:
-    """The table as text."""
+def console(table: TableSpec, most: int | None = None) -> str:
+    """The table as text, or its first lines."""
     width = max(NAME_WIDTH, len(next(iter(table.columns))))
-    return block(table.title, [list(table.columns), *([shortened(row[0], width), *row[1:]] for row in table.cells)])
+    lines = [[shortened(row[0], width), *row[1:]] for row in table.cells[:most]]
+    rest = [f"({len(table.cells) - len(lines)} more lines: --all)"] * (len(table.cells) > len(lines))
+    return "\n".join([block(table.title, [list(table.columns), *lines]), *rest])
 
 
 def markdown(table: TableSpec) -> str:
@@ -344,3 +356,13 @@ def write_long(folder: Path, stem: str, of_studies: Mapping[str, Sequence[Any]])
     """<stem>.json and .csv of the rows of all studies; the paths written. Nothing where there is no row."""
     rows = [{"study": study, **row.as_dict()} for study, of_study in of_studies.items() for row in of_study]
     return write_rows(folder, stem, rows) if rows else []
+
+
+def say_written(files: Sequence[Path], *, is_all: bool) -> None:
+    """Print the first file, how many more there are, and with is_all their names."""
+    rest = (
+        [f"{len(files) - 1} more files beside it: --all" * (len(files) > 1)]
+        if not is_all
+        else list(map(str, files[1:]))
+    )
+    say("\nwritten: " + ", ".join(filter(None, [str(files[0]), *rest])))

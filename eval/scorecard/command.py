@@ -20,6 +20,7 @@ from eval.report.tables import (
     interval,
     number,
     p_value,
+    say_written,
     signed,
     significance,
     with_rows,
@@ -28,7 +29,7 @@ from eval.report.tables import (
     write_rows,
     write_tables,
 )
-from eval.results import CardFigure, Evaluation, Results, evaluation_of
+from eval.results import MOST_PRINTED, CardFigure, Evaluation, Results, evaluation_of, warning_lines
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
@@ -156,7 +157,8 @@ class StudyCard:
         if rows.empty:
             return []
         rows = rows.reindex(columns=[*dict.fromkeys([*rows.columns, *CHANGE_FIELDS])])
-        stem, tables = f"scorecard_{self.study}", []
+        stem = f"scorecard_{self.study}"
+        tables = [self.arm_table(f"{stem}_arms", rows)]
         for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
             frame, name = rows[rows["name"] == figure.name], f"{stem}_{figure.name.removeprefix(f'{self.study}_')}"
             columns = card_columns(frame, f"+.{figure.digits}f")
@@ -171,22 +173,53 @@ class StudyCard:
         title = f"Scorecard of {self.study}"
         return [*tables, TableSpec(name=stem, title=title, frame=rows, columns=columns, note=NOTE)]
 
-    def plots(self) -> list[Any]:
-        """The figure that arms are ranked by, and the first that must be kept, each with the arms' intervals."""
-        from eval.report.plots import interval_plot
+    def arm_table(self, name: str, rows: pd.DataFrame) -> TableSpec:
+        """A line an arm: the value of each main figure, and the interval of its change."""
+        frame, columns = rows[["arm"]].drop_duplicates(), dict[str, Any]({"arm": ("arm", "")})
+        for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
+            of = rows[rows["name"] == figure.name].set_index("arm")[["value", "low", "high"]]
+            frame = frame.join(of.add_prefix(f"{figure.name}_"), on="arm")
+            columns[figure.words] = (f"{figure.name}_value", f".{figure.digits}f")
+            ends = (f"{figure.name}_low", f"{figure.name}_high")
+            columns[f"95% of change in {figure.words}"] = (ends, f"+.{figure.digits}f")
+        return TableSpec(name=name, title="The arms", frame=frame, columns=columns, place="page")
 
-        wanted = [name for name in (self.evaluation.lowest, *self.evaluation.kept[:1]) if name]
-        plots = []
-        for pooled in (pooled for pooled in self.figures if pooled.figure.name in wanted):
-            levels = {BASE: pooled.base, **{arm: change.after for arm, change in pooled.pooled.items()}}
-            rows = [
-                {"label": arm, "value": level.value, "low": level.low, "high": level.high}
-                for arm, level in levels.items()
-                if level.value is not None
-            ]
-            name = f"scorecard_{pooled.figure.name}"
-            plots.append(interval_plot(name, pooled.figure.words, pd.DataFrame(rows), pooled.figure.words))
-        return plots
+    def plots(self) -> list[Any]:
+        """Arms as points, the figure that they are ranked by over the first that must be kept, with their seeds."""
+        from eval.report.plots import point_plot
+
+        figures = {pooled.figure.name: pooled for pooled in self.figures}
+        wanted = [figures[name] for name in (*self.evaluation.kept[:1], self.evaluation.lowest) if name in figures]
+        if len(wanted) < 2:
+            return []
+        rows = [point_of(BASE, [pooled.base for pooled in wanted], is_mean=True)]
+        for arm in (arm for arm in wanted[1].pooled if arm in wanted[0].pooled):
+            rows.append(point_of(arm, [pooled.pooled[arm].after for pooled in wanted], is_mean=True))
+            seeds = zip(*(pooled.seeds[arm] for pooled in wanted), strict=True)
+            rows += [point_of(arm, [change.after for change in seed], is_mean=False) for seed in seeds]
+        x, y = (pooled.figure.words for pooled in wanted)
+        frame = pd.DataFrame(rows).dropna(subset=["x", "y"])
+        return [point_plot(f"scorecard_{self.study}", f"{y} and {x} of each arm", frame, (x, f"{y} (0: fair)"))]
+
+    def view(self, drawn: Mapping[str, str]) -> dict[str, Any]:
+        """What the page's template shows of it; see eval.report.page. drawn: figure → its HTML."""
+        from eval.report.page import table_html
+
+        ranking = self.ranking if self.evaluation.lowest else []
+        first = [table_html(table) for table in self.tables[:1]]
+        return {
+            "key": self.study,
+            "heading": f"Which arm straightens the judge? ({self.study})",
+            "answer": ranking,
+            "warnings": self.warnings,
+            "figures": drawn,
+            "reading": [line for line in self.sentences() if line not in ranking],
+            "tables": first,
+            "folded": [(table.title, table_html(table)) for table in self.tables[1:]],
+            "method": [NOTE],
+            **{key: [] for key in ("browser", "left_out", "facts", "facts_head")},
+            "differences": difference_lines(self.of_rows),
+        }
 
     def sentences(self) -> list[str]:
         """Which arm is lowest at no significant loss, which arms are not ranked, and changes against other arms."""
@@ -195,7 +228,7 @@ class StudyCard:
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
         blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
         notes = self.evaluation.card_notes(self.judges, self.options)
-        return [*notes, *(self.ranking() if self.evaluation.lowest else []), *against, *blank]
+        return [*notes, *(self.ranking if self.evaluation.lowest else []), *against, *blank]
 
     def against_lines(self, figure: CardFigure) -> Iterator[str]:
         """By how much arms lie above those of --against in a figure; p where both have a single seed."""
@@ -212,6 +245,7 @@ class StudyCard:
             lead = lead_over_seeds([[change.change for change in row] for row in leads])
             yield f"{arm} against {other}, {figure.words}: {words_of(lead)}{p}."
 
+    @cached_property
     def warnings(self) -> list[str]:
         """What to know of the rows' answers, and that an arm's two runs are of different checkpoints."""
         rows = {arm.name: arm for arm in self.arms}
@@ -223,6 +257,7 @@ class StudyCard:
         further = self.evaluation.card_warnings(self.judges, self.every_change)
         return [*filter(None, others), *base, *further, *self.evaluation.warnings(results)]
 
+    @cached_property
     def ranking(self) -> list[str]:
         """The arm with the lowest value at no significant loss, the next, and whether its lead is significant."""
         figures = {pooled.figure.name: pooled for pooled in self.figures}
@@ -239,14 +274,16 @@ class StudyCard:
         kept = " and ".join(figures[name].figure.words for name in self.evaluation.kept if name in figures)
         start = f"Lowest {main.figure.words} at no significant loss of {kept}:"
         if not ranked:
-            return [f"{start} no arm.", *out]
+            return [f"Take none: {start} no arm.", *out]
         best = main.pooled[ranked[0]]
         significant = "" if best.direction == -1 else ", not significantly lower"
         if (best.change.value or 0) > 0:
             start = (
                 f"No arm has a lower {main.figure.words} than the base; the lowest at no significant loss of {kept}:"
             )
-        start += f" {ranked[0]}, {number(best.after.value)} ({words_of(best.change)} against the base{significant})."
+        take = f"Take {ranked[0]}" if best.direction == -1 and (best.change.value or 0) < 0 else "Cannot tell"
+        moved = f"{number(best.after.value)} ({words_of(best.change)} against the base{significant})"
+        start = f"{take}: {start} {ranked[0]}, {moved}."
         following = self.next_arm(main, ranked[0], ranked[1]) if len(ranked) > 1 else ""
         return [start + following, *out]
 
@@ -305,6 +342,14 @@ def card_columns(rows: pd.DataFrame, form: str) -> dict[str, Any]:
     }
 
 
+def point_of(arm: str, levels: Sequence[Estimate], *, is_mean: bool) -> dict[str, Any]:
+    """A point of the figure of arms: two levels with their intervals."""
+    ends = {
+        f"{axis}{end}": getattr(of, key) for axis, of in zip("xy", levels, strict=True) for end, key in ENDS.items()
+    }
+    return {"label": arm, "is_mean": is_mean, **ends}
+
+
 def words_of(estimate: Estimate) -> str:
     """A change with its interval."""
     return f"{signed(estimate.value)} {interval(estimate.low, estimate.high)}"
@@ -357,42 +402,56 @@ def make_card(
 
 
 def scorecard(options: argparse.Namespace) -> None:
-    """`evenhand scorecard`: print the scorecard; write scorecard.json and .csv, its changes, tables and figures."""
+    """`evenhand scorecard`: print what to take, and the rest with --all; write page, rows, changes, tables, figure."""
     arms, cards = load_cards(options)
-    rows = [arm.fields() for arm in arms]
-    tables = [cost_table(arms)]
-    for study, card in cards.items():
-        rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
-        tables += card.tables
-        say(f"{study}: {options.base.name} and {len({arm.arm for arm in arms[1:]})} arms\n")
-        for table in card.tables:
-            if table.place == "console":
-                say(console(table) + "\n")
-        say(wrapped(card.sentences()) + "\n")
-    say(wrapped([NOTE, *(f"{arm.name}: {arm.note}." for arm in arms if arm.note)]))
-    say("\n" + console(tables[0]))
-    warnings = [f"{doubt}." for doubt in training_doubts(arms)]
-    warnings += [warning for card in cards.values() for warning in card.warnings()]
+    cost, doubts = cost_table(arms), [f"{doubt}." for doubt in training_doubts(arms)]
+    for card in cards.values():
+        say_card(card, is_all=options.all)
+    warnings = [*doubts, *(warning for card in cards.values() for warning in card.warnings)]
     first = next(iter(cards))
     of_rows = {
         name if study == first else f"{name}'s {study} run": differences
         for study, card in cards.items()
         for name, differences in card.of_rows.items()
     }
-    say(wrapped([*difference_lines(of_rows), *unknown_bases(arms), *(f"Warning: {line}" for line in warnings)]))
+    notes = [*difference_lines(of_rows), *unknown_bases(arms)]
+    if options.all:
+        say(wrapped([NOTE, *(f"{arm.name}: {arm.note}." for arm in arms if arm.note)]) + "\n\n" + console(cost))
+    say("\n" + wrapped(warning_lines(warnings, notes, is_all=options.all)))
     out = options.out or options.base / "scorecard"
+    rows = [arm.fields() for arm in arms]
+    for card in cards.values():
+        rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
     files = write_long(out, "scorecard_changes", {study: card.every_change for study, card in cards.items()})
     pooled = {
         study: [change for figure in card.figures for change in figure.pooled.values()] for study, card in cards.items()
     }
     files += write_long(out, "scorecard_seeds", pooled) if len({arm.arm for arm in arms}) < len(arms) else []
-    files += [*write_rows(out, "scorecard", rows), *write_tables(out, tables)]
-    if ranked := [card for card in cards.values() if card.evaluation.lowest]:
-        from eval.report.plots import finish  # loads matplotlib, which a card without figures does not need
+    tables = [table for card in cards.values() for table in card.tables]
+    files += [*write_rows(out, "scorecard", rows), *write_tables(out / "tables", [*tables, cost])]
+    from eval.report.page import figures, table_html, write_page  # loads matplotlib
 
-        # Last: a figure that fails takes no table with it.
-        files += [path for card in ranked for plot in card.plots() for path in finish(plot, out)[1]]
-    say(wrapped([f"\nwritten to {out}: {', '.join(dict.fromkeys(file.stem for file in files))}"]))
+    # Last: a figure that fails takes no table with it.
+    views = []
+    for card in cards.values():
+        drawn, written = figures(card.plots(), out)
+        files += written
+        views.append(card.view(drawn))
+    views[0]["folded"].append((cost.title, table_html(cost)))
+    views[0]["warnings"] = [*doubts, *views[0]["warnings"]]
+    views[0]["method"] += [*(f"{arm.name}: {arm.note}." for arm in arms if arm.note), *unknown_bases(arms)]
+    write_page(
+        out / "scorecard.html", f"Evenhand: {len({arm.arm for arm in arms[1:]})} arms of {options.base.name}", views
+    )
+    say_written([out / "scorecard.html", *files], is_all=options.all)
+
+
+def say_card(card: StudyCard, *, is_all: bool) -> None:
+    """Print what to take and the arms in the figure that they are ranked by; with is_all every table and sentence."""
+    ranking = card.ranking if card.evaluation.lowest else []
+    say(wrapped(card.sentences() if is_all else ranking or card.sentences()[:1]) + "\n")
+    for table in [table for table in card.tables if table.place == "console"][: None if is_all else 1]:
+        say(console(table, None if is_all else MOST_PRINTED + 1) + "\n")
 
 
 def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, StudyCard]]:

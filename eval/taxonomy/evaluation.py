@@ -63,7 +63,7 @@ COLUMNS = {
 class Taxonomy(Evaluation):
     """Runs over flips. Verdicts from files come in as flips, by `evenhand build flips`."""
 
-    heading = "Why verdicts flip"
+    heading = "Why do verdicts flip?"
     words = Path(__file__).with_name("words.j2")
     measure_words = {"flips_per_100_items": "flips per 100 items"}
 

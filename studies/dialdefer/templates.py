@@ -73,7 +73,7 @@ TEMPLATES: dict[tuple[str, str], Template] = {
     **{(name, form): template(name, form) for name in ("v1", "v2", "v3") for form in ("json", "one_token")},
     **{
         (name, form): template(name, form, ("{}", "{}"))
-        for name in ("matched", "t1", "t2", "d1", "s1", "s2", "s3", "s4")
+        for name in ("matched", "t1", "t2", "t3", "t4", "t5", "t6", "d1", "s1", "s2", "s3", "s4")
         for form in ("json", "one_token")
     },
 }

@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 import evenhand
 from inference import vllm_engine
 from inference.config import VllmConfig
+from tests.made.sampling_configs import sampling_config
 
 SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
@@ -25,7 +26,8 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         def __getattr__(self, name: str) -> Any:
             if name == "LLM":
                 found["environment"] = dict(os.environ)
-                return lambda **arguments: found.update(arguments)
+                engine = SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True))
+                return lambda **arguments: found.update(arguments) or SimpleNamespace(llm_engine=engine)
             raise AttributeError(name)
 
     monkeypatch.setitem(sys.modules, "vllm", StandIn("vllm"))
@@ -42,6 +44,18 @@ def test_vllm_compiles_no_sampler_at_start_unless_the_user_says_so(
         os.environ[SAMPLER] = users
     vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
     assert called["environment"][SAMPLER] == held
+
+
+@pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
+def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(
+    verdict: str, told: object, called: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
+    monkeypatch.setattr(vllm_engine, "vllm_reads_tokens", lambda: True)
+    tree = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}], "verdict": verdict}
+    engine = vllm_engine.VllmEngine(sampling_config({**tree, "engine": {"kind": "vllm"}}))
+    assert called.get("compilation_config") == told
+    assert engine.runner == "V2"
 
 
 def test_a_model_with_an_image_encoder_is_loaded_without_it(called: dict[str, Any]) -> None:

@@ -188,7 +188,7 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
         server = stack.enter_context(FakeServer(quote))
         engine = {"kind": "openai", "base_url": server.base_url, "concurrency": 4, "timeout_s": 30}
         return sampling({"name": "judge"}, engine)
-    model = tiny_model(folder / "model")
+    model = tiny_model(folder / "model", max_shard_size="3MB")  # several weight files
     if name == "sample":
         return sampling({"name": str(model)}, {"kind": "transformers", "batch_size": 4})
     settings = {"lora": {"r": 4, "dropout": 0.1}, "optimiser": {"max_steps": 6}, "run": {"save_steps": 2}}
@@ -210,7 +210,6 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
         entry="training.merge:main",
         words=["run", "--n-prompts", "8"],
         prepare=partial(copied, finished),
-        settings={"training.merged_checkpoint.SHARD_SIZE": "3MB"},  # several files
     )
 
 

@@ -4,16 +4,27 @@ And what tests of merging share: margins that no model gives, and weights that a
 """
 
 import json
+import resource
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
+from evenhand.checkpoints import checkpoint_hash, fingerprint
 from evenhand.config import to_yaml
 from evenhand.embedded import embedded_model_path
+from evenhand.files import write_jsonl
+from evenhand.run_directory import finish, open_run
 from tests.made.training_runs import tiny_run
 from training import merged_checkpoint
+from training.data import load_data
+from training.qlora import lora_config, skeleton
+from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, EXCLUDED_FILE, folder_of
 
 CHECK = {"n_prompts": 64, "agreement_rate": 0.984375, "mean_margin_drift": 0.0312, "max_margin_drift": 0.25}
 PROVENANCE = {
@@ -58,14 +69,43 @@ def made_merge(
     return run, folder
 
 
+def untrained_run(model: Path, root: Path) -> Path:
+    """A finished run whose adapter was drawn at random, on a model of any size: no weight of it is loaded."""
+    config = tiny_run("sft", model, root)
+    run, base = folder_of(config), skeleton(model, None)
+    open_run(run, config, load_data(config).set_hash, fingerprint(config.model, model), lambda: "CPU")
+    write_jsonl(run / EXCLUDED_FILE, [])
+    lora_config(config.lora, base).save_pretrained(str(run / ADAPTER_DIR))
+    draw, weights = torch.Generator().manual_seed(0), dict[str, torch.Tensor]()
+    for name, layer in base.named_modules():
+        if name.rpartition(".")[2] in config.lora.target_modules:
+            for side, shape in (("A", (config.lora.r, layer.in_features)), ("B", (layer.out_features, config.lora.r))):
+                weights[f"base_model.model.{name}.lora_{side}.weight"] = 0.02 * torch.randn(shape, generator=draw)
+    save_file(weights, run / ADAPTER_DIR / ADAPTER_FILES[1])
+    counts = dict.fromkeys(("n_examples", "n_excluded", "n_steps", "seconds"), 0)
+    finish(run, {"method": "sft", **counts, "adapter_hash": checkpoint_hash(run / ADAPTER_DIR)})
+    return run
+
+
+@contextmanager
+def memory_for(n_bytes: float) -> Iterator[None]:
+    """Context manager: this process may take so much memory more than it has, files that torch maps counted."""
+    now = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData"))
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (1024 * int(now.split()[1]) + int(n_bytes), limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, limits)
+
+
 def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
     """A merge that gives this margin to every prompt, where base + adapter gives 1.0. No model is loaded."""
     given = iter([1.0, margin])
 
     monkeypatch.setattr(merged_checkpoint, "adapted", lambda *_: None)
-    monkeypatch.setattr(merged_checkpoint, "merge_adapter", lambda _: None)
-    monkeypatch.setattr(merged_checkpoint, "save", lambda _, base, target: shutil.copytree(base, target))
-    monkeypatch.setattr(merged_checkpoint, "load_base", lambda *_: None)
+    monkeypatch.setattr(merged_checkpoint, "write_merged", lambda *given: shutil.copytree(given[2], given[4]))
+    monkeypatch.setattr(merged_checkpoint, "load_base", lambda *_, **__: None)
     monkeypatch.setattr(merged_checkpoint, "judged", lambda _, asked, __: [(next(given), 0.0)] * len(asked))
 
 

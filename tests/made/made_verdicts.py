@@ -72,7 +72,7 @@ def csv_text(rows: Sequence[Row]) -> str:
 def scored(paths: Sequence[Path], *options: str, draws: int = 200) -> list[Row]:
     """What `evenhand score RUN` or `evenhand score FILE...` writes, in wide_rows."""
     out = paths[0].parent / "out"
-    score_main([*map(str, paths), "--out", str(out), "--draws", str(draws), *options])
+    score_main([*map(str, paths), "--out", str(out), "--draws", str(draws), "--all", *options])
     return wide_rows(out)
 
 

@@ -25,7 +25,7 @@ class Page(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
         self.addresses += [value or "" for key, value in attrs if key in ("src", "href")]
         self.n_mute += tag == "img" and len(dict(attrs).get("alt") or "") < 20
-        if tag not in ("meta", "img", "br", "wbr", "!doctype"):
+        if tag not in ("meta", "img", "source", "br", "wbr", "!doctype"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

@@ -50,7 +50,7 @@ def three(root: Path) -> tuple[Path, Path, Path]:
 def scored(*words: object, draws: int = 400) -> dict[str, dict[str, Any]]:
     """Arm → row of scorecard.json."""
     base = Path(str(words[0]))
-    main([*map(str, words), "--draws", str(draws), "--out", str(base.parent / "out")])
+    main([*map(str, words), "--all", "--draws", str(draws), "--out", str(base.parent / "out")])
     return {row["arm"]: row for row in json.loads((base.parent / "out" / "scorecard.json").read_text())}
 
 

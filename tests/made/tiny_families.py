@@ -47,10 +47,11 @@ SIZES: dict[str, Any] = {
 }
 
 
-def save_family(folder: Path, family: str, tokenizer_from: Path) -> Path:
+def save_family(folder: Path, family: str, tokenizer_from: Path, max_shard_size: str = "50GB", **sizes: Any) -> Path:
     """The folder of a new checkpoint of one family ("qwen2", "gemma3", "llama", "mistral"), the same every time.
 
-    tokenizer_from: a checkpoint whose tokenizer it borrows; its chat template is the family's.
+    tokenizer_from: a checkpoint whose tokenizer it borrows; its chat template is the family's. max_shard_size: of a
+    weight file.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
@@ -68,9 +69,9 @@ def save_family(folder: Path, family: str, tokenizer_from: Path) -> Path:
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
-        **SIZES,
+        **{**SIZES, **sizes},
         **head,
         **own,
     )
-    AutoModelForCausalLM.from_config(config).to(torch.bfloat16).save_pretrained(folder)
+    AutoModelForCausalLM.from_config(config).to(torch.bfloat16).save_pretrained(folder, max_shard_size=max_shard_size)
     return folder

@@ -35,9 +35,9 @@ def pocket(n_items: int = 8, **prompts: Any) -> dict[str, Any]:
     }
 
 
-def tiny_model(folder: Path, family: str = "llama") -> Path:
-    """A random checkpoint of two layers with the embedded model's tokenizer."""
-    return save_family(folder, family, embedded_model_path())
+def tiny_model(folder: Path, family: str = "llama", max_shard_size: str = "50GB", **sizes: Any) -> Path:
+    """A random checkpoint of two layers, or other sizes, with the embedded model's tokenizer, in files of so much."""
+    return save_family(folder, family, embedded_model_path(), max_shard_size, **sizes)
 
 
 def tiny_run(

@@ -80,13 +80,12 @@ def one_process() -> Iterator[None]:
         if not torch.cuda.is_available():  # on a GPU the engine is to run as it does for users
             patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-        patch.setattr("training.merged_checkpoint.SHARD_SIZE", "2MB")  # several weight files, for vLLM to read
         yield
 
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_family(tmp_path_factory.mktemp("llama"), "llama", embedded_model_path())
+    return save_family(tmp_path_factory.mktemp("llama"), "llama", embedded_model_path(), "2MB")
 
 
 def asks(model: Path, engine: dict[str, Any], **changes: Any) -> InferenceConfig:
@@ -143,8 +142,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtyp
     assert all(margin != before for margin in after), "training changed nothing"
     compare_main([*map(str, runs), "--out", str(root / "report")])
     printed = capsys.readouterr().out
-    assert "own C1" in printed
-    assert "fixed C1" in printed
+    assert "of the claims as statements and" in " ".join(printed.split())
     assert (root / "report" / "report.html").stat().st_size > 10_000
     assert json.loads((root / "report" / "scores.json").read_text())
 

@@ -99,7 +99,7 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
     expected = {
         "sft-c2": both_framings - {"optimiser.order"},
         "sft-c1c2": {*both_framings, "dev", *over_variants, "optimiser.gradient_accumulation_steps"},
-        "variants-sft": {"prompts.variants", "optimiser.per_device_batch_size"},
+        "variants-sft": {"dialdefer", "prompts.variants", "prompts.draw", "optimiser.per_device_batch_size"},
         "paired": {"consistency"},
         "own-c1": {"method", "target", *(("examples.loss_on_eos",) if is_pocket else ())},
         "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.order"},
@@ -144,7 +144,7 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", ["dialdefer.prompts.variants=[{template: v2}]"], "template 'v2': of the development wordings"),
         ("sft", ["dialdefer.prompts.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
         ("bent", ["dialdefer.bend.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
-        ("variants-sft", ["dialdefer.prompts.draw=5"], "there are 4 variants; write at most 4"),
+        ("variants-sft", ["dialdefer.prompts.draw=23"], "there are 22 variants; write at most 22"),
         ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
         ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "in 2; write at least that"),
         ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),

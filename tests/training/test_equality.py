@@ -216,7 +216,7 @@ def test_how_a_step_is_cut_changes_nothing(method: str, models: dict[str, Path],
 def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
     double: bool, models: dict[str, Path], device: str
 ) -> None:
-    for dtype in ("float32", "bfloat16"):
+    for dtype in ("float32", "bfloat16", "float16"):
         settings = QuantisationConfig(compute_dtype=dtype, double_quant=double)
         on_the_fly = load_base(models["llama"], settings)
         once = load_base(models["llama"], settings.model_copy(update={"hold": "dequantised"}))

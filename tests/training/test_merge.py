@@ -1,12 +1,13 @@
 """Merging a run: the right sum rounded without bias, each merge measured, and no checkpoint that judges otherwise."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, fingerprint, load_tokenizer
 from evenhand.cli.doctor.training import examine
@@ -16,16 +17,17 @@ from evenhand.run_directory import DONE_FILE, read_json
 from inference.sampling import model_facts
 from studies.dialdefer.pocket import pocket_items
 from tests.made.fuzz import more_families
-from tests.made.made_merges import spoil, with_margins
+from tests.made.made_merges import spoil, untrained_run, with_margins
 from tests.made.places import ROOT
 from tests.made.sampling_configs import sampling_config
-from tests.made.training_runs import tiny_model, tiny_run
+from tests.made.training_runs import adapter_of, tiny_model, tiny_run
 from training import merged_checkpoint
 from training.data import TrainingData
 from training.dialdefer.study import TRAINING
 from training.merge import main
-from training.merged_checkpoint import adapted, compare, merge, merge_adapter, round_to_bf16, sample_prompts
-from training.qlora import load_base
+from training.merged_checkpoint import compare, merge, refuse_shared, round_to_bf16, sample_prompts, write_merged
+from training.qlora import load_base, skeleton
+from training.run_folder import finished_config
 from training.sections import QuantisationConfig
 from training.train import train
 
@@ -39,11 +41,8 @@ def weights_of(folder: Path) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("family", ["gemma3", "llama", *more_families("mistral", "qwen2")])
-def test_every_family_goes_through_both_merges_in_shards(
-    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(merged_checkpoint, "SHARD_SIZE", "2MB")
-    model = tiny_model(tmp_path / "model", family)
+def test_every_family_goes_through_both_merges_in_shards(family: str, tmp_path: Path) -> None:
+    model = tiny_model(tmp_path / "model", family, max_shard_size="2MB")
     run = train(tiny_run("dpo" if family == "llama" else "sft", model, tmp_path, optimiser={"max_steps": 2}))
     merged = {onto: merge(run, onto, n_prompts=16, min_agreement=0.5) for onto in ("nf4", "bf16")}
     checks = {onto: read_json(folder / DONE_FILE) for onto, folder in merged.items()}
@@ -192,19 +191,56 @@ def lora_product(run: Path) -> torch.Tensor:
     return SCALE * weights[f"{name}.lora_B.weight"] @ weights[f"{name}.lora_A.weight"]
 
 
-@pytest.mark.parametrize("kind", ["none", "nf4"])
-def test_merged_weights_are_the_base_as_it_is_merged_onto_plus_the_adapter(kind: str, run: Path, model: Path) -> None:
-    held = QuantisationConfig(kind=kind)
-    merged = merge_adapter(adapted(run, model, held)).state_dict()
-    plain = load_base(model, BF16_BASE).state_dict()
-    base = load_base(model, held).dequantize(dtype=torch.bfloat16).state_dict() if kind == "nf4" else plain
-    assert torch.allclose(base[PROJECTION], plain[PROJECTION], rtol=0.05) == (kind == "none")
+@pytest.mark.parametrize("onto", ["bf16", "nf4"])
+def test_merged_weights_are_the_base_as_it_is_merged_onto_plus_the_adapter(
+    onto: str, run: Path, model: Path, tmp_path: Path
+) -> None:
+    write_merged(run, finished_config(run), model, onto, tmp_path / "merged")
+    merged, plain = weights_of(tmp_path / "merged"), load_base(model, BF16_BASE).state_dict()
+    base = plain
+    if onto == "nf4":
+        base = load_base(model, QuantisationConfig()).dequantize(dtype=torch.bfloat16).state_dict()
+    assert torch.allclose(base[PROJECTION], plain[PROJECTION], rtol=0.05) == (onto == "bf16")
     assert {tensor.dtype for tensor in merged.values()} == {torch.bfloat16}
     assert merged.keys() == plain.keys()
     expected = base[PROJECTION].float() + lora_product(run)
     assert torch.allclose(merged[PROJECTION].float(), expected, rtol=2**-7, atol=0)
     assert not torch.equal(merged[PROJECTION], base[PROJECTION])
     assert torch.equal(merged["model.norm.weight"], plain["model.norm.weight"])
+
+
+# In a process of its own, since this one may hold free memory that no limit counts; the stacks of threads are counted.
+MERGED_IN_110_MB = """
+import sys, threading
+threading.stack_size(2**18)
+import training.merged_checkpoint
+from evenhand.errors import ModelError
+from tests.made.made_merges import memory_for
+from training.merge import main
+with memory_for(110e6):
+    main([sys.argv[1], "--check-later"])
+    try:
+        main([sys.argv[1], "--n-prompts", "2"])
+    except ModelError as error:
+        print(error)
+"""
+
+
+def test_a_merge_takes_the_memory_of_one_weight_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """150 MB in files of 8 MB within 110 MB, of which imports take 45. The check, which loads all, waits."""
+    model = tiny_model(tmp_path / "model", max_shard_size="8MB", intermediate_size=8192, num_hidden_layers=48)
+    assert sum(file.stat().st_size for file in model.glob("*.safetensors")) > 150e6
+    run = untrained_run(model, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", MERGED_IN_110_MB, run], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    waiting = run / "merged-bf16.unchecked"
+    assert done.stdout.startswith(f"{waiting}\n")
+    assert f"{waiting} is kept: the same command checks it where more GPUs are seen (MERGE_GPUS)" in done.stdout
+    assert set(weights_of(waiting)) == set(weights_of(model))
+    monkeypatch.setattr(merged_checkpoint, "write_merged", None)  # what waits is not written anew
+    assert merge(run, "bf16", n_prompts=2, min_agreement=0) == run / "merged-bf16"
+    assert not waiting.exists()
 
 
 def test_updates_finer_than_bf16_survive_on_average() -> None:
@@ -219,15 +255,15 @@ def test_updates_finer_than_bf16_survive_on_average() -> None:
     assert kept(round_to_bf16(base + update, torch.Generator().manual_seed(0))) == pytest.approx(1, abs=0.1)
 
 
-def test_an_adapter_that_diverged_is_refused_by_the_layers_name(run: Path, model: Path) -> None:
-    wrapped = adapted(run, model, BF16_BASE)
-    wrapped.base_model.model.model.layers[1].mlp.up_proj.lora_B["default"].weight.data[0, 0] = float("inf")
+def test_an_adapter_that_diverged_is_refused_by_the_layers_name(run: Path, model: Path, tmp_path: Path) -> None:
+    weights = adapter_of(run)
+    weights["base_model.model.model.layers.1.mlp.up_proj.lora_B.weight"][0, 0] = float("inf")
+    save_file(weights, run / "adapter" / "adapter_model.safetensors")
     with pytest.raises(ModelError, match=r"model\.layers\.1\.mlp\.up_proj: base \+ adapter is not finite"):
-        merge_adapter(wrapped)
+        write_merged(run, finished_config(run), model, "bf16", tmp_path / "merged")
 
 
 def test_an_adapter_on_tied_embeddings_is_refused(tmp_path: Path) -> None:
-    folder = tiny_model(tmp_path / "model", "gemma3")
-    wrapped = get_peft_model(load_base(folder, BF16_BASE), LoraConfig(r=2, target_modules=["lm_head"]))
+    tied = skeleton(tiny_model(tmp_path / "model", "gemma3"), None)
     with pytest.raises(ModelError, match=r"changes lm_head, whose weight another module shares .*target_modules"):
-        merge_adapter(wrapped)
+        refuse_shared(tied, ["lm_head.weight"])

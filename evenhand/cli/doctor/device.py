@@ -15,15 +15,21 @@ GIB = 2**30
 SHARE = 0.5
 # Dense TFLOP/s in bf16 and in float32, GB/s of memory, GiB: the manufacturer's data sheets.
 SHEETS: dict[str, tuple[float, float, float, float]] = {
+    "b200": (2250, 75, 7700, 180),
+    "gh200": (989, 67, 4000, 96),
     "h200": (989, 67, 4800, 141),
+    "h100 nvl": (835, 60, 3900, 94),
     "h100": (989, 67, 3350, 80),
     "a100-40gb": (312, 19.5, 1555, 40),
     "a100-80gb": (312, 19.5, 2039, 80),
+    "rtx 6000 ada": (364, 91.1, 960, 48),
     "l40s": (362, 91.6, 864, 48),
     "a40": (150, 37.4, 696, 48),
     "a6000": (155, 38.7, 768, 48),
     "a10": (125, 31.2, 600, 24),
+    "l4": (121, 30.3, 300, 24),
 }
+DISK = 1e9  # bytes a second at which weights are read, of a network disk
 STANDARD = "a100-80gb"  # what the papers trained on
 # Seconds, name, from how many seconds on it is too small.
 UNITS = ((1, "s", 90), (60, "min", 5400), (3600, "h", 172_800), (86_400, "days", float("inf")))
@@ -73,7 +79,7 @@ def gpu_device(name: str, dtype: str, *, memory_gib: float | None = None, is_her
 
 def sheet_of(name: str, memory_gib: float | None = None) -> str | None:
     """The key of SHEETS for a GPU's name as nvidia-smi, Slurm or a person writes it; None for one not known here."""
-    words = name.lower()
+    words = name.lower().replace("_", " ")
     for key in SHEETS:
         model, _, size = key.partition("-")
         is_small = "40gb" in words if memory_gib is None else memory_gib < 60

@@ -13,7 +13,7 @@ from evenhand.cli.doctor.device import GIB, usable_gpus
 from evenhand.device import device_facts, refusal, signs_of_gpu, visible_gpus
 from evenhand.embedded import cache_dir
 from evenhand.errors import ModelError
-from evenhand.machine import torch_cuda_build
+from evenhand.machine import WITHOUT_TRITON, kernel_tools_lacking, torch_cuda_build
 
 OURS = ("eval", "evenhand", "inference", "studies", "training")  # installed under these names, at the top
 
@@ -29,6 +29,7 @@ def machine_checks(named_gpu: str | None, owed_bytes: float) -> list[Check]:
         names_check(),
         torch_check(named_gpu),
         gpu_check(named_gpu),
+        *filter(None, [kernel_check()]),
         room_check("HF_HOME", Path(constants.HF_HOME), owed_bytes, "models still to be fetched"),
         room_check("EVENHAND_CACHE", cache_dir()),
         hub_check(),
@@ -74,6 +75,17 @@ def gpu_check(named_gpu: str | None) -> Check:
         return ok("GPU", f"{len(here)}: {', '.join(sizes)}, driver {here[0].driver}")
     whose = f"the estimates are for the {named_gpu} that was named" if named_gpu else "as on a login node"
     return unknown("GPU", f"none here ({whose}); slurm/submit.sh doctor CONFIG looks at a compute node")
+
+
+def kernel_check() -> Check | None:
+    """Whether Triton can build kernels here; None where it has not to."""
+    lacking = kernel_tools_lacking()
+    if not lacking:
+        return None
+    says = f"Triton finds no {lacking}, of which vLLM's sampler and compiled models are built"
+    if not usable_gpus():
+        return unknown("kernels", f"{says}; the compute node needs both, if not this machine")
+    return wrong("kernels", says, f"load or install it (gcc, python3-dev); or {WITHOUT_TRITON}")
 
 
 def room_check(subject: str, folder: Path, needed: float = 0.0, what_for: str = "") -> Check:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
-from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check, usable_gpus
+from evenhand.cli.doctor.device import DISK, GIB, Device, device_for, memory_check, time_check, usable_gpus
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.config import config_tree, parse_config
@@ -34,7 +34,7 @@ SERVER_KEYS = {
 }
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts for the context window
 FEW_TOKENS, PATIENCE_S = 16, 20.0  # of a server's one answer, and for it
-STARTUP = {"vllm": 120.0, "transformers": 15.0}  # seconds until the first prompt: vLLM compiles and captures its graphs
+STARTUP = {"vllm": 90.0, "transformers": 10.0}  # seconds beside reading the weights: vLLM compiles and captures graphs
 SEQUENCES = 256  # that vLLM computes at once where the config does not say
 BESIDE_WEIGHTS_GIB = 3.0  # on a GPU: CUDA's context and graphs, activations of the largest batch
 PROCESS_GIB = 1.5  # on a CPU: Python, torch and vLLM
@@ -70,7 +70,8 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         device = device_for(dtype_of(engine), named_gpu)
         flops, n_bytes = work(config, model.size, counted) if counted else (None, 0.0)
         checks.append(engine_memory(engine, model.size, device))
-        checks.append(time_check(device, flops, n_bytes, STARTUP[engine.kind], gpus_of(engine)))
+        startup = STARTUP[engine.kind] + model.size.weight_bytes("bfloat16") / DISK
+        checks.append(time_check(device, flops, n_bytes, startup, gpus_of(engine)))
     return Examined(kind="sampling", checks=checks, owed=model.owed)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
-from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
+from evenhand.cli.doctor.device import DISK, GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
 from evenhand.errors import ConfigError, EvenhandError
@@ -18,9 +18,12 @@ from training.examples import set_padding
 from training.objectives import objective_of
 from training.run_folder import refuse_merged_on_nf4
 
-STARTUP = 60.0  # seconds until the first step: libraries, weights, NF4
+STARTUP = 30.0  # seconds until the first step, beside reading the weights
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries
+MERGE_ROOM_GIB = (
+    8.0  # of each GPU, beside weights: the context, and a forward pass of training.reference.AT_ONCE tokens
+)
 N_DRAWN = 64  # units whose tokens are counted
 
 
@@ -58,7 +61,10 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         flops = n_gpus * count.n_steps * step_flops(config, size, count) if count and data else None
         parts = memory_parts(config, size, count or longest_batch(config), device)
         checks.append(memory_check(device, parts, smaller(config)))
-        checks.append(time_check(device, flops, 0.0, STARTUP, n_gpus))
+        startup = STARTUP + size.weight_bytes("bfloat16") / DISK
+        checks.append(time_check(device, flops, 0.0, startup, n_gpus))
+        if device.is_gpu:
+            checks.append(merge_check(config, size, device))
     return Examined(kind="training", checks=checks, owed=model.owed)
 
 
@@ -134,8 +140,7 @@ def longest_batch(config: AnyRun) -> ExampleCount:
 def memory_parts(config: AnyRun, size: ModelSize, count: ExampleCount, device: Device) -> dict[str, float]:
     """GiB of training with the largest microbatch, by what takes them."""
     held, dtype, lora = config.quantisation, computing_dtype(config), config.lora
-    base = "float32" if held.compute_dtype == "float32" else "bfloat16"
-    is_nf4 = held.kind == "nf4" and held.hold == "nf4"
+    base, is_nf4 = held.compute_dtype, held.kind == "nf4" and held.hold == "nf4"
     item, checkpointing = ITEM_BYTES[dtype], config.optimiser.gradient_checkpointing
     mask_bytes = 0 if lora.dropout == 0 else 1 if device.is_gpu else item
     activations = size.activation_bytes(dtype, checkpointing=checkpointing, mask_bytes=mask_bytes)
@@ -147,11 +152,29 @@ def memory_parts(config: AnyRun, size: ModelSize, count: ExampleCount, device: D
         "weights": size.nf4_bytes(base, double_quant=held.double_quant) if is_nf4 else size.weight_bytes(base),
         # Weights, gradients, Adam's two moments; autocast keeps a copy in the computing dtype.
         "adapter and optimiser": n_lora(config, size) * (4 * ITEM_BYTES[lora.dtype] + 2 * (dtype != "float32")),
+        # Autocast keeps a copy of each frozen weight for the backward pass, of 4-bit ones none.
+        "copies of weights": (base != dtype and not is_nf4)
+        * size.n_linear
+        * item
+        / (size.n_layers if checkpointing else 1),
         "activations": count.rows * count.width * activations,
         "masks": count.rows * count.width**2 * item * count.is_tree,
         "logits": count.n_scored * size.vocabulary * (item + 3 * 4),
     }
     return {name: n / GIB for name, n in parts.items()} | {"other": PROCESS_GIB[device.is_gpu]}
+
+
+def merge_check(config: AnyRun, size: ModelSize, device: Device) -> Check:
+    """What the check of a merge takes of the GPUs it is spread over: base + adapter, then the merged model."""
+    held, dtype = config.quantisation, config.quantisation.compute_dtype
+    is_nf4 = held.kind == "nf4" and held.hold == "nf4"
+    base = size.nf4_bytes(dtype, double_quant=held.double_quant) if is_nf4 else size.weight_bytes(dtype)
+    largest = max(base + n_lora(config, size) * 4, size.weight_bytes(dtype)) / GIB
+    says = f"{largest:.1f} GiB to check what was merged"
+    if device.memory_gib is None:
+        return unknown(f"merge, {device.name}", says)
+    n_gpus = math.ceil(largest / (device.memory_gib - MERGE_ROOM_GIB))
+    return ok(f"merge, {device.name}", f"{says}: MERGE_GPUS={n_gpus}", gib=largest, n_gpus=n_gpus)
 
 
 def smaller(config: AnyRun) -> str:

@@ -163,7 +163,7 @@ def metrics(file: Path) -> list[dict[str, Any]]:
 def merges(run: Path) -> list[Progress]:
     """The merged checkpoints of a run, and a merge under way or cut off."""
     holder, silent_s = holder_of(run / MERGING_LEASE)
-    partial = sorted(run.glob(f"{MERGED_PREFIX}*.partial"))
+    partial = sorted(run.glob(f"{MERGED_PREFIX}*.*"))  # half written, or not checked yet
     stages = [
         Progress(kind="merge", path=file.parent, state="complete", written_s_ago=seconds_since([file]))
         for file in sorted(run.glob(f"{MERGED_PREFIX}*/{DONE_FILE}"))

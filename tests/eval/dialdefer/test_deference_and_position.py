@@ -122,7 +122,7 @@ ORDERS: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order":
 DEFERS, NAMES_ONE = judge(10, 0), judge(0, 10)  # DDS +100 and +100, +100 and -100
 
 
-@pytest.mark.parametrize(("answer", "d", "p", "words"), [(DEFERS, 100, 0, "deferring"), (NAMES_ONE, 0, 100, "unclear")])
+@pytest.mark.parametrize(("answer", "d", "p", "words"), [(DEFERS, 100, 0, "deferring"), (NAMES_ONE, 0, 100, "unmoved")])
 def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
     answer: Any, d: float, p: float, words: str, tmp_path: Path
 ) -> None:

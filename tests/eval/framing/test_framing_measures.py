@@ -198,7 +198,8 @@ def test_pairwise_judging_tells_position_from_preference(tmp_path, monkeypatch):
 
 
 def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsys):
-    compare_main([*map(str, bent), "--draws", "400", "--allow-differences", "--out", str(tmp_path / "changes")])
+    words = [*map(str, bent), "--draws", "400", "--allow-differences"]
+    compare_main([*words, "--all", "--out", str(tmp_path / "changes")])
     said = capsys.readouterr().out
     assert "expert on items: shift from" in said
     rows = json.loads((tmp_path / "changes" / "compare.json").read_text())
@@ -209,5 +210,5 @@ def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsy
     report_main([*map(str, bent), "--draws", "400", "--allow-differences", "--out", str(tmp_path / "report")])
     score_main([str(bent[0]), "--draws", "400"])
     page = (tmp_path / "report" / "report.html").read_text()
-    assert "What the framings do" in page
+    assert "Does the framing move the judge?" in page
     assert "Flipped answers" in page

@@ -57,10 +57,10 @@ def test_score_and_scorecard_take_the_denominator(runs, tmp_path, capsys):
     wanted = {"measure": "neutral", "task": "blame", "visibility": "visible", "option_order": "published", "group": ALL}
     of_all = neutral(results_of_runs(runs[0], narrator_denominator="all")).value
     assert of_all < neutral(results_of_runs(runs[0])).value - 10
-    score_main([str(runs[0]), *ALL_REPLIES, "--out", str(tmp_path)])
+    score_main([str(runs[0]), *ALL_REPLIES, "--all", "--out", str(tmp_path)])
     rows = [row for row in json_rows(tmp_path / "scores.json") if wanted.items() <= row.items()]
     assert [(row["value"], row["denominator"]) for row in rows] == [(of_all, "all")]
-    scorecard_main([*map(str, runs), *ALL_REPLIES, "--out", str(tmp_path)])
+    scorecard_main([*map(str, runs), *ALL_REPLIES, "--all", "--out", str(tmp_path)])
     assert json_rows(tmp_path / "scorecard.json")[0]["narrator_blame_visible_neutral"] == pytest.approx(of_all)
     assert "Shares are of all replies." in capsys.readouterr().out.replace("\n  ", " ")
 
@@ -70,7 +70,7 @@ def test_a_report_of_the_study_is_whole_and_shows_nobodys_words(runs, tmp_path):
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     page = Page(html)
     assert (page.open, page.n_mute) == ([], 0)
-    assert re.findall(r'<section id="(\w+)"', html) == ["narrator", "tables", "method"]
+    assert re.findall(r'<section id="(\w+)"', html) == ["narrator", "method"]
     assert len([address for address in page.addresses if address.startswith("data:image")]) == 5
     rows = json_rows(tmp_path / "scores.json")
     assert {(row["judge"], row["detection"]) for row in rows} == {

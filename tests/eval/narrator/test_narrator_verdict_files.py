@@ -39,7 +39,7 @@ def rows_of(run: Path, conversations: Sequence[Conversation]) -> Rows:
 
 def scores(*sources: Path, out: Path, words: Sequence[str] = ()) -> Rows:
     """What `score` writes, without the names of the sources."""
-    score_main([*map(str, sources), "--out", str(out), *words])
+    score_main([*map(str, sources), "--all", "--out", str(out), *words])
     rows = json.loads((out / "scores.json").read_text(encoding="utf-8"))
     return [{name: row[name] for name in (*SETTING, "measure", "unit", "value", "low")} for row in rows]
 

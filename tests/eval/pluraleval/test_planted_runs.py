@@ -59,7 +59,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
 
 
 def scored(run: Path, *options: str) -> Any:
-    score_main([str(run), *options])
+    score_main([str(run), "--all", *options])
     return json.loads((run / "scores" / "scores.json").read_text())
 
 

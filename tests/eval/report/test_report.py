@@ -1,8 +1,10 @@
 """The report: what stands on its page, what is warned of, left out, or withheld; and that it needs nothing else."""
 
 import csv
+import gzip
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,6 @@ from matplotlib.figure import Figure
 
 from eval.__main__ import report_main
 from eval.dialdefer import panels as dialdefer_runs
-from eval.dialdefer.flips import flip_examples
-from eval.dialdefer.panels import load_run
 from eval.report.page import PARTS, TEMPLATES
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
@@ -25,6 +25,17 @@ from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.report_html import Page, without_drawing
 from tests.made.report_runs import POCKET, bends, is_fair, leans, pocket_run
 from tests.made.scorecard_runs import number
+
+
+def packed_text(script: Path) -> bytes:
+    """The JSON in a script of the browser of items."""
+    (packed,) = re.findall(r'^got\("\w+", "([^"]*)"\);$', script.read_text())
+    return gzip.decompress(b64decode(packed))
+
+
+def unpacked(script: Path) -> Any:
+    return json.loads(packed_text(script))
+
 
 LOST = {"text": "", "finish_reason": "error: 500"}
 
@@ -55,7 +66,8 @@ def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_tab
     page = Page(html)
     assert (page.open, page.n_mute) == ([], 0)
     links = [address for address in page.addresses if not address.startswith("data:image/svg+xml;base64,")]
-    assert links == [f"#{section}" for section in re.findall(r'<section id="(\w+)"', html)]
+    assert links == ["items.html"]
+    assert html.index("<h1>Does the judge bend") < html.index("<strong>Yes, in the one answer order asked:</strong>")
     assert not [word for word in ("<script", "@import", "url(") if word in html.partition("</style>")[0]]
     for table_body in re.findall(r"<table.*?</table>", html, re.DOTALL):
         lines = re.findall(r"<tr[^>]*>(.*?)</tr>", table_body, re.DOTALL)
@@ -75,7 +87,7 @@ def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run() -> None:
     policy = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; """
     pages = {name: TEMPLATES.loader.get_source(TEMPLATES, name)[0] for name in TEMPLATES.list_templates(["html"])}
     found = {name: policy in page.partition("</head>")[0] for name, page in pages.items() if "</head>" in page}
-    assert found == {"annotation.html": True, "page.html": True}
+    assert found == {"annotation.html": True, "items.html": True, "page.html": True}
     assert "script-src" not in pages["page.html"]
 
 
@@ -90,31 +102,34 @@ def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
 def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
     parts = [
         PARTS.element("p", hostile),
-        PARTS.folded(hostile, hostile),
         PARTS.table([hostile, "b"], [[hostile] * 2], label=hostile),
     ]
-    page = Page(str(PARTS.box("flip", parts)))
-    assert page.tags <= {"p", "details", "summary", "pre", "table", "thead", "tbody", "tr", "th", "td", "div"}
+    page = Page("".join(map(str, parts)))
+    assert page.tags <= {"p", "table", "thead", "tbody", "tr", "th", "td", "div"}
     assert not {name for name in page.attributes if name.startswith("on")}
-    assert page.text.count(hostile) == 6
+    assert page.text.count(hostile) == 4
 
 
-def test_flips_have_question_claim_and_verdicts_and_a_models_words_are_escaped(
-    report: Callable[..., str], tmp_path: Path
-) -> None:
+def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callable[..., str], tmp_path: Path) -> None:
     run = pocket_run(tmp_path, bends)
-    flip, other = flip_examples({"judge": load_run(run)})
-    assert flip.kind == other.kind == "deference"
-    item = next(item for item in load_items([POCKET]) if item.item_id == flip.item_id)
-    assert (flip.question, flip.claim) == (item.question, item.incorrect_answer)
-    sides = [(side.framing, side.words, side.is_right) for side in flip.sides]
-    assert sides == [("C1", "rejects", True), ("C2", "accepts", False)]
-    html = report(run)
-    assert ("<script>alert" in html, "&lt;script&gt;alert(1)&lt;/script&gt; &amp;" in html) == (False, True)
+    assert 'href="items.html"' in report(run)
+    index, chunk = (unpacked(tmp_path / "out" / "items" / f"{name}.js") for name in ("index", "0"))
+    assert (len(index["items"]), sum(map(len, chunk)), len(index["templates"])) == (12, 48, 4)
+    flips = [row for rows in chunk for row in rows if index["words"]["flip"][row[3]]]
+    assert len(flips) == 5
+    assert {(row[4], row[5], index["words"]["condition"][row[1]]) for row in flips} == {
+        ("accepts", False, "c2_incorrect")
+    }
+    item = load_items([POCKET])[0]
+    id_, _, slots, _ = next(entry for entry in index["items"] if entry[0] == item.item_id)
+    assert (id_, slots) == (item.item_id, [item.question, item.correct_answer, item.incorrect_answer])
+    page = (tmp_path / "out" / "items.html").read_text()
+    assert ("alert(1)" in page, "<script>alert(1)</script>" in flips[0][6]) == (False, True)
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
     finish(run, {})
-    assert {flip.question for flip in flip_examples({"judge": load_run(run)})} == {None}  # its items are others
+    report(run)
+    assert {tuple(entry[2]) for entry in unpacked(tmp_path / "out" / "items" / "index.js")["items"]} == {()}
 
 
 def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
@@ -128,13 +143,11 @@ def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
     items = [*made_items("bbq", 12), *made_items("gpqa", 12), *made_items("harp", 12)]
     monkeypatch.setattr(dialdefer_runs, "load_items", lambda specs: items)
     runs = [make_run(tmp_path, quoting, items=items, name=name, model=name) for name in ("one", "two")]
-    assert "of bbq" in report(*runs, "--side-by-side")
+    report(*runs, "--side-by-side")
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert [path.name for path in files if b"of gpqa" in path.read_bytes()] == []
-    margins = load_run(make_run(tmp_path, leans, items=items, name="margins", verdict="margin"))
-    flips = flip_examples({"judge": margins})
-    assert {flip.item_id for flip in flips[:2]} == {"bbq-3", "harp-3"}  # the widest of a dataset, then seconds
-    assert (flips[0].sides[1].margin, flips[2].dataset != "gpqa") == (pytest.approx(5.0), True)
+    texts = {path.name: packed_text(path) if path.suffix == ".js" else path.read_bytes() for path in files}
+    assert [name for name, text in texts.items() if b"of gpqa" in text] == []
+    assert {name for name, text in texts.items() if b"of bbq" in text} == {"index.js", "0.js"}
 
 
 def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_and_no_text_is_endless(
@@ -146,11 +159,13 @@ def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_a
         return say(json.dumps({"chosen_answer": choice, "reasoning": reasoning}))
 
     run = make_run(tmp_path, quoting, items=aio_items("aio", 4))
-    pages = {words: report(run, *words) for words in ((), ("--aio-text",))}
-    assert [words for words, page in pages.items() if "missed train" in page] == [("--aio-text",)]
-    assert "posts and comments of people on Reddit" in pages[()]
-    assert "characters left out" in pages["--aio-text",]
-    assert len(pages["--aio-text",]) < 300_000
+    texts = {}
+    for words in ((), ("--aio-text",)):
+        assert "missed train" not in report(run, *words)
+        texts[words] = packed_text(tmp_path / "out" / "items" / "0.js")
+    assert [words for words, text in texts.items() if b"missed train" in text] == [("--aio-text",)]
+    assert b"characters left out" in texts["--aio-text",]
+    assert len(texts["--aio-text",]) < 500_000
 
 
 @pytest.mark.parametrize(
@@ -175,7 +190,7 @@ def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_a
     runs = [pocket_run(tmp_path, bends), pocket_run(tmp_path, lambda p: say(2), **after)]
     runs += [make_narrator_run(tmp_path, fair, asked, n=3, **keys) for keys in ({"name": "a"}, {**after, "name": "b"})]
     html = report(*runs)
-    assert re.search(r"accuracy on speakers&#39; turns went from 79\.2% to 50\.0%", html)
+    assert re.search(r"<strong>Cannot tell:</strong> sft .* Change from model: -41\.7 pp", html)
     assert [run.name for run in runs if run.name not in html] == []
     for file in ("scores", "compare"):
         rows = json.loads((tmp_path / "out" / f"{file}.json").read_text())

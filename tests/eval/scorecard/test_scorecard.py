@@ -17,11 +17,13 @@ from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
 from tests.made.made_runs import Answer, lean, made_items, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
+from tests.made.report_html import Page
 from tests.made.scorecard_runs import (
     BASE,
     SFT,
     Counts,
     changes,
+    main,
     margins_with,
     number,
     printed,
@@ -49,12 +51,27 @@ def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: py
     assert "; yes (yes saturated)." in text
 
 
+def test_the_card_is_a_page_and_the_terminal_says_what_to_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, *arms = words(tmp_path, good=(0.0, 0.1), same=(0.9, 0.8))
+    out = tmp_path / "card"
+    main([*map(str, (base, *arms)), "--draws", "50", "--out", str(out)])
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[0].startswith("Take good: "), len(lines) < 20) == (True, True)
+    html = (out / "scorecard.html").read_text()
+    assert (Page(html).n_mute, html.count("<figure>"), "<strong>Take good:</strong>" in html) == (0, 1, True)
+    assert "good: accuracy" in html  # the figure, in words
+    assert sorted(path.name for path in out.iterdir() if path.is_dir()) == ["plots", "tables"]
+    assert len([path for path in out.iterdir() if path.is_file()]) == 7
+
+
 def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path: Path) -> None:
     # One claim of one item in ten moves: DDS is 10, its standard error 10. In amqa none does.
     moved: Counts = {"bbq": (5, 5, 6, 5), "amqa": (5, 5, 5, 5)}
     row = scored(run(tmp_path, "before", BASE), f"one={run(tmp_path, 'after', moved)}")["one"]
     assert row["mean_square_dds_own"] == pytest.approx(0)
-    lines = csv.DictReader((tmp_path / "out" / "scorecard_dialdefer.csv").open())
+    lines = csv.DictReader((tmp_path / "out" / "tables" / "scorecard_dialdefer.csv").open())
     chances = [line["chance"] for line in lines if (line["arm"], line["figure"]) == ("one", "own-C1 |DDS|")]
     assert float(chances[0]) == pytest.approx(10 * np.sqrt(2 / np.pi) / 2)
 

@@ -14,7 +14,7 @@ from evenhand.cli.doctor import command, machine, sampling
 from evenhand.cli.doctor import device as estimated
 from evenhand.cli.doctor.checks import Examined, ok, unknown
 from evenhand.cli.doctor.command import comparison_check, examined, main
-from evenhand.cli.doctor.machine import gpu_check, hub_check, room_check, torch_check
+from evenhand.cli.doctor.machine import gpu_check, hub_check, kernel_check, room_check, torch_check
 from evenhand.cli.doctor.model import find_model
 from evenhand.embedded import embedded_model_path
 from evenhand.machine import Gpu
@@ -64,6 +64,38 @@ def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
     monkeypatch.setattr(machine, "visible_gpus", lambda: tuple(gpu.name for gpu in gpus[:n_seen]))
     assert (torch_check(named).state, gpu_check(named).state) == states
     assert says in gpu_check(named).says
+
+
+@pytest.mark.parametrize(
+    ("has_triton", "compiler", "headers", "gpus", "state"),
+    [
+        (False, None, False, (A100,), None),
+        (True, "/usr/bin/gcc", True, (A100,), None),
+        (True, None, True, (A100,), "wrong"),
+        (True, "/usr/bin/gcc", False, (A100,), "wrong"),
+        (True, None, False, (), "unknown"),  # a login node
+    ],
+)
+def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernels(
+    has_triton: bool,
+    compiler: str | None,
+    headers: bool,
+    gpus: tuple[Gpu, ...],
+    state: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(machine, "usable_gpus", lambda: gpus)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if has_triton else None)
+    monkeypatch.setattr("shutil.which", lambda name: compiler)
+    monkeypatch.setattr("sysconfig.get_paths", lambda: {"include": str(tmp_path)})
+    if headers:
+        (tmp_path / "Python.h").touch()
+    check = kernel_check()
+    assert (check and check.state) == state
+    if check and state == "wrong":
+        assert (("a C compiler" in check.says), ("Python.h" in check.says)) == (compiler is None, not headers)
+        assert "VLLM_USE_V2_MODEL_RUNNER=0" in check.fix
 
 
 def test_a_package_of_the_same_name_from_elsewhere_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,12 @@ A100 = gpu_device("NVIDIA A100-SXM4-80GB", "bfloat16", memory_gib=80.0, is_here=
         ("a100", None, "a100-80gb"),
         ("NVIDIA A10", 22.5, "a10"),
         ("NVIDIA RTX A6000", 48.0, "a6000"),
+        ("NVIDIA RTX 6000 Ada Generation", 48.0, "rtx 6000 ada"),
+        ("NVIDIA GH200 480GB", 96.0, "gh200"),
+        ("nvidia_h100_nvl", None, "h100 nvl"),
+        ("NVIDIA H100 80GB HBM3", 80.0, "h100"),
+        ("NVIDIA B200", 180.0, "b200"),
+        ("NVIDIA L4", 22.5, "l4"),
         ("Tesla V100-SXM2-32GB", 32.0, None),
     ],
 )
@@ -173,6 +179,30 @@ def test_memory_is_weights_adapter_and_what_the_largest_microbatch_keeps() -> No
     assert tree["masks"] == pytest.approx(3200**2 * 2 / GIB)
     longest = training.memory_parts(config, QWEN, training.longest_batch(config), A100)
     assert longest["activations"] / parts["activations"] == pytest.approx(16 * 768 / 3200, rel=0.01)
+
+
+def test_fp16_holds_no_second_copy_of_the_weights_unless_they_are_held_in_bf16() -> None:
+    fp16 = (*BIG, "optimiser.mixed_precision=fp16", "optimiser.gradient_checkpointing=false")
+    same, other = (
+        training.memory_parts(trained(*fp16, f"quantisation.compute_dtype={dtype}"), QWEN, COUNT, A100)
+        for dtype in ("float16", "bfloat16")
+    )
+    assert same["copies of weights"] == 0
+    assert other["copies of weights"] == pytest.approx(12.2, abs=0.1)
+
+
+def test_a_70b_judge_takes_53_gib_of_each_gpu_to_train_and_two_to_four_gpus_to_check_its_merge() -> None:
+    shape = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64}
+    judge = model_size({"model_type": "llama", **shape, "num_key_value_heads": 8, "vocab_size": 128256})
+    config = trained(BIG[0], "quantisation.hold=nf4", "optimiser.gradient_checkpointing=true")
+    parts = training.memory_parts(config, judge, training.longest_batch(config), A100)
+    assert sum(parts[name] for name in ("weights", "adapter and optimiser", "other")) == pytest.approx(53, abs=1)
+    needed = {
+        name: training.merge_check(config, judge, gpu_device(name, "bfloat16"))
+        for name in ("a100", "a100-40gb", "gh200")
+    }
+    assert {name: check.figures["n_gpus"] for name, check in needed.items()} == {"a100": 2, "a100-40gb": 5, "gh200": 2}
+    assert needed["a100"].figures["gib"] == pytest.approx(131.4, abs=0.1)
 
 
 def test_without_its_data_a_config_is_tried_on_our_own_and_no_time_is_estimated_from_them(tmp_path: Path) -> None:
