@@ -305,9 +305,7 @@ def with_logs_read(argv: Sequence[str]) -> list[str]:
     parser.add_argument("--mapping", type=Path)
     parser.add_argument("--out", type=Path)
     named, others = parser.parse_known_args(argv)
-    pairs = zip(
-        ["", *others], others, strict=False
-    )  # what stands behind an option, such as thresholds.json, is its own
+    pairs = zip(["", *others], others, strict=False)  # the JSON behind --calibrated is no log
     paths = [Path(word) for before, word in pairs if before != "--calibrated" and is_log(Path(word))]
     if not paths:
         return list(argv)

@@ -55,7 +55,9 @@ def printed_by(harness: str, log: Path) -> list[float]:
     """The figures that the harness itself has worked out."""
     if harness == INSPECT:
         dump = subprocess.run([BIN / "inspect", "log", "dump", log], capture_output=True, text=True, check=True).stdout
-        (scorer,) = json.loads(dump)["results"]["scores"]
+        content = json.loads(dump)
+        assert content["status"] == "success", content.get("error")
+        (scorer,) = content["results"]["scores"]
         return [metric["value"] for metric in scorer["metrics"].values()]
     results = json.loads(next(log.parent.glob("results_*.json")).read_text())["results"]
     (of_task,) = results.values()
