@@ -36,7 +36,7 @@ print("files passed:", *sorted(files))
 """
 VERBS = {
     "score": ("eval.__main__", "score_main", 20),
-    "compare": ("eval.__main__", "compare_main", 25),
+    "compare": ("eval.__main__", "compare_main", 26),  # with the report and its browser of items
     "report": ("eval.__main__", "report_main", 30),
     "scorecard": ("eval.__main__", "scorecard_main", 25),
 }
