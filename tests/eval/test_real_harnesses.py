@@ -38,8 +38,8 @@ def run_harness(harness: str, name: str) -> Path:
     """The log of a task in the folder `task`."""
     model = embedded_model_path()
     words = {
-        INSPECT: "inspect eval task/task.py --model hf/local --no-score-display --display plain --log-dir logs --max-connections 1 "
-        f"-M model_path={model} -M device=cpu -M torch_dtype=float32 -M do_sample=false",
+        INSPECT: "inspect eval task/task.py --model hf/local --no-score-display --display plain --log-dir logs "
+        f"-M model_path={model} -M device=cpu -M torch_dtype=float32 -M do_sample=false --max-connections 1",
         LM_EVAL: f"lm_eval run --model hf --model_args pretrained={model},dtype=float32 --device cpu --batch_size 8 "
         f"--include_path task --tasks {name} --apply_chat_template --log_samples --output_path logs",
     }[harness].split()
