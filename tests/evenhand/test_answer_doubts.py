@@ -74,5 +74,5 @@ def test_which_model_answered_is_in_every_shard_and_a_run_of_two_says_so_at_its_
     named = {c.answered_by for c in completions_of(path).values()}
     assert named == {"judge-0613 fp_1", "judge-0613 fp_2"}
     assert f"{path}: warning: its prompts were {TWO}: judge-0613" in capsys.readouterr().err
-    score_main([str(path), "--draws", "10"])
+    score_main([str(path), "--draws", "10", "--all"])
     assert f"Warning: judge: its prompts were {TWO}" in " ".join(capsys.readouterr().out.split())

@@ -48,6 +48,7 @@ class RefusingCore:
         self.waiting: list[str] = []
         self.n_asked = 0
         self.engine_core = SimpleNamespace(shutdown=lambda: None)
+        self.vllm_config = SimpleNamespace()
 
     def add_request(self, request_id: str, prompt: object, params: object) -> None:
         self.n_asked += 1

@@ -53,7 +53,7 @@ def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_o
     for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
         assert named in str(refusal.value)
     assert differences(*map(load_run, both(tmp_path / "alike"))) == []
-    compared(*runs, "--allow-differences")
+    compared(*runs, "--allow-differences", "--all")
     assert "sampling.max_tokens: 300 before, 500 after" in " ".join(capsys.readouterr().out.split())
     assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
 
