@@ -34,7 +34,7 @@ BENCH ?= $(BIN)/python -m tests.bench
 help: ## what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: venv ## the whole loop on the embedded model: a bent judge is asked, straightened by two arms, asked again
+demo: venv ## the whole loop on the embedded model: a judge is bent on purpose, asked, straightened, asked again
 	$(BIN)/evenhand demo $(ARGS)
 
 test: venv-dev ## all tests that need no CUDA device, in JOBS=2 processes
