@@ -342,7 +342,7 @@ POSITION = Measure(name="position", unit="pp", statistic=lambda means: by_order(
 
 
 def wordings_measure(name: str, unit: str, of_wordings: Callable[[FloatArray], FloatArray], **more: Any) -> Measure:
-    """A measure over prompt variants that were asked in both answer orders; see wordings_observed."""
+    """A measure over prompt variants that were asked in both answer orders; see wordings_pair."""
 
     def statistic(means: FloatArray) -> FloatArray:
         return of_wordings(by_order(means.reshape(*means.shape[:-1], -1, 8)))
@@ -444,7 +444,7 @@ def wordings_pair(first: Sequence[Panel], second: Sequence[Panel], denominator: 
 
     None where two sides are not of the same variants, or of a single one.
     """
-    if len(first) < 2 or len(first) != len(second):
+    if len(first) < 2 or [panel.factors for panel in first] != [panel.factors for panel in second]:
         return None
     panels = answered(*first, *second)
     of_each = [one for panel in panels if (one := order_observed(panel, denominator))]
