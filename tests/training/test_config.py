@@ -143,7 +143,6 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", ["dialdefer.prompts.template=s1"], "template 's1': of the sealed wordings"),
         ("sft", ["dialdefer.prompts.variants=[{template: v2}]"], "template 'v2': of the development wordings"),
         ("sft", ["dialdefer.prompts.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
-        ("bent", ["dialdefer.bend.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
         ("variants-sft", ["dialdefer.prompts.draw=23"], "there are 22 variants; write at most 22"),
         ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
         ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "in 2; write at least that"),
