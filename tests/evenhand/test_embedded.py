@@ -27,7 +27,10 @@ def test_padding_is_not_eos_so_that_eos_can_be_learnt(tokenizer):
 
 
 def test_its_tokenizer_is_loaded_as_transformers_would(tokenizer):
-    ours, messages = load_tokenizer(embedded_model_path()), [Message(role="user", content="Ice\u200b  is <|im_end|> 12.5 °C —\n日本 🧊")]
+    ours, messages = (
+        load_tokenizer(embedded_model_path()),
+        [Message(role="user", content="Ice\u200b  is <|im_end|> 12.5 °C —\n日本 🧊")],
+    )
     assert (type(ours), ours.name_or_path) == (type(tokenizer), tokenizer.name_or_path)
     text, other = (render_chat(each, messages) for each in (ours, tokenizer))
     assert (text, encode(ours, text)) == (other, encode(tokenizer, other))
