@@ -100,7 +100,8 @@ def test_the_browser_holds_each_reply_against_its_baseline_and_has_no_text_of_ot
     def answer(prompt: Prompt) -> Any:
         return {"text": judge(prompt), "finish_reason": "stop", "rendered": prompt.messages[0].content}
 
-    path = run_of(tmp_path, study(claims(tmp_path / "mine.jsonl", 6)), answer, monkeypatch)
+    framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}  # the baseline last
+    path = run_of(tmp_path, study(claims(tmp_path / "mine.jsonl", 6), framings=framings), answer, monkeypatch)
     run = EVALUATION.load(path, Namespace())
     rows, (grid,) = [*asked_by({"judge": run})], run.grids.values()
     flipped = [(row.condition, row.item_id, row.flip) for row in rows if row.flip]
