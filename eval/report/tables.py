@@ -85,8 +85,8 @@ def percent(rate: float | None) -> str:
 
 
 def answered(low: float | None, high: float | None, little: float = LITTLE) -> str:
-    """Whether something moves, by its interval: No where all of it is within `little` of 0, significant or not; else Yes
-    where it excludes 0; else Cannot tell.
+    """Whether something moves, by its interval: No where all of it is within `little` of 0, significant or not;
+    else Yes where it excludes 0; else Cannot tell.
     """
     if low is None or high is None or is_unknown(low + high):
         return "Cannot tell"
