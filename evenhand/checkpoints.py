@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.config import Closed
-from evenhand.embedded import EMBEDDED_NAME, cache_dir, embedded_model_path
+from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir, embedded_model_path
 from evenhand.errors import DataError, ModelError, one_line
 from evenhand.files import sha256_of, write_json
 from evenhand.run_directory import DONE_FILE, is_done, read_json
@@ -245,11 +245,14 @@ def fingerprint(model: ModelConfig, folder: Path) -> dict[str, Any]:
 
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of a checkpoint folder. Raises ModelError when transformers cannot read it."""
-    from transformers import AutoTokenizer
+    if folder.name == CHECKPOINT_DIR:  # AutoTokenizer finds this class, too, but first it loads torch and scikit-learn
+        from transformers import TokenizersBackend as Tokenizer
+    else:
+        from transformers import AutoTokenizer as Tokenizer
 
     try:
         # False, not None: transformers would ask, and `yes y |` would run a checkpoint's own Python.
-        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        return Tokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # of a damaged file anything: KeyError, TypeError, and from Rust a plain Exception
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({one_line(error)}); {ANEW}") from error
 
@@ -262,7 +265,9 @@ def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any
     random ones in their place. Out of memory stays the RuntimeError or MemoryError that it is.
     """
     from transformers import AutoModel, AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # of reading weights, before what was asked for
     try:
         loaded: Any = (AutoModel if headless else AutoModelForCausalLM).from_pretrained(
             folder,

@@ -80,7 +80,11 @@ def write_items(folder: Path, runs: Mapping[str, JudgedRun], *, shows_aio: bool)
     withheld = WITHHELD | ({} if shows_aio else PERSONAL)
     items = {item_id: item for run in runs.values() for item_id, item in item_texts(run).items()}
     texts = {
-        (item.dataset, item.item_id): [item.question, item.correct_answer, item.incorrect_answer]
+        (item.dataset, item.item_id): {
+            "Question": item.question,
+            "Right answer": item.correct_answer,
+            "Wrong answer": item.incorrect_answer,
+        }
         for item in items.values()
         if item.dataset not in withheld
     }

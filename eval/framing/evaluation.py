@@ -124,6 +124,14 @@ class FramingEval(Evaluation):
         judges = {name: said_of(results, name) for name in results.judges}
         return {"of": judges, "everything": ALL, "many_unread": MANY_UNREAD, "saturated": SATURATED}
 
+    def write_items(self, results: Results, folder: Path) -> list[Path]:
+        """The framings of each item beside each other; see eval.report.browser."""
+        from eval.framing.items import asked_by, item_texts  # loads matplotlib, which scoring does not need
+        from eval.report.browser import write_browser
+
+        texts = {place: own for run in results.judges.values() for place, own in item_texts(run).items()}
+        return write_browser(folder, asked_by(results.judges), texts)
+
     def verdicts(self, path: Path) -> Verdicts:
         """The answer that each reply names, or why it names none."""
         run = self.load(path, argparse.Namespace())

@@ -46,17 +46,21 @@ def slotted(prompt: str, slots: Sequence[str]) -> str:
     return re.sub("|".join(map(re.escape, known)), lambda found: SLOT.format(slots.index(found[0])), prompt)
 
 
-def write_browser(folder: Path, asked: Iterable[Asked], texts: Mapping[tuple[str, str], Sequence[str]]) -> list[Path]:
+def write_browser(
+    folder: Path, asked: Iterable[Asked], texts: Mapping[tuple[str, str], Mapping[str, str]]
+) -> list[Path]:
     """items.html, and items/*.js; the paths written, none where nothing was asked.
 
-    texts: (dataset, item id) → its question and answers; lacks what is withheld or unknown.
+    texts: (dataset, item id) → what an item's texts are called → them, the first for the list; lacks what is withheld
+    or unknown.
     """
     by_item: dict[tuple[str, str], list[Asked]] = {}
     for row in asked:
         by_item.setdefault((row.dataset, row.item_id), []).append(row)
     if not by_item:
         return []
-    slots = {key: list(texts.get(key, ())) for key in by_item}
+    heads = list(dict.fromkeys(head for key in by_item for head in texts.get(key, ())))
+    slots = {key: [texts[key].get(head, "") for head in heads] if key in texts else [] for key in by_item}
     prompts = {
         key: [None if row.prompt is None else slotted(bounded(row.prompt), slots[key]) for row in rows]
         for key, rows in by_item.items()
@@ -88,7 +92,7 @@ def write_browser(folder: Path, asked: Iterable[Asked], texts: Mapping[tuple[str
                 for line, row, prompt in zip(lines, rows, prompts[key], strict=True)
             ]
         )
-    index = {"words": words, "templates": list(templates), "items": items, "chunk": CHUNK}
+    index = {"words": words, "heads": heads, "templates": list(templates), "items": items, "chunk": CHUNK}
     page = TEMPLATES.get_template("items.html").render(nonce=digest(words, 16), n_items=f"{len(items):,}")
     write_whole(folder / "items.html", page)
     return [folder / "items.html", *write_packed(folder / "items", [index, *chunks])]

@@ -45,8 +45,8 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
         drawn, files = figures(results.evaluation.plots(results), folder)
         written += files
         views.append(view(results, drawn))
-        if items := results.evaluation.write_items(results, folder):
-            views[-1]["browser"] = items[0].name
+        if items := results.evaluation.write_items(results, folder / results.study):
+            views[-1]["browser"] = f"{results.study}/{items[0].name}"
             written += items
     first, *others = every[0].judges
     more = f" and {len(others)} {'after' if every[0].is_before_after else 'more'}" if others else ""

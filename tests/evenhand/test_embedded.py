@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from evenhand import embedded
+from evenhand.chat_templates import encode, render_chat
+from evenhand.checkpoints import load_model, load_tokenizer
 from evenhand.embedded import CHECKPOINT_DIR, embedded_model_path
 from evenhand.errors import ModelError
+from evenhand.records import Message
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +26,21 @@ def test_padding_is_not_eos_so_that_eos_can_be_learnt(tokenizer):
     assert tokenizer.pad_token_id != tokenizer.eos_token_id
 
 
-def test_the_checkpoint_answers_a_plain_question(tokenizer):
-    from transformers import AutoModelForCausalLM
+def test_its_tokenizer_is_loaded_as_transformers_would(tokenizer):
+    ours, messages = (
+        load_tokenizer(embedded_model_path()),
+        [Message(role="user", content="Ice\u200b  is <|im_end|> 12.5 °C —\n日本 🧊")],
+    )
+    assert (type(ours), ours.name_or_path) == (type(tokenizer), tokenizer.name_or_path)
+    text, other = (render_chat(each, messages) for each in (ours, tokenizer))
+    assert (text, encode(ours, text)) == (other, encode(tokenizer, other))
+    assert ours.get_vocab() == tokenizer.get_vocab()
+    assert ours.special_tokens_map == tokenizer.special_tokens_map
 
-    model = AutoModelForCausalLM.from_pretrained(embedded_model_path())
+
+def test_the_checkpoint_answers_a_plain_question_and_says_nothing_before(tokenizer, capfd):
+    model = load_model(embedded_model_path())
+    assert capfd.readouterr().err == ""
     messages = [{"role": "user", "content": "What is the capital of France?"}]
     inputs = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors="pt", return_dict=True)
     tokens = model.generate(**inputs, max_new_tokens=20, do_sample=False)[0, inputs["input_ids"].shape[1] :]

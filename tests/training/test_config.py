@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.errors import ConfigError
 from inference.config import load_sampling_config
+from studies.dialdefer.section import prompt_variants
 from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_run
 from training.__main__ import ending
@@ -37,10 +38,12 @@ def test_every_checked_in_config_loads_and_is_named_after_its_file(file: Path) -
     assert load_training_config([str(file)]).name == file.stem
 
 
-def test_the_judge_bent_in_words_is_trained_in_every_wording_of_training() -> None:
-    asked = load_sampling_config([str(CONFIGS / "experiments" / "wordings-training.yaml")]).dialdefer.prompts
-    bent = load_training_config([str(TRAINING / "pocket-bent-words.yaml")]).dialdefer.prompts
-    assert (bent.template, bent.variants) == (asked.template, asked.variants)
+def test_the_judge_bent_in_words_is_trained_in_every_wording_and_order() -> None:
+    sets = ("training", "development", "sealed")
+    asked = [load_sampling_config([str(CONFIGS / "experiments" / f"wordings-{name}.yaml")]) for name in sets]
+    bent = load_training_config([str(TRAINING / "pocket-bent-words.yaml")])
+    settings = [[v.settings for v in prompt_variants(run.dialdefer.prompts)] for run in (*asked, bent)]
+    assert settings[-1] == [each for of_set in settings[:-1] for each in of_set]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -143,7 +146,6 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", ["dialdefer.prompts.template=s1"], "template 's1': of the sealed wordings"),
         ("sft", ["dialdefer.prompts.variants=[{template: v2}]"], "template 'v2': of the development wordings"),
         ("sft", ["dialdefer.prompts.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
-        ("bent", ["dialdefer.bend.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
         ("variants-sft", ["dialdefer.prompts.draw=23"], "there are 22 variants; write at most 22"),
         ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
         ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "in 2; write at least that"),

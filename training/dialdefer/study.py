@@ -74,7 +74,8 @@ class DialDeferTraining(StudyTraining):
                 raise ValueError(f"{where}: split '{spec.split}' must not be trained on; write split: train")
         section.refuse_verdict("margin")
         refuse_variants(section)
-        refuse_held_out(section)
+        if section.bend is None:  # a judge that is bent in every wording is what arms are tested on
+            refuse_held_out(section)
         refuse_draw(section.prompts.draw, *variants_of(section.prompts), config)
         if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
             raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
@@ -212,10 +213,9 @@ def refuse_variants(section: DialDeferSection) -> None:
 
 def refuse_held_out(section: DialDeferSection) -> None:
     """Raises ValueError for a template that judges are tested in, and for the speaker labels of one."""
-    labels = [section.bend.speakers] if section.bend is not None else []
     variants = list(prompt_variants(section.prompts))
     templates = {variant.settings["template"] for variant in variants}
-    labels += [variant.settings["speakers"] for variant in variants]
+    labels = [variant.settings["speakers"] for variant in variants]
     for name in (name for name in SETS if name != "training"):
         for template in SETS[name]:
             own = TEMPLATES[template, "one_token"].speakers

@@ -1,17 +1,22 @@
 """The battery of speakers, sampled of planted judges: before and after, and what to doubt."""
 
 import json
+from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eval.__main__ import compare_main, score_main, scorecard_main
 from eval.estimates.resampling import holm
 from eval.framing.evaluation import EVALUATION, most_common
-from eval.framing.measures import ALL
+from eval.framing.items import asked_by, item_texts
+from eval.framing.measures import ALL, flips
 from evenhand.config import read_yaml
 from evenhand.records import Prompt
+from studies.item_files import ItemSource
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
@@ -51,6 +56,7 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
     ]
     assert [row["p_holm"] for row in shifts] == holm([row["p"] for row in shifts])
     assert len(shifts) == 10
+    assert (tmp_path / "compared" / "framing" / "items.html").exists()
     printed = capsys.readouterr().out
     assert "differs in" not in printed
     (expert,) = (line.split() for line in printed.splitlines() if line.startswith("shift: expert"))
@@ -84,3 +90,29 @@ def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(
     path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")  # type: ignore[arg-type, return-value]
     score_main([str(path), "--draws", "50", "--all"])
     assert "have a median probability of 0.00" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_browser_holds_each_reply_against_its_baseline_and_has_no_text_of_other_peoples_datasets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = planted(1, defers=0.5)
+
+    def answer(prompt: Prompt) -> Any:
+        return {"text": judge(prompt), "finish_reason": "stop", "rendered": prompt.messages[0].content}
+
+    framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}  # the baseline last
+    path = run_of(tmp_path, study(claims(tmp_path / "mine.jsonl", 6), framings=framings), answer, monkeypatch)
+    run = EVALUATION.load(path, Namespace())
+    rows, (grid,) = [*asked_by({"judge": run})], run.grids.values()
+    flipped = [(row.condition, row.item_id, row.flip) for row in rows if row.flip]
+    assert sorted(flipped) == sorted((f, item, f"{before} → {after}") for f, item, *_, before, after in flips(grid))
+    assert {row.condition for row in {(row.item_id, row.setting): row for row in reversed(rows)}.values()} == {
+        "statement"
+    }
+    assert np.nanmean(grid.fields["right"]) == np.mean([row.is_right for row in rows])
+    said = {f"{'lie' if row.setting.startswith('false') else 'claim'} {row.item_id[1:]}" in row.prompt for row in rows}
+    assert (said, {row.reply for row in rows}) == ({True}, {"1", "2"})
+    assert item_texts(run)["mine", "c3"] == {"yes": "claim 3", "no": "lie 3"}
+    other = replace(run, section=run.section.model_copy(update={"items": (ItemSource(dataset="gpqa"),)}))
+    assert {(row.prompt, row.reply) for row in asked_by({"judge": other})} == {(None, None)}
+    assert item_texts(other) == {}

@@ -62,7 +62,14 @@ def rows() -> Iterator[Asked]:
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on the PATH")
 def test_items_are_filtered_searched_and_shown_as_text(tmp_path: Path) -> None:
-    texts = {(row.dataset, row.item_id): [f"Question {i // 2}?", str(i // 2), "no"] for i, row in enumerate(rows())}
+    texts = {
+        (row.dataset, row.item_id): {
+            "Question": f"Question {i // 2}?",
+            "Right answer": str(i // 2),
+            "Wrong answer": "no",
+        }
+        for i, row in enumerate(rows())
+    }
     page, *_ = write_browser(tmp_path, rows(), texts)
     text = page.read_text(encoding="utf-8")
     (nonce,) = re.findall(r'<script nonce="(\w+)">', text)

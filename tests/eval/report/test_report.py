@@ -66,7 +66,7 @@ def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_tab
     page = Page(html)
     assert (page.open, page.n_mute) == ([], 0)
     links = [address for address in page.addresses if not address.startswith("data:image/svg+xml;base64,")]
-    assert links == ["items.html"]
+    assert links == ["dialdefer/items.html"]
     assert html.index("<h1>Does the judge bend") < html.index("<strong>Yes, in the one answer order asked:</strong>")
     assert not [word for word in ("<script", "@import", "url(") if word in html.partition("</style>")[0]]
     for table_body in re.findall(r"<table.*?</table>", html, re.DOTALL):
@@ -112,8 +112,9 @@ def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
 
 def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callable[..., str], tmp_path: Path) -> None:
     run = pocket_run(tmp_path, bends)
-    assert 'href="items.html"' in report(run)
-    index, chunk = (unpacked(tmp_path / "out" / "items" / f"{name}.js") for name in ("index", "0"))
+    assert 'href="dialdefer/items.html"' in report(run)
+    folder = tmp_path / "out" / "dialdefer"
+    index, chunk = (unpacked(folder / "items" / f"{name}.js") for name in ("index", "0"))
     assert (len(index["items"]), sum(map(len, chunk)), len(index["templates"])) == (12, 48, 4)
     flips = [row for rows in chunk for row in rows if index["words"]["flip"][row[3]]]
     assert len(flips) == 5
@@ -123,13 +124,13 @@ def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callabl
     item = load_items([POCKET])[0]
     id_, _, slots, _ = next(entry for entry in index["items"] if entry[0] == item.item_id)
     assert (id_, slots) == (item.item_id, [item.question, item.correct_answer, item.incorrect_answer])
-    page = (tmp_path / "out" / "items.html").read_text()
+    page = (folder / "items.html").read_text()
     assert ("alert(1)" in page, "<script>alert(1)</script>" in flips[0][6]) == (False, True)
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
     finish(run, {})
     report(run)
-    assert {tuple(entry[2]) for entry in unpacked(tmp_path / "out" / "items" / "index.js")["items"]} == {()}
+    assert {tuple(entry[2]) for entry in unpacked(folder / "items" / "index.js")["items"]} == {()}
 
 
 def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
@@ -162,7 +163,7 @@ def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_a
     texts = {}
     for words in ((), ("--aio-text",)):
         assert "missed train" not in report(run, *words)
-        texts[words] = packed_text(tmp_path / "out" / "items" / "0.js")
+        texts[words] = packed_text(tmp_path / "out" / "dialdefer" / "items" / "0.js")
     assert [words for words, text in texts.items() if b"missed train" in text] == [("--aio-text",)]
     assert b"characters left out" in texts["--aio-text",]
     assert len(texts["--aio-text",]) < 500_000
