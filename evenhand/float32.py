@@ -25,28 +25,40 @@ def float32_head(model: Any) -> Iterator[None]:
     """
     head = model.get_output_embeddings()
     linear = getattr(head, "base_layer", head)  # of a head with an adapter of its own
-    if linear.weight.device.type in COPIES_ON:
-        linear.forward = lambda hidden: by_copy(linear, hidden)
-        try:
-            yield
-        finally:
-            del linear.forward
-        return
-    # Before hooks that are there already: DeepSpeed's takes the gathered weight away again.
-    hook = linear.register_forward_hook(in_float32, prepend=True)
+    before = vars(linear).get("forward")  # accelerate's, where a model lies on several GPUs
+    linear.forward = lambda hidden: in_float32(linear, hidden)
     try:
         yield
     finally:
-        hook.remove()
+        del linear.forward
+        if before is not None:
+            linear.forward = before
 
 
-def by_copy(linear: Any, hidden: "Tensor") -> "Tensor":
+def in_float32(linear: Any, hidden: "Tensor") -> "Tensor":
     """A linear layer's output, at once in float32 where its weight or autocast has half precision."""
     import torch
+    from torch.utils.checkpoint import checkpoint
 
-    weight, bias = float32_weight(linear), linear.bias
+    weight, bias = linear.weight, linear.bias
     with torch.autocast(hidden.device.type, enabled=False):
-        return torch.nn.functional.linear(hidden.to(weight), weight, bias if bias is None else bias.to(weight))
+        if weight.dtype.itemsize > 2 or weight.device.type in COPIES_ON:
+            weight = float32_weight(linear)
+            return torch.nn.functional.linear(hidden.to(weight), weight, bias if bias is None else bias.to(weight))
+        hidden = hidden.to(weight.device, torch.float32)
+        # Checkpointed, since the backward pass would keep all float32 rows.
+        blocks = [
+            checkpoint(
+                lambda hidden, rows: hidden @ rows.float().T,
+                hidden,
+                rows,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
+            for rows in weight.split(ROWS)
+        ]
+        logits = torch.cat(blocks, dim=-1)
+        return logits if bias is None else logits + bias.float()
 
 
 def float32_weight(linear: Any) -> "Tensor":
@@ -65,30 +77,6 @@ def float32_weight(linear: Any) -> "Tensor":
             linear.float32_copy = now, weight.detach(), weight.detach().float()
     copy: Tensor = linear.float32_copy[2]
     return copy
-
-
-def in_float32(linear: Any, inputs: "tuple[Tensor]", output: "Tensor") -> "Tensor":
-    """A linear layer's output, computed again in float32 where it is in half precision, without a copy: a hook."""
-    import torch
-    from torch.utils.checkpoint import checkpoint
-
-    if output.dtype not in (torch.bfloat16, torch.float16):
-        return output
-    with torch.autocast(output.device.type, enabled=False):
-        hidden = inputs[0].float()
-        # Checkpointed, since the backward pass would keep all float32 rows.
-        blocks = [
-            checkpoint(
-                lambda hidden, rows: hidden @ rows.float().T,
-                hidden,
-                rows,
-                use_reentrant=False,
-                preserve_rng_state=False,
-            )
-            for rows in linear.weight.split(ROWS)
-        ]
-        logits = torch.cat(blocks, dim=-1)
-        return logits if linear.bias is None else logits + linear.bias.float()
 
 
 def use_onednn() -> None:

@@ -223,7 +223,7 @@ def computing_dtype(model: Any, device: str) -> "torch.dtype":
 # Qwen2.5 moved margins by 0.027 nats on average; in float32 by 0.012, as with torch's fused attention.
 SEEN_COLUMNS = "seen_columns"
 IN_FLOAT32 = "seen_columns_float32"
-CHUNK = 128  # queries
+CHUNK, LEAST = 160, 48  # queries of a chunk, at most, and for it to end with a branch
 
 
 def attend_to_seen_columns(model: Any, *, in_float32: bool = False) -> None:
@@ -264,13 +264,11 @@ def attend(
     of_scores = torch.float32 if in_float32 else dtype
     query, key = query.to(of_scores), key.to(of_scores)
     grouped = query.reshape(query.shape[0], key.shape[1], -1, *query.shape[2:])  # (B, G, H/G, T, D)
+    ends, blocks = blocks_of(attention_mask, of_scores)
     chunks = []
     with torch.autocast(device, enabled=False):  # under which softmax would be float32, and copied twice
-        for queries, mask in zip(torch.split(grouped, CHUNK, 3), torch.split(attention_mask, CHUNK, 2), strict=True):
-            columns = mask.any((0, 1, 2)).nonzero()[:, 0]
+        for queries, (columns, bias) in zip(torch.tensor_split(grouped, ends, 3), blocks, strict=True):
             keys, values = (x.index_select(2, columns).flatten(0, 1) for x in (key, value))  # (B G, seen, D)
-            seen = mask[..., columns]
-            bias = torch.zeros(seen.shape, dtype=of_scores).masked_fill_(~seen, torch.finfo(of_scores).min)
             rows = queries.flatten(0, 1).flatten(1, 2)  # (B G, H/G queries, D)
             bias = bias[:, None].expand(*queries.shape[:4], -1).reshape(*rows.shape[:2], len(columns))
             if softcap is None:
@@ -280,6 +278,33 @@ def attend(
             weights = torch.nn.functional.dropout(scores.softmax(-1).to(dtype), dropout, module.training)
             chunks.append((weights @ values).view(queries.shape))
     return torch.cat(chunks, 3).flatten(1, 2).transpose(1, 2).contiguous(), None
+
+
+def blocks_of(mask: Any, dtype: "torch.dtype") -> "tuple[list[int], list[tuple[Tensor, Tensor]]]":
+    """Where queries are cut into chunks; for each the columns that one of it sees, and what is added to their scores.
+
+    mask: (B, 1, T, S), of a chunk with n queries (B, 1, n, seen). Made once for all layers, and kept at the mask.
+    A chunk ends where a branch does if it has LEAST queries by then: the next branch sees few of the same columns.
+    """
+    import torch
+
+    made: dict[torch.dtype, Any] = vars(mask).setdefault("blocks", {})
+    if dtype not in made:
+        width = mask.shape[2]
+        begins = (~mask.diagonal(-1, 2, 3)).all(0)[0].nonzero()[:, 0] + 1  # a branch does not see the token before it
+        ends = [0]
+        for place in [*begins.tolist(), width]:
+            ends += range(ends[-1] + CHUNK, place, CHUNK)
+            if ends[-1] + LEAST <= place < width:
+                ends.append(place)
+        blocks = []
+        for chunk in torch.tensor_split(mask, ends[1:], 2):
+            columns = chunk.any((0, 1, 2)).nonzero()[:, 0]
+            seen = chunk[..., columns]
+            bias = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
+            blocks.append((columns, bias))
+        made[dtype] = ends[1:], blocks
+    return made[dtype]  # type: ignore[no-any-return]
 
 
 def boolean_mask(*arguments: Any, **more: Any) -> "Tensor":

@@ -109,7 +109,12 @@ def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_f
 
 def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: int, bar: "tqdm[Any]") -> list[LogProbs]:
     """A model's log-probabilities of some examples' answers, in their order."""
-    collator = Collator(pad=pad, branches="all" if examples[0].end else "none", row_tokens=config.optimiser.row_tokens)
+    collator = Collator(
+        pad=pad,
+        branches="all" if examples[0].end else "none",
+        row_tokens=config.optimiser.row_tokens,
+        device=model.device.type,
+    )
     # Those of like length together: where each has a row of its own, that is what keeps padding short.
     groups = sorted(by_item(examples), key=lambda group: size([group]))
     fitting = Fitting(AT_ONCE[model.device.type])

@@ -194,6 +194,7 @@ def train_verdicts(config: AnyRun, run: OpenRun, prepared: Prepared) -> None:
         branches=objective.branches,
         reference=reference.answers if reference else None,
         row_tokens=config.optimiser.row_tokens,
+        device=model.device.type,
     )
     metrics, stopping = MetricsFile(run.path), StopWhenAsked()
     selection = Selection(run.path, config.dev) if config.dev else None

@@ -20,7 +20,7 @@ from training.batches import Collator, Group, Schedule, answers_of
 from training.config import TrainingConfig
 from training.objectives import Answers, Objective, divergence_in_groups, picked
 from training.processes import agreed, sharding
-from training.qlora import leave_dtype
+from training.qlora import multiply_at_rank
 from training.run_folder import CHECKPOINTS_DIR
 from training.shortage import Fitting
 
@@ -111,8 +111,7 @@ class VerdictTrainer(Trainer):
         collator: Collator,
         **rest: Any,
     ) -> None:
-        if args.bf16 or args.fp16:
-            leave_dtype(model)
+        multiply_at_rank(model, together=sharding() != "zero3")
         super().__init__(
             model=model, args=args, train_dataset=groups, eval_dataset=dev or None, data_collator=collator, **rest
         )

@@ -139,11 +139,10 @@ class DialDeferEval(CardEvaluation):
             for series, value, ends in acceptance_marks(line)
         ]
         heading = "Claims accepted, as a statement and from a speaker"
-        plots = [
-            interval_plot(
-                "answer", heading, pd.DataFrame(accepts), "%; bar: 95% interval of the rise", zero=None, is_joined=True
-            )
-        ]
+        if all(line["both"] for line in results.facts["lines"]):
+            heading += " (mean of both answer orders)"
+        x_label = "%; bar: 95% interval of the difference"
+        plots = [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)]
         if rows.judge.nunique() <= MOST_JUDGES:
             ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
             marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})

@@ -85,10 +85,12 @@ def percent(rate: float | None) -> str:
 
 
 def answered(low: float | None, high: float | None, little: float = LITTLE) -> str:
-    """Whether something moves, by its interval: Yes, No (all of it is within `little` of 0), or Cannot tell."""
+    """Whether something moves, by its interval: No where all of it is within `little` of 0, significant or not;
+    else Yes where it excludes 0; else Cannot tell.
+    """
     if low is None or high is None or is_unknown(low + high):
         return "Cannot tell"
-    return "Yes" if low > 0 or high < 0 else "No" if -little < low and high < little else "Cannot tell"
+    return "No" if -little < low and high < little else "Yes" if low > 0 or high < 0 else "Cannot tell"
 
 
 def significance(direction: int | None) -> str:

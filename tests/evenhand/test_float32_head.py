@@ -9,6 +9,7 @@ import pytest
 import torch
 import yaml
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, Gemma3Config, LlamaConfig
 
@@ -110,8 +111,9 @@ def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(
     hidden = torch.randn(3, 64, generator=torch.Generator().manual_seed(0)).bfloat16().to(device)
     wanted = torch.randn(3, 300, generator=torch.Generator().manual_seed(1)).to(device)
     found, expected = (hidden.clone().requires_grad_() for _ in range(2))
-    with float32_head(model):
+    with float32_head(model), FlopCounterMode(display=False) as counted:
         logits = head(found)
+    assert counted.get_total_flops() == 2 * 3 * 300 * 64, "no product in bf16 beside it"
     (logits.log_softmax(-1) * wanted).sum().backward()
     ((expected.float() @ head.weight.float().T).log_softmax(-1) * wanted).sum().backward()
     assert found.grad is not None

@@ -16,6 +16,7 @@ from evenhand.token_trees import (
     allowed_of,
     attend,
     attend_to_seen_columns,
+    blocks_of,
     padded_rows,
     tree_of,
 )
@@ -38,11 +39,12 @@ def tensors(width: int, dtype: torch.dtype) -> list[Tensor]:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("softcap", [None, 2.0])
-@pytest.mark.parametrize("chunk", [4, 128])
+@pytest.mark.parametrize("chunk", [(4, 4), (4, 2), (160, 48)])  # at most, and to end with a branch
 def test_attention_and_its_gradients_are_those_of_eager(
-    chunk: int, softcap: float | None, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    chunk: tuple[int, int], softcap: float | None, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seen_columns, "CHUNK", chunk)
+    for name, n in zip(("CHUNK", "LEAST"), chunk, strict=True):
+        monkeypatch.setattr(seen_columns, name, n)
     allowed = allowed_of(padded_rows([tree_of(row) for row in ROWS], pad=0)["reach"])[:, None]
     added = torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, torch.finfo(dtype).min)
     found = []
@@ -54,6 +56,15 @@ def test_attention_and_its_gradients_are_those_of_eager(
     exact = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 0.05, "atol": 0.05}
     for ours, eager in zip(*found, strict=True):
         torch.testing.assert_close(ours, eager, **exact)
+
+
+def test_queries_are_cut_where_branches_end_so_that_a_chunk_takes_no_columns_of_another() -> None:
+    branches = [[*range(20), *range(n, n + 60)] for n in (100, 200, 300, 400)]  # behind 20 tokens that they share
+    mask = allowed_of(padded_rows([tree_of([*branches, [0, 1, 9]])], pad=0)["reach"])[:, None]
+    ends, blocks = blocks_of(mask, torch.float32)
+    assert ends == [80, 140, 200, 260]
+    assert [len(columns) for columns, _ in blocks] == [80, 80, 80, 80, 3]
+    assert blocks_of(mask, torch.float32)[1] is blocks, "made once for all layers"
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -1,5 +1,6 @@
 """Which examples train together, and what a microbatch holds: read back from its own tensors."""
 
+import math
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from evenhand.errors import ConfigError
 from evenhand.token_trees import allowed_of
 from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, example
 from tests.made.training_runs import tiny_run
+from training import batches
 from training.batches import Collator, Group, Schedule, endless, groups_of, schedule
 from training.config import AnyRun
 from training.examples import Example
@@ -164,3 +166,17 @@ def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
     assert [int(row != first) for row in batch["at"][:, 0].tolist()] == rows
     assert batch["input_ids"].shape == (max(rows) + 1, width)
     assert [prompt for prompt, _ in read_back(batch)] == [list(e.prompt_ids) for e in FLAT]
+
+
+@pytest.mark.parametrize(
+    ("square", "shape"), [(math.inf, (1, 260)), (8192.0, (1, 260)), (400.0, (2, 140)), (100.0, (4, 80))]
+)
+def test_on_a_gpu_a_row_is_cut_where_its_pairs_cost_more_than_what_is_torn_apart(
+    square: float, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompts of 80 tokens of which 20 are shared. 260 (1 + 260/400) is more than 2 x 140 (1 + 140/400)."""
+    monkeypatch.setitem(batches.SQUARE, "cuda", square)
+    prompts = [example([*range(20), *range(n, n + 60)]) for n in (100, 200, 300, 400)]
+    batch = Collator(pad=PAD, branches="none", row_tokens=2048, device="cuda")([prompts])
+    assert batch["input_ids"].shape == shape
+    assert [prompt for prompt, _ in read_back(batch)] == [list(e.prompt_ids) for e in prompts]

@@ -8,13 +8,14 @@ import pytest
 import torch
 from peft import get_peft_model
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.run_directory import DONE_FILE, read_json
 from tests.made.one_batch import as_trained
 from tests.made.training_runs import adapter_of, logged, tiny_run
 from training import trainer
-from training.qlora import load_base, lora_config, trainable
+from training.qlora import kept, load_base, lora_config, multiply_at_rank, trainable
 from training.run_folder import ADAPTER_FILES
 from training.sections import LoraSettings, QuantisationConfig
 from training.train import open_training, train
@@ -167,3 +168,52 @@ def test_the_base_is_asked_about_no_more_than_is_trained_on(model: Path, tmp_pat
     train(tiny_run("own_c1", model, tmp_path, optimiser={"order": "whole_items", "max_steps": 2}))
     (shard,) = (tmp_path / "reference").glob("*/*.jsonl")
     assert len(shard.read_text().splitlines()) == 2 * 4, "of 8 items under 4 conditions two"
+
+
+@pytest.mark.parametrize(("rate", "products"), [(0.0, [12, 4, 8, 4]), (0.5, [4] * 7)])
+def test_layers_that_read_the_same_share_a_product_with_a_unless_dropout_draws_for_each(
+    rate: float, products: list[int], model: Path
+) -> None:
+    base = load_base(model, QuantisationConfig(kind="none", compute_dtype="float32"))
+    settings = LoraSettings(r=4, alpha=8, dropout=rate)
+    judge = as_trained(get_peft_model(base, lora_config(settings, base)), tiny_run()).train()
+    with Products() as plain:
+        judge(input_ids=torch.arange(24)[None])
+    multiply_at_rank(judge, together=True)
+    with Products() as ours:
+        judge(input_ids=torch.arange(24)[None])
+    assert [n for n in plain.columns if n % 4 == 0 and n <= 12] == [4] * 14
+    assert [n for n in ours.columns if n % 4 == 0 and n <= 12] == products * 2
+
+
+class Products(TorchDispatchMode):
+    """Notes how many columns the matrix products within it have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns: list[int] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), more: Any = None) -> Any:
+        made = function(*arguments, **(more or {}))
+        if function is torch.ops.aten.mm.default:
+            self.columns.append(made.shape[1])
+        return made
+
+
+def test_dropout_leaves_out_what_it_draws_and_makes_up_for_it(model: Path) -> None:
+    """Output and gradients are those of PEFT's sum over the same draws, which leave out a tenth of all numbers."""
+    base = load_base(model, QuantisationConfig(kind="none", compute_dtype="float32"))
+    judge = as_trained(get_peft_model(base, lora_config(LoraSettings(r=4, alpha=8, dropout=0.1), base)), tiny_run())
+    multiply_at_rank(judge, together=True)
+    layer = judge.train().base_model.model.model.layers[0].self_attn.q_proj
+    x = torch.randn(4097, layer.in_features, generator=torch.Generator().manual_seed(1))
+    a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
+    torch.manual_seed(0)
+    mask = kept(x, 0.1)
+    assert set(mask.unique().tolist()) == {0.0, 1.0}
+    assert mask.mean().item() == pytest.approx(0.9, abs=0.003)
+    torch.manual_seed(0)
+    found, expected = layer(x), layer.base_layer(x) + 2 * (x * mask / 0.9) @ a.T @ b.T
+    torch.testing.assert_close(found, expected)
+    for ours, plain in zip(*(torch.autograd.grad(y.square().sum(), (a, b)) for y in (found, expected)), strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-3)

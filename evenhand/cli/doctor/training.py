@@ -42,10 +42,10 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
             refuse_merged_on_nf4(model.folder)
         except ConfigError as error:
             checks.append(wrong("quantisation", str(error)))
-    count = None
+    count, device = None, device_for(computing_dtype(config), named_gpu)
     if model.tokenizer is not None:
         try:
-            count = count_examples(data or load_data(config.on_own_items()), config, model.tokenizer)
+            count = count_examples(data or load_data(config.on_own_items()), config, model.tokenizer, device)
         except EvenhandError as error:
             checks.append(wrong("examples", str(error)))
         else:
@@ -56,7 +56,6 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         why = f"are for adapters on the blocks' projections, and not on {', '.join(others)}"
         checks.append(unknown("estimates", why))
     elif size:
-        device = device_for(computing_dtype(config), named_gpu)
         n_gpus = config.optimiser.n_processes
         flops = n_gpus * count.n_steps * step_flops(config, size, count) if count and data else None
         parts = memory_parts(config, size, count or longest_batch(config), device)
@@ -102,7 +101,7 @@ class ExampleCount(NamedTuple):
     is_tree: bool  # whether its rows branch, so that attention takes a mask
 
 
-def count_examples(data: TrainingData, config: AnyRun, tokenizer: Any) -> ExampleCount:
+def count_examples(data: TrainingData, config: AnyRun, tokenizer: Any, device: Device) -> ExampleCount:
     """The size of a run's steps. Raises ModelError or DataError where no examples can be made."""
     set_padding(tokenizer)
     optimiser = config.optimiser
@@ -113,7 +112,13 @@ def count_examples(data: TrainingData, config: AnyRun, tokenizer: Any) -> Exampl
     n_groups = optimiser.per_device_batch_size // config.group_size  # of a microbatch
     longest = [group for _, group in sorted(zip(lengths, groups, strict=True), key=lambda one: -one[0])[:n_groups]]
     branches = objective_of(config).branches
-    batch = Collator(pad=tokenizer.pad_token_id, branches=branches, row_tokens=optimiser.row_tokens)(longest)
+    rows_of = Collator(
+        pad=tokenizer.pad_token_id,
+        branches=branches,
+        row_tokens=optimiser.row_tokens,
+        device="cuda" if device.is_gpu else "cpu",
+    )
+    batch = rows_of(longest)
     rows, width = batch["input_ids"].shape
     n_micro, share = optimiser.gradient_accumulation_steps, len(data) / len(drawn)
     n_steps = optimiser.epochs * len(groups) * share / (n_groups * n_micro * optimiser.n_processes)

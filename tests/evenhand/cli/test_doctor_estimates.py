@@ -22,6 +22,7 @@ from training.data import load_data
 
 QWEN = model_size(PUBLISHED["Qwen/Qwen2.5-7B-Instruct"])
 A100 = gpu_device("NVIDIA A100-SXM4-80GB", "bfloat16", memory_gib=80.0, is_here=True)
+CPU = replace(A100, is_gpu=False)
 
 
 @pytest.mark.parametrize(
@@ -128,18 +129,20 @@ def trained(name: str, *words: str) -> AnyRun:
 
 def test_steps_and_examples_are_those_of_the_run() -> None:
     config = trained("pocket-sft.yaml")
-    count = count_examples(load_data(config), config, tokenizer())
+    count = count_examples(load_data(config), config, tokenizer(), CPU)
     assert (count.n_examples, count.n_steps) == (512, 128)
     assert 0.2 < count.step_tokens / (4 * count.mean_tokens) < 1, "four prompts, what they share once"
     few = trained("pocket-sft.yaml", "optimiser.max_steps=7", "examples.max_prompt_length=125")
-    count = count_examples(load_data(few), few, tokenizer())
+    count = count_examples(load_data(few), few, tokenizer(), CPU)
     assert count.n_steps == 7
     assert count.n_examples < 512, "longer ones are left out"
     variants = trained("pocket-variants-sft.yaml").on_own_items()  # as where the data are absent
-    count = count_examples(load_data(variants), variants, tokenizer())
+    count = count_examples(load_data(variants), variants, tokenizer(), CPU)
     assert count.n_examples == 16 * len(load_data(variants))
     asked = ("pocket-narrator-sft.yaml", "narrator.names=[own, letters]", "narrator.corpus.n_conversations=8")
-    every, half = (count_examples(load_data(one), one, tokenizer()) for one in (trained(*asked), trained(*asked, DRAW)))
+    every, half = (
+        count_examples(load_data(one), one, tokenizer(), CPU) for one in (trained(*asked), trained(*asked, DRAW))
+    )
     assert (half.n_examples, half.n_steps) == (every.n_examples / 2, every.n_steps)
     assert half.step_tokens < every.step_tokens
 
