@@ -223,7 +223,7 @@ class CardEvaluation(Evaluation):
         few = {d: len(p.item_ids) for d, p in judges[BASE].own.items() if len(p.item_ids) < FEW_ITEMS}
         warnings += [f"few items: {', '.join(f'{d} has {n}' for d, n in few.items())}"] if few else []
         for name, datasets in scores.over_corrections([change for change in changes if change.first == BASE]).items():
-            warnings.append(f"{name}: over-corrected on {', '.join(dict.fromkeys(datasets))} (DDS turned negative)")
+            warnings.append(f"{name}: over-corrected on {', '.join(dict.fromkeys(datasets))} (its DDS is below 0)")
         return warnings
 
     def unfit(self, judge: CardJudge, options: argparse.Namespace) -> str:

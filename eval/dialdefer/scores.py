@@ -416,13 +416,13 @@ def setting_of(group: Group, c1_source: str) -> dict[str, str]:
 
 
 def over_corrections(changes: Sequence[Change]) -> dict[str, list[str]]:
-    """Run → datasets on which its DDS with own C1 was positive before and is negative after."""
+    """Run → datasets on which its DDS with own C1 was positive before and its interval is negative after."""
     by_run: dict[str, list[str]] = {}
     for change in changes:
         is_dds = change.measure in ("dds", "dds_own") and change.setting.get("c1_source", OWN) == OWN
         is_main = change.setting.get("arm", "none") == "none" and not change.setting.get("variant")
-        before, after = change.before.value, change.after.value
-        is_turned = (before or 0) > measures.ROUNDING_PP and (after or 0) < -measures.ROUNDING_PP
+        before, after = change.before.value or 0, change.after.high or 0
+        is_turned = before > measures.ROUNDING_PP and after < -measures.ROUNDING_PP
         if is_dds and is_main and change.datasets == (change.dataset,) and is_turned:
             by_run.setdefault(change.second, []).append(change.dataset)
     return by_run

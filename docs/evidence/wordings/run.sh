@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One arm of docs/evidence/plan-wordings.md: trained, merged, asked. Continues where it stopped.
 #
-#   docs/evidence/wordings/run.sh BENT ARM SEED development|sealed
+#   docs/evidence/wordings/run.sh BENT ARM SEED nothing|development|sealed
 set -euo pipefail
 bent=$1 arm=$2 seed=$3 asked=$4
 # bf16: twice as fast on a CPU that computes it in hardware
@@ -19,5 +19,6 @@ if [ "$arm" != bent ]; then
   trained=$(evenhand train "${words[@]}" "name=words-$arm-seed$seed" "model.name=$bent" "optimiser.seed=$seed" "${computing[@]}" | tail -n 1)
   checkpoint=$(evenhand merge "$trained" --onto bf16 | tail -n 1)
 fi
+[ "$asked" = nothing ] && exit
 evenhand sample "configs/experiments/wordings-$asked.yaml" "name=$asked-$arm-seed$seed" "model.name=$checkpoint" \
   'engine={kind: transformers, dtype: bfloat16, row_tokens: 2048}'

@@ -11,7 +11,7 @@ import pytest
 from eval.__main__ import compare_main, report_main
 from eval.dialdefer.measures import ACCEPT, REJECT
 from eval.dialdefer.panels import load_run
-from eval.dialdefer.scores import arm_differences, changes_over
+from eval.dialdefer.scores import arm_differences, changes_over, over_corrections
 from eval.estimates.changes import Compared
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Drawing
@@ -107,6 +107,14 @@ def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_o
 
 A, R = ACCEPT, REJECT
 RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
+
+
+@pytest.mark.parametrize(("n_skeptical", "is_over"), [(1, False), (5, True)])
+def test_over_correction_is_a_dds_that_is_significantly_negative(n_skeptical: int, is_over: bool) -> None:
+    after = made_panel([SKEPTIC] * n_skeptical + [RIGHT] * (8 - n_skeptical))
+    pair = made_panel([DEFERENT] * 5 + [RIGHT] * 3), after
+    rows = changes_over([pair], Compared("base", "arm", {}), "published", Drawing(n_draws=1000, seed=0))
+    assert bool(over_corrections(rows)) == is_over
 
 
 def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
