@@ -200,7 +200,7 @@ def multiplied_as(weights: Tensor, x: Tensor) -> Tensor:
 
 def kept(like: Tensor, rate: float) -> Tensor:
     """Ones, and with probability `rate` (to 1 in 65,536) zeros. Drawn four at a time: on a CPU torch draws number by
-    number in one thread, which was a third of a step.
+    number in one thread, an eighth of a step.
     """
     draws = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(torch.iinfo(torch.int64).min, None)
     is_kept = draws.view(torch.int16)[: like.numel()] >= round(rate * 2**16) - 2**15

@@ -1,9 +1,11 @@
 """Exported tasks run by the real lm-eval and inspect_ai on the embedded model: `make test-harnesses`."""
 
 import json
+import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,20 @@ from inference.config import load_sampling_config
 from inference.sampling import sample
 from tests.made.places import CONFIGS, ROOT
 
-pytestmark = [pytest.mark.harnesses, pytest.mark.slow]
+pytestmark = [pytest.mark.harnesses, pytest.mark.slow, pytest.mark.timeout(3600)]
 BIN = Path(sys.executable).parent
 INSPECT, LM_EVAL = "inspect", "lm-eval"
 POCKET = [str(CONFIGS / "inference" / "pocket.yaml"), "dialdefer.benchmarks[0].n_items=3"]
 CONFLICTS = [str(CONFIGS / "narrator" / "pocket.yaml"), "narrator.corpus.n_conversations=1", "narrator.tasks=[blame]"]
+CONFLICTS += ["narrator.visibilities=[hidden]"]
+# The study of `evenhand init` without what goes on behind a reply.
+OWN_STUDY = ["mine/study.yaml", "framing.items=[{file: mine/items.jsonl, n_items: 3}]", "framing.placebos=[]"]
+OWN_STUDY += ['framing.framings={statement: "Claim: {{ claim }}", expert: "A professor says: {{ claim }}"}']
 CASES = [
     (INSPECT, "dialdefer", POCKET),
     (LM_EVAL, "dialdefer", POCKET),
-    (LM_EVAL, "framing", ["mine/study.yaml", "verdict=reason", "sampling.max_tokens=4", "framing.placebos=[]"]),
-    (INSPECT, "narrator", [*CONFLICTS, "verdict=answer", "sampling={temperature: 0, max_tokens: 4}"]),
+    (LM_EVAL, "framing", [*OWN_STUDY, "verdict=answer", "sampling.max_tokens=10"]),
+    (INSPECT, "narrator", [*CONFLICTS, "verdict=answer", "sampling={temperature: 0, max_tokens: 12}"]),
     (LM_EVAL, "narrator", [*CONFLICTS, "verdict=options", "sampling={temperature: 1}"]),
 ]
 
@@ -50,6 +56,11 @@ def run_harness(harness: str, name: str) -> Path:
     return log
 
 
+def ordered(values: Iterable[float | None]) -> list[float]:
+    """From the lowest on; those that are not known last."""
+    return sorted((math.nan if value is None else value for value in values), key=lambda v: (math.isnan(v), v))
+
+
 def printed_by(harness: str, log: Path) -> list[float]:
     """The figures that the harness itself has worked out."""
     if harness == INSPECT:
@@ -57,11 +68,11 @@ def printed_by(harness: str, log: Path) -> list[float]:
         content = json.loads(dump)
         assert content["status"] == "success", content.get("error")
         (scorer,) = content["results"]["scores"]
-        return [metric["value"] for metric in scorer["metrics"].values()]
+        return ordered(metric["value"] for metric in scorer["metrics"].values())
     results = json.loads(next(log.parent.glob("results_*.json")).read_text())["results"]
     (of_task,) = results.values()
     task = json.loads(Path("task/task.json").read_text())
-    return [of_task[f"{name},none"] for name in task["figures"]]
+    return ordered(of_task[f"{name},none"] for name in task["figures"])
 
 
 def headline(study: str, source: Path) -> list[float]:
@@ -69,7 +80,7 @@ def headline(study: str, source: Path) -> list[float]:
     score_main([str(source), "--out", "scores", "--draws", "50"])
     rows: list[dict[str, Any]] = json.loads(Path("scores/scores.json").read_text())
     wanted = evaluation_of(study).headline
-    return [row["value"] for row in rows if all(row.get(name) == value for name, value in wanted.items())]
+    return ordered(row["value"] for row in rows if all(row.get(name) == value for name, value in wanted.items()))
 
 
 @pytest.mark.parametrize(("harness", "study", "words"), CASES)
@@ -81,8 +92,8 @@ def test_a_real_harness_asks_our_prompts_and_prints_the_figures_that_score_print
     export_main([harness, *words, "name=task", "--out", "task"])
     log = run_harness(harness, "task")
     printed = printed_by(harness, log)
-    assert printed
-    assert sorted(printed) == pytest.approx(sorted(headline(study, log)), abs=1e-9, nan_ok=True)
+    assert not math.isnan(printed[0])
+    assert printed == pytest.approx(headline(study, log), abs=1e-9, nan_ok=True)
     engine = "engine={kind: transformers, dtype: float32}"
     ours = sample(load_sampling_config([*words, "name=ours", engine, f"run.root={tmp_path / 'runs'}"]))
     own, theirs = read_answers(ours), read_answers(log.with_suffix(".run"))
@@ -102,7 +113,8 @@ def test_a_real_harness_asks_our_prompts_and_prints_the_figures_that_score_print
             assert logs == pytest.approx([p + first for p in others], abs=1e-3)
         else:
             assert other.text.strip() == mine.text.strip()
-    assert sorted(headline(study, ours)) == pytest.approx(sorted(printed), abs=0.1 if study == "narrator" else 1e-9)
+    near = 0.1 if study == "narrator" else 1e-9
+    assert headline(study, ours) == pytest.approx(printed, abs=near, nan_ok=True)
 
 
 QUESTIONS = [("Is ice cold?", "cold", "hot"), ("How many legs has a spider?", "eight", "six")]
