@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from datasets import disable_progress_bars
 from peft import get_peft_model
-from transformers import ProgressCallback, set_seed
+from transformers import PrinterCallback, ProgressCallback, set_seed
 
 from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, resolve
 from evenhand.device import on_gpu, torch_device, torch_device_name
@@ -214,7 +214,8 @@ def train_verdicts(config: AnyRun, run: OpenRun, prepared: Prepared) -> None:
     prepare_sharding(trainer, config)
     if selection:
         selection.trainer = trainer
-    trainer.remove_callback(ProgressCallback)
+    for printing in (ProgressCallback, PrinterCallback):  # which of the two is there depends on the logging level
+        trainer.remove_callback(printing)
     trainer.add_callback(ProgressBar())
     trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
     if stopping.is_stopping and not (selection and selection.stopped_at):

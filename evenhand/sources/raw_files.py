@@ -102,7 +102,8 @@ def opened(path: Path) -> Generator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
+        place = "" if path.is_absolute() else f"; it was looked for in {Path.cwd()}"
+        raise DataError(f"{path}: cannot be read ({error.strerror}{place}); is the path right?") from None
 
 
 def first_present(folder: Path, *names: str) -> Path:

@@ -1,5 +1,6 @@
 """A run on a tiny model: what it leaves, gradients that arrive, microbatches that do not fit memory."""
 
+import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_a_run_leaves_adapter_metrics_provenance_and_done(method: str, model: Path, tmp_path: Path) -> None:
+def test_a_run_leaves_adapter_metrics_provenance_and_done(
+    method: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.getLogger("transformers"), "level", logging.ERROR)  # as the command sets it
     run = train(tiny_run(method, model, tmp_path))
+    assert "'train_runtime'" not in capsys.readouterr().out, "transformers prints its logs"
     assert {file.name for file in run.iterdir()} == {
         "config.yaml", "provenance.json", "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
     }  # fmt: skip
