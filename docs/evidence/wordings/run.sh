@@ -9,6 +9,10 @@ computing=(quantisation.kind=none quantisation.compute_dtype=bfloat16 optimiser.
 pocket='dialdefer.benchmarks=[{dataset: pocket, split: train, n_items:'
 case $arm in
   bent) ;;
+  thresholds) # the base on the arms' items and wordings, for `evenhand calibrate THIS ASKED --pooled`
+    evenhand sample configs/experiments/wordings-training.yaml name=words-thresholds "model.name=$bent" "$pocket 64}]" \
+      'engine={kind: transformers, dtype: bfloat16, row_tokens: 2048}'
+    exit ;;
   one) words=(configs/training/pocket-sft-c2.yaml "$pocket 64}]") ;;
   repeated) words=(configs/training/pocket-sft-c2.yaml "$pocket 64}]" optimiser.epochs=10) ;;
   more) words=(configs/training/pocket-sft-c2.yaml "$pocket 660}]" optimiser.epochs=1) ;;
