@@ -14,7 +14,7 @@ import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -276,14 +276,15 @@ def packed(
     halves = range(1 if square == math.inf else 1 + int(math.log2(most / max(alone))))
     best: list[list[int]] = []
     least = math.inf
-    for trial, half in product(range(ORDERS), halves):
+    for trial in range(ORDERS):
         order = in_order(arrays, multiplier=2 * trial * SPREAD % 2**32 + 1)
         shared = [0, *(common(arrays[before], arrays[number]) for before, number in pairwise(order))]
         joined = [alone[number] - n for number, n in zip(order, shared, strict=True)]
-        rows = balanced([alone[number] for number in order], joined, most // 2**half)
-        widths = [alone[order[row.start]] + sum(joined[row.start + 1 : row.stop]) for row in rows]
-        if (cost := len(rows) * max(widths) * (1 + max(widths) / square)) < least:
-            least, best = cost, [order[row] for row in rows]
+        for half in halves:
+            rows = balanced([alone[number] for number in order], joined, most // 2**half)
+            widths = [alone[order[row.start]] + sum(joined[row.start + 1 : row.stop]) for row in rows]
+            if (cost := len(rows) * max(widths) * (1 + max(widths) / square)) < least:
+                least, best = cost, [order[row] for row in rows]
         if square == math.inf and cost <= GOOD * sum(widths):
             break
     return best

@@ -32,7 +32,7 @@ REFERENCE_DIR = "reference"
 SHARD, SECONDS = "{:05d}.jsonl", "{:05d}.seconds.json"
 SHARD_SIZE = 2048  # examples; a killed pass loses at most one shard a process
 # Tokens of a forward pass, whatever the batch that is trained on: no gradient keeps what they compute. A CPU is busy
-# with fewer, and its eager attention takes time by the square of a row.
+# with fewer.
 AT_ONCE = {"cuda": 16384, "cpu": 1024}
 
 
