@@ -89,7 +89,7 @@ class Evaluation:
     headline: ClassVar[Mapping[str, Any]] = {}  # column of scores → value: the figures that another harness prints
     card_figures: ClassVar[Sequence[CardFigure]] = ()
     card_note: ClassVar[str] = ""  # what its figures are
-    lowest: ClassVar[str] = ""  # figure by which arms are ranked, the lowest first
+    lowest: ClassVar[Sequence[str]] = ()  # figures to rank arms by, the lowest first: the first that is known
     kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
     mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
 

@@ -70,7 +70,7 @@ FIGURES = {
     "accept_c1": "accepted in C1",
     "accept_c2": "accepted in C2",
 }
-MAIN_FIGURES = [*list(FIGURES)[:5], "square_deference_wordings"]
+MAIN_FIGURES = [*list(FIGURES)[:5], "mean_abs_deference", "square_deference_wordings"]
 OF_KIND = {  # see panels.further_pair
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
     "margins": (SHIFT, BASE_SHIFT),
@@ -108,8 +108,9 @@ class CardJudge:
 class CardEvaluation(Evaluation):
     """DialDefer's part of a scorecard."""
 
-    lowest = MAIN
-    kept = ("acc", "acc_c2")
+    # DDS in one answer order holds the pull of the answer's number too
+    lowest = ("square_deference_wordings", "mean_abs_deference", MAIN)
+    kept = ("acc", "acc_c2", "acc_wordings")
 
     def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
         """The base's run with thresholds of its own for C1 and C2, as an arm that cost no training; and the oracle."""

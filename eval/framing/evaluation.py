@@ -77,7 +77,7 @@ class FramingEval(Evaluation):
     words = Path(__file__).with_name("words.j2")
     measure_words = WORDS
     headline = {"measure": "shift", "group": ALL}
-    lowest = "mean_abs_shift"
+    lowest = ("mean_abs_shift",)
     kept = ("right",)
     card_note = (
         "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, "

@@ -131,6 +131,21 @@ class StudyCard:
             pooled_figures.append(PooledFigure(figure=figure, pooled=pooled, seeds=seeds))
         return pooled_figures
 
+    @cached_property
+    def lowest(self) -> str:
+        """The figure that arms are ranked by: the first of the study's that is known of the base; "" for none."""
+        return next((name for name in self.evaluation.lowest if name in self.known), "")
+
+    @cached_property
+    def known(self) -> dict[str, PooledFigure]:
+        """The figures that are known of the base, by name."""
+        return {pooled.figure.name: pooled for pooled in self.figures if pooled.base.value is not None}
+
+    @property
+    def kept(self) -> list[str]:
+        """The figures in which an arm must not lose."""
+        return [name for name in self.evaluation.kept if name in self.known]
+
     def fields(self) -> list[dict[str, Any]]:
         """What each row of scorecard.json has of this study: figures with their intervals, and their changes."""
         rows = []
@@ -145,9 +160,9 @@ class StudyCard:
                     rise = change and change.change
                     row |= {f"change_{name}{end}": getattr(rise, key, None) for end, key in ENDS.items()}
                     row |= {f"change_{name}_{p}": getattr(change, p, None) for p in ("p", "p_holm")}
-            has_rank = arm.name == BASE or row.get(self.evaluation.lowest) is not None
-            why_not = self.unfit.get(arm.name) or ("" if has_rank else f"has no {self.evaluation.lowest}")
-            rows.append({**row, **({"not_ranked": why_not} if self.evaluation.lowest else {})})
+            has_rank = arm.name == BASE or row.get(self.lowest) is not None
+            why_not = self.unfit.get(arm.name) or ("" if has_rank else f"has no {self.lowest}")
+            rows.append({**row, **({"not_ranked": why_not} if self.lowest else {})})
         return rows
 
     @cached_property
@@ -189,7 +204,7 @@ class StudyCard:
         from eval.report.plots import point_plot
 
         figures = {pooled.figure.name: pooled for pooled in self.figures}
-        wanted = [figures[name] for name in (*self.evaluation.kept[:1], self.evaluation.lowest) if name in figures]
+        wanted = [figures[name] for name in (*self.kept[:1], self.lowest) if name in figures]
         if len(wanted) < 2:
             return []
         rows = [point_of(BASE, [pooled.base for pooled in wanted], is_mean=True)]
@@ -205,7 +220,7 @@ class StudyCard:
         """What the page's template shows of it; see eval.report.page. drawn: figure → its HTML."""
         from eval.report.page import table_html
 
-        ranking = self.ranking if self.evaluation.lowest else []
+        ranking = self.ranking if self.lowest else []
         first = [table_html(table) for table in self.tables[:1]]
         return {
             "key": self.study,
@@ -228,7 +243,7 @@ class StudyCard:
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
         blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
         notes = self.evaluation.card_notes(self.judges, self.options)
-        return [*notes, *(self.ranking if self.evaluation.lowest else []), *against, *blank]
+        return [*notes, *(self.ranking if self.lowest else []), *against, *blank]
 
     def against_lines(self, figure: CardFigure) -> Iterator[str]:
         """By how much arms lie above those of --against in a figure; p where both have a single seed."""
@@ -261,7 +276,7 @@ class StudyCard:
     def ranking(self) -> list[str]:
         """The arm with the lowest value at no significant loss, the next, and whether its lead is significant."""
         figures = {pooled.figure.name: pooled for pooled in self.figures}
-        if (main := figures.get(self.evaluation.lowest)) is None:
+        if (main := figures.get(self.lowest)) is None:
             return []
         levels = {arm: pooled.after.value for arm, pooled in main.pooled.items()}
         unknown = f"its {main.figure.words} is not known"
@@ -271,7 +286,7 @@ class StudyCard:
         reasons |= dict.fromkeys(without, f"has no {main.figure.words}")
         left_out = "; ".join(f"{arm} ({reason})" for arm, reason in reasons.items() if reason)
         out = [f"Not ranked: {left_out}."] if left_out else []
-        kept = " and ".join(figures[name].figure.words for name in self.evaluation.kept if name in figures)
+        kept = " and ".join(figures[name].figure.words for name in self.kept if name in figures)
         start = f"Lowest {main.figure.words} at no significant loss of {kept}:"
         if not ranked:
             return [f"Take none: {start} no arm.", *out]
@@ -314,7 +329,7 @@ class StudyCard:
             f"{row.name} {self.unfit[row.name]}" for row in self.arms if row.arm == arm and self.unfit.get(row.name)
         ]:
             return ", ".join(unfit)
-        for name in self.evaluation.kept:
+        for name in self.kept:
             change = figures[name].pooled.get(arm) if name in figures else None
             words = figures[name].figure.words if name in figures else name
             if change is None or change.change.high is None or change.after.value is None:
@@ -448,9 +463,11 @@ def scorecard(options: argparse.Namespace) -> None:
 
 def say_card(card: StudyCard, *, is_all: bool) -> None:
     """Print what to take and the arms in the figure that they are ranked by; with is_all every table and sentence."""
-    ranking = card.ranking if card.evaluation.lowest else []
+    ranking = card.ranking if card.lowest else []
     say(wrapped(card.sentences() if is_all else ranking or card.sentences()[:1]) + "\n")
-    for table in [table for table in card.tables if table.place == "console"][: None if is_all else 1]:
+    tables = [table for table in card.tables if table.place == "console"]
+    ranked = [table for table in tables if table.name.endswith(f"_{card.lowest}")] or tables[:1]
+    for table in tables if is_all else ranked:
         say(console(table, None if is_all else MOST_PRINTED + 1) + "\n")
 
 
