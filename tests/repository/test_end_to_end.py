@@ -245,7 +245,7 @@ def test_options_have_the_probabilities_that_transformers_gives_and_a_prompt_is_
 
     monkeypatch.setattr(engine.llm.llm_engine, "step", kept_step)
     assert len(list(engine.generate(in_order))) == len(in_order)
-    encoded = Encoder(load_tokenizer(str(llama)), config).encode(in_order)
+    encoded = Encoder(load_tokenizer(llama), config).encode(in_order)
     asked = [node.token_ids for node in asked_of(encoded)]
     assert sorted(o.prompt_token_ids for o in outputs) == sorted(asked)
     assert sum(o.num_cached_tokens for o in outputs) >= 0.95 * n_shareable(asked, VLLM["block_size"]) > 0
