@@ -232,8 +232,8 @@ def checksum(content: bytes, key: str) -> str:
     return hashlib.sha256(key.encode() + content).hexdigest()[:16]
 
 
-# Total probability of the two answers, at the median prompt of a run or of a cell (dataset and framing), below which
-# margins are of what a judge hardly ever says.
+# Total probability of the two answers, at the median prompt of a run or of a cell (dataset and framing). Below this,
+# margins rest on answers that the model almost never gives.
 # Qwen2.5-Coder-1.5B has 0.98 on pocket (at least 0.92 on any prompt), the embedded 135M model 0.02 before training.
 UNLIKELY = 0.1
 WAY_OUT = (

@@ -146,7 +146,7 @@ class VerdictTrainer(Trainer):
     def training_step(
         self, model: Any, inputs: dict[str, Tensor], num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """Forward and backward pass of a microbatch; in several passes where memory does not hold it.
+        """Forward and backward pass of a microbatch; in several passes where it does not fit in memory.
 
         Single process only: in several, a retried pass would run its collectives twice.
         """
