@@ -203,8 +203,7 @@ class StudyCard:
         """Arms as points, the figure that they are ranked by over the first that must be kept, with their seeds."""
         from eval.report.plots import point_plot
 
-        figures = {pooled.figure.name: pooled for pooled in self.figures}
-        wanted = [figures[name] for name in (*self.kept[:1], self.lowest) if name in figures]
+        wanted = [self.known[name] for name in (*self.kept[:1], self.lowest) if name]
         if len(wanted) < 2:
             return []
         rows = [point_of(BASE, [pooled.base for pooled in wanted], is_mean=True)]
@@ -220,15 +219,14 @@ class StudyCard:
         """What the page's template shows of it; see eval.report.page. drawn: figure → its HTML."""
         from eval.report.page import table_html
 
-        ranking = self.ranking if self.lowest else []
         first = [table_html(table) for table in self.tables[:1]]
         return {
             "key": self.study,
             "heading": f"Which arm straightens the judge? ({self.study})",
-            "answer": ranking,
+            "answer": self.ranking,
             "warnings": self.warnings,
             "figures": drawn,
-            "reading": [line for line in self.sentences() if line not in ranking],
+            "reading": [line for line in self.sentences() if line not in self.ranking],
             "tables": first,
             "folded": [(table.title, table_html(table)) for table in self.tables[1:]],
             "method": [NOTE],
@@ -243,7 +241,7 @@ class StudyCard:
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
         blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
         notes = self.evaluation.card_notes(self.judges, self.options)
-        return [*notes, *(self.ranking if self.lowest else []), *against, *blank]
+        return [*notes, *self.ranking, *against, *blank]
 
     def against_lines(self, figure: CardFigure) -> Iterator[str]:
         """By how much arms lie above those of --against in a figure; p where both have a single seed."""
@@ -275,18 +273,18 @@ class StudyCard:
     @cached_property
     def ranking(self) -> list[str]:
         """The arm with the lowest value at no significant loss, the next, and whether its lead is significant."""
-        figures = {pooled.figure.name: pooled for pooled in self.figures}
-        if (main := figures.get(self.lowest)) is None:
+        if not self.lowest:
             return []
+        main = self.known[self.lowest]
         levels = {arm: pooled.after.value for arm, pooled in main.pooled.items()}
         unknown = f"its {main.figure.words} is not known"
-        reasons = {arm: self.why_not(arm, figures) if level is not None else unknown for arm, level in levels.items()}
+        reasons = {arm: self.why_not(arm) if level is not None else unknown for arm, level in levels.items()}
         ranked = sorted((arm for arm, why in reasons.items() if not why), key=lambda arm: levels[arm] or 0)
         without = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in main.pooled]
         reasons |= dict.fromkeys(without, f"has no {main.figure.words}")
         left_out = "; ".join(f"{arm} ({reason})" for arm, reason in reasons.items() if reason)
         out = [f"Not ranked: {left_out}."] if left_out else []
-        kept = " and ".join(figures[name].figure.words for name in self.kept if name in figures)
+        kept = " and ".join(self.known[name].figure.words for name in self.kept)
         start = f"Lowest {main.figure.words} at no significant loss of {kept}:"
         if not ranked:
             return [f"Take none: {start} no arm.", *out]
@@ -320,7 +318,7 @@ class StudyCard:
             tested = "not tested: one of the two has a single seed"
         return f" Next: {second}, {number(main.pooled[second].after.value)} ({words_of(rise)} above it; {tested})."
 
-    def why_not(self, arm: str, figures: Mapping[str, PooledFigure]) -> str:
+    def why_not(self, arm: str) -> str:
         """Why an arm is not ranked; "" for one that is.
 
         A loss counts when the interval of the change lies below 0, without adjustment over arms: that lets losses pass.
@@ -330,8 +328,7 @@ class StudyCard:
         ]:
             return ", ".join(unfit)
         for name in self.kept:
-            change = figures[name].pooled.get(arm) if name in figures else None
-            words = figures[name].figure.words if name in figures else name
+            change, words = self.known[name].pooled.get(arm), self.known[name].figure.words
             if change is None or change.change.high is None or change.after.value is None:
                 return f"its {words} is unknown"
             if change.change.high < 0:
@@ -463,8 +460,7 @@ def scorecard(options: argparse.Namespace) -> None:
 
 def say_card(card: StudyCard, *, is_all: bool) -> None:
     """Print what to take and the arms in the figure that they are ranked by; with is_all every table and sentence."""
-    ranking = card.ranking if card.lowest else []
-    say(wrapped(card.sentences() if is_all else ranking or card.sentences()[:1]) + "\n")
+    say(wrapped(card.sentences() if is_all else card.ranking or card.sentences()[:1]) + "\n")
     tables = [table for table in card.tables if table.place == "console"]
     ranked = [table for table in tables if table.name.endswith(f"_{card.lowest}")] or tables[:1]
     for table in tables if is_all else ranked:
