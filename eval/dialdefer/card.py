@@ -15,6 +15,7 @@ from eval.dialdefer import measures, scores
 from eval.dialdefer.calibrate import ARM, DDS, Fit, calibrated_panels, fit, untreated_panels
 from eval.dialdefer.panels import (
     ACC,
+    ACC_C1,
     ACC_C2,
     BASE_SHIFT,
     BOTH_ORDERS,
@@ -55,6 +56,7 @@ FIGURES = {
     "position": "position p",
     "acc": "accuracy",
     "acc_c2": "accuracy under C2",
+    "acc_c1": "accuracy under C1",
     "mean_square_dds_own": "own-C1 DDS², unbiased, pp²",
     "dds_own": "own-C1 DDS",
     "mean_abs_dds_fixed": "fixed-C1 |DDS|",
@@ -320,9 +322,9 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
     for source, panels in shared.items():
         pairs = {name: pair_of(*both, denominator, drawing) for name, both in panels.items()}
         dds = deference(f"dds_{source}")
-        # Accuracy over both framings is about a checkpoint's own C1 alone.
+        # Accuracy over both framings and in C1 is about a checkpoint's own C1 alone.
         is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
-        yield from mean([ACC] * (source == scores.OWN) + [ACC_C2] * is_last, pairs)
+        yield from mean([ACC, ACC_C1] * (source == scores.OWN) + [ACC_C2] * is_last, pairs)
         squared = square(f"mean_square_dds_{source}", dds)
         cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
         yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, cancelling, dds], pairs)

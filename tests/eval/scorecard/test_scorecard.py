@@ -132,7 +132,8 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
     assert fewer["change_acc"] == pytest.approx(50 - 65)
     assert changes(tmp_path, n_datasets=1)["part", "acc"]["datasets"] == ["bbq"]
     assert no_c1["mean_abs_dds_fixed"] == whole["mean_abs_dds_fixed"] == pytest.approx(30)
-    assert no_c1[MAIN] is no_c1["acc"] is no_c1["accept_c1"] is None
+    assert no_c1[MAIN] is no_c1["acc"] is no_c1["acc_c1"] is no_c1["accept_c1"] is None
+    assert whole["acc_c1"] == pytest.approx(2 * whole["acc"] - whole["acc_c2"])
     assert no_c1["acc_c2"] == whole["acc_c2"]
     against = changes(tmp_path, "sft")
     assert (against["alone", "mean_abs_dds_fixed"]["change"], ("alone", MAIN) in against) == (0, False)
