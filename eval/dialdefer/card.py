@@ -277,13 +277,16 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: argparse.
         return judges[arm.name].panels
     base = judges[BASE]
     untreated = untreated_panels(judge_of_run(base))
-    if arm.kind == ORACLE:
-        fits = [fit(base.judge, panels, DDS, name) for name, panels in untreated.items()]
-    else:
-        fits = thresholds_in(options.calibrated, base.name)[0]
-        if options.variant not in [each["variant"] for each in fits]:
-            raise DataError(f"has no thresholds for prompt variant '{options.variant}'; ask TRAIN_RUN it too")
-    return [replace(panel, factors=replace(panel.factors, arm="none")) for panel in calibrated_panels(untreated, fits)]
+    is_oracle = arm.kind == ORACLE
+    fits = (
+        [fit(base.judge, panels, DDS, name) for name, panels in untreated.items()]
+        if is_oracle
+        else thresholds_in(options.calibrated, base.name)[0]
+    )
+    made = [replace(panel, factors=replace(panel.factors, arm="none")) for panel in calibrated_panels(untreated, fits)]
+    if not is_oracle and options.variant not in {variant_of(panel, base.panels) for panel in made}:
+        raise DataError(f"has no thresholds for prompt variant '{options.variant}'; ask TRAIN_RUN it too")
+    return made
 
 
 def thresholds_in(file: Path, run: str) -> tuple[list[Fit], str]:

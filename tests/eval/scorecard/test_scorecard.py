@@ -310,3 +310,8 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
     assert [base[name] for name in names] == pytest.approx([100**2 / 3, 100, 100 / 3, 250 / 3], rel=1e-3)
     assert [straight[name] for name in names] == [0, 0, 0, 100]
+    train = run(tmp_path, "train", answer, made_items("bbq", 40)[20:], **asked)
+    calibrate_main([str(train), str(bent), "--out", str(tmp_path / "cal"), "--pooled"])
+    options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
+    d = [scored(bent, *options, variant)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
+    assert d == [-100, -100]  # thresholds for a bend that these wordings do not have
