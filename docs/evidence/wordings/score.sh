@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The result of docs/evidence/plan-wordings.md from the runs in runs/inference: scorecards over all sealed wordings and
+# in each of them, and the figure.
+#
+#   docs/evidence/wordings/score.sh OUT
+set -euo pipefail
+out=$1 runs=runs/inference
+base=$(echo $runs/sealed-bent-*)
+evenhand calibrate $runs/words-thresholds-* "$base" --pooled
+arms=()
+for arm in one repeated more sft paired own-c1 dpo; do
+  for run in "$runs/sealed-$arm-"*; do [ -e "$run" ] && arms+=("$arm=$run"); done
+done
+card() { evenhand scorecard "$base" "${arms[@]}" --calibrated "$base/calibrated/thresholds.json" --oracle --all "$@"; }
+card --out "$out/all" --against calibrated --against repeated --against more > "$out-all.txt"
+for wording in '' 's2, ' 's3, ' 's4, '; do
+  card --variant "${wording}both_orders" --out "$out/${wording:-s1, }both_orders" > /dev/null
+done
+python docs/evidence/wordings/figure.py "$out"
