@@ -13,7 +13,8 @@ for arm in one repeated more sft paired own-c1 dpo; do
 done
 card() { evenhand scorecard "$base" "${arms[@]}" --calibrated "$base/calibrated/thresholds.json" --oracle --all "$@"; }
 card --out "$out/all" --against calibrated --against repeated --against more > "$out-all.txt"
-for wording in '' 's2, ' 's3, ' 's4, '; do
-  card --variant "${wording}both_orders" --out "$out/${wording:-s1, }both_orders" > /dev/null
+card --variant both_orders --out "$out/s1" > "$out-s1.txt"
+for wording in 's2, Priya/Marcus' 's3, Customer/Clerk' 's4, Host/Guest'; do
+  card --variant "$wording, both_orders" --out "$out/${wording%%,*}" > "$out-${wording%%,*}.txt"
 done
 python docs/evidence/wordings/figure.py "$out"
