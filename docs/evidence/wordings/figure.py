@@ -20,15 +20,16 @@ WORDS = {
 }
 
 folder = Path(sys.argv[1])
+table = "tables/scorecard_dialdefer_deference.csv"
+tables = {path.name: pd.read_csv(path / table).set_index("arm") for path in sorted(folder.glob("s[1-4]"))}
 marks = []
-for path in sorted(folder.glob("s[1-4]")):
-    rows = pd.read_csv(path / "tables" / "scorecard_dialdefer_deference.csv").set_index("arm")
-    for arm, words in WORDS.items():
+for arm, words in WORDS.items():
+    for wording, rows in tables.items():
         if arm in rows.index:
             row = rows.loc[arm]
             seeds = [float(value) for value in str(row.get("seeds' values")).split()]
-            ends = {"low": min(seeds), "high": max(seeds)} if len(seeds) > 1 else {"low": None, "high": None}
-            marks.append({"label": words, "order": list(WORDS).index(arm), "series": path.name, "value": row.value, **ends})
-frame = pd.DataFrame(marks).sort_values(["order", "series"])
+            ends = (min(seeds), max(seeds)) if len(seeds) > 1 else (None, None)
+            marks.append((words, wording, row.value, *ends))
+frame = pd.DataFrame(marks, columns=["label", "series", "value", "low", "high"])
 heading = "Deference d in four wordings that no arm was trained in"
 finish(interval_plot("wordings", heading, frame, "d, percentage points; bar: range of the seeds"), folder)
