@@ -11,7 +11,7 @@ from pathlib import Path
 from evenhand.errors import EvenhandError
 
 SAMPLING, FITTING = "pocket-demo", "pocket-demo-fit"
-TASK, BENT, ARM = "pocket-bent", "pocket-demo-bent", "pocket-demo-sft"
+TASK, BENT, ARM = "pocket-bent", "pocket-demo-bent", "pocket-demo-paired"
 IN_BF16 = ["quantisation.compute_dtype=bfloat16", "optimiser.mixed_precision=bf16"]
 
 
@@ -32,13 +32,13 @@ def main(argv: Sequence[str]) -> None:
     before = asked("   Ask it every prompt", "bent", bent, root)
     title = "   Ask it the arm's training items, for thresholds that need no training"
     fitted = asked(title, "bent", bent, root, FITTING)
-    straight = made_by("2. Straighten it: SFT over variants", "bf16", ARM, root, f"model.name={bent}")
-    after = asked("   Ask it the same prompts", "sft", straight, root)
+    straight = made_by("2. Straighten it: paired over variants", "bf16", ARM, root, f"model.name={bent}")
+    after = asked("   Ask it the same prompts", "paired", straight, root)
     step("3. Before and after", "compare", before, after, "--out", str(out / "demo"))
     step("4. The free baseline: one number on C2's threshold", "calibrate", fitted, before, "--pooled")
     thresholds = f"{before}/calibrated/thresholds.json"
     step(
-        "   Beside the arm", "scorecard", before, f"sft={after}", "--calibrated", thresholds, "--against", "calibrated"
+        "   Beside the arm", "scorecard", before, f"paired={after}", "--calibrated", thresholds, "--against", "calibrated"
     )
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
 

@@ -1,4 +1,4 @@
-"""The figure of the arms' result: d of each arm in each sealed wording, from the scorecards that score.sh wrote."""
+"""The figure of the arms' result: the rise (d / 2) in each sealed wording, from the scorecards of score.sh."""
 
 import sys
 from pathlib import Path
@@ -27,9 +27,9 @@ for arm, words in WORDS.items():
     for wording, rows in tables.items():
         if arm in rows.index:
             row = rows.loc[arm]
-            seeds = [float(value) for value in str(row.get("seeds' values")).split()]
+            seeds = [float(value) / 2 for value in str(row.get("seeds' values")).split()]
             ends = (min(seeds), max(seeds)) if len(seeds) > 1 else (None, None)
-            marks.append((words, wording, row.value, *ends))
+            marks.append((words, wording, row.value / 2, *ends))
 frame = pd.DataFrame(marks, columns=["label", "series", "value", "low", "high"])
-heading = "Deference d in four wordings that no arm was trained in"
-finish(interval_plot("wordings", heading, frame, "d, percentage points; bar: range of the seeds"), folder)
+heading = "Rise in four wordings that no training saw"
+finish(interval_plot("wordings", heading, frame, "points; bar: range of the seeds"), folder)
