@@ -18,8 +18,8 @@ IN_BF16 = ["quantisation.compute_dtype=bfloat16", "optimiser.mixed_precision=bf1
 def main(argv: Sequence[str]) -> None:
     """Bend a judge on purpose, ask it, straighten it, ask again and compare, all on this machine.
 
-    It is bent in three wordings, straightened in two of them and asked in the third too, all in both answer orders. A
-    demo that was cut off continues where it stopped. It needs no GPU and no hub.
+    It is bent in two wordings and asked in both. The arm is trained in one of them and in a third, all in both answer
+    orders. A demo that was cut off continues where it stopped. It needs no GPU and no hub.
     """
     parser = argparse.ArgumentParser(prog="evenhand demo", description=main.__doc__)
     parser.add_argument("--out", type=Path, default=Path("runs"), help="where the run directories go")
