@@ -21,7 +21,7 @@ esac
 checkpoint=$bent
 if [ "$arm" != bent ]; then
   trained=$(evenhand train "${words[@]}" "name=words-$arm-seed$seed" "model.name=$bent" "optimiser.seed=$seed" "${computing[@]}" | tail -n 1)
-  checkpoint=$(evenhand merge "$trained" --onto bf16 | tail -n 1)
+  checkpoint=$(evenhand merge "$trained" --onto bf16 --min-agreement 0.9 | tail -n 1)
 fi
 [ "$asked" = nothing ] && exit
 evenhand sample "configs/experiments/wordings-$asked.yaml" "name=$asked-$arm-seed$seed" "model.name=$checkpoint" "$engine"
