@@ -49,9 +49,10 @@ def load_base(
     is_gpu = torch_device() == "cuda"
     dtype = unquantised_dtype(quantisation)
     arguments: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention or (None if is_gpu else "eager")}
-    if is_gpu:  # each process that `accelerate launch` starts takes its own GPU
-        one = {"": int(os.environ.get("LOCAL_RANK", "0"))}
-        arguments["device_map"] = "auto" if spread and torch.cuda.device_count() > 1 else one
+    # Each process that `accelerate launch` starts takes its own GPU. The CPU is named too, for transformers puts 4-bit
+    # weights on any GPU that torch sees.
+    one: dict[str, int | str] = {"": int(os.environ.get("LOCAL_RANK", "0")) if is_gpu else "cpu"}
+    arguments["device_map"] = "auto" if is_gpu and spread and torch.cuda.device_count() > 1 else one
     if quantisation.kind == "nf4":
         refuse_merged_on_nf4(folder)
         arguments["quantization_config"] = nf4_config(quantisation, storage)

@@ -1,8 +1,11 @@
 """Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO.
 
-The embedded model, steps of 16 prompts in 4 x 4 (DialDefer, Tables 35 and 37), dialogues of about 200 tokens. All train
-on the same 16 examples, a microbatch at a time, in turn with each other and with a pass of matrix products. A step is
-four times the median microbatch and the optimiser's part.
+Steps of 16 prompts, dialogues of about 200 tokens. All train on the same 16 examples, a microbatch at a time, in turn
+with each other and with a pass of matrix products. A step is the median microbatch, as often as it has some, and the
+optimiser's part.
+
+`make bench ARGS=training` takes the embedded model and the paper's 4 x 4 (DialDefer, Tables 35 and 37);
+`python -m tests.bench.training FOLDER 16` another checkpoint, and microbatches of 16.
 """
 
 import json
@@ -27,7 +30,7 @@ from training import train
 from training.config import AnyRun, parse_training_config
 from training.data import examples_of, load_data
 
-SIZE, PARTS = 4, 4  # a step of 16
+STEP = 16  # prompts
 GOALS = {"SFT tokens/s": 2.0, "DPO examples/s": 2.5}
 SHARE_GOAL = 0.6
 
@@ -42,22 +45,22 @@ def has_bf16() -> bool:
     return info.exists() and not {"avx512_bf16", "amx_bf16"}.isdisjoint(info.read_text().split())
 
 
-def config(method: str, *, is_trl: bool = False) -> Tree:
+def config(method: str, model: str, size: int, *, is_trl: bool = False) -> Tree:
     """A run at the paper's settings: ours with what makes it fast, TRL's with gradient checkpointing on NF4."""
     dtype, precision = ("bfloat16", "bf16") if has_bf16() else ("float32", "no")
     tree: Tree = {
         "method": method,
         "name": "bench",
-        "model": {"name": "embedded"},
+        "model": {"name": model},
         "dialdefer": {
-            "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": SIZE * PARTS // 2}],
+            "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": STEP // 2}],
             "prompts": {"template": "published", "conditions": ["c2_correct", "c2_incorrect"]},
         },
         "quantisation": {"compute_dtype": dtype, "hold": "nf4" if is_trl else "dequantised"},
         "optimiser": {
             "learning_rate": 2e-4 if method == "sft" else 5e-5,
-            "per_device_batch_size": SIZE,
-            "gradient_accumulation_steps": PARTS,
+            "per_device_batch_size": size,
+            "gradient_accumulation_steps": STEP // size,
             "max_steps": 8,
             "mixed_precision": precision,
             "gradient_checkpointing": is_trl,
@@ -66,9 +69,9 @@ def config(method: str, *, is_trl: bool = False) -> Tree:
     return tree | ({"precompute_reference": not is_trl} if method == "dpo" else {})
 
 
-def contender(method: str, root: str, *, is_trl: bool = False) -> Worker:
+def contender(tree: Tree, root: str, *, is_trl: bool = False) -> Worker:
     """A training run, which takes a microbatch at a time."""
-    tree = {**config(method, is_trl=is_trl), "run": {"root": tempfile.mkdtemp(dir=root)}}
+    tree = {**tree, "run": {"root": tempfile.mkdtemp(dir=root)}}
     return Worker(["tests.bench.training", json.dumps(tree), *["trl"] * is_trl], root)
 
 
@@ -105,31 +108,33 @@ def work(tree: Tree, *, is_trl: bool) -> None:
     (train_with_trl if is_trl else train.train)(parse_training_config(tree, "bench"))
 
 
-def main() -> None:
-    runs: dict[str, AnyRun] = {method: parse_training_config(config(method), "bench") for method in ("sft", "dpo")}
+def main(model: str = "embedded", size: int = 4) -> None:
+    trees = {is_trl: {m: config(m, model, size, is_trl=is_trl) for m in ("sft", "dpo")} for is_trl in (True, False)}
+    runs: dict[str, AnyRun] = {method: parse_training_config(tree, "bench") for method, tree in trees[False].items()}
+    parts = STEP // size
     run = runs["sft"]
     checkpoint = resolve(run.model, weights=False)
     lengths = [e.n_tokens for e in examples_of(load_data(run), run, load_tokenizer(checkpoint))[0]]
-    size = model_size(read_json(checkpoint / "config.json"))
+    shape = model_size(read_json(checkpoint / "config.json"))
     tokens = {method: training_tokens(one) for method, one in runs.items()}
-    print(f"training, embedded model, {PARTS} x {SIZE} prompts of {min(lengths)} to {max(lengths)} tokens", flush=True)
+    print(f"training, {model}, {parts} x {size} prompts of {min(lengths)} to {max(lengths)} tokens", flush=True)
     with tempfile.TemporaryDirectory() as root:
-        matmul = Matmul(size, round(tokens["sft"].n), run.quantisation.compute_dtype, root, backward=True)
-        of_trl = {method: contender(method, root, is_trl=True) for method in runs}
-        ours = {method: contender(method, root) for method in runs}
+        matmul = Matmul(shape, round(tokens["sft"].n), run.quantisation.compute_dtype, root, backward=True)
+        of_trl = {method: contender(tree, root, is_trl=True) for method, tree in trees[True].items()}
+        ours = {method: contender(tree, root) for method, tree in trees[False].items()}
         race([*of_trl.values(), *ours.values(), matmul])
     optimiser = median(seconds for worker in [*of_trl.values(), *ours.values()] for seconds in worker.optimiser)
 
     def step(worker: Worker) -> float:
-        return PARTS * median(worker.seconds[1:]) + optimiser
+        return parts * median(worker.seconds[1:]) + optimiser
 
     print(f"share of {matmul}, counting only what a step needs; goal {SHARE_GOAL}:")
     for owner, workers in (("TRL", of_trl), ("ours", ours)):
         for method, worker in workers.items():
-            flops = training_flops(size, tokens[method], size.n_lora(run.lora.r, run.lora.target_modules))
+            flops = training_flops(shape, tokens[method], shape.n_lora(run.lora.r, run.lora.target_modules))
             print(
-                f"  {owner} {method.upper()}: {matmul.share(flops, worker.seconds, optimiser / PARTS)}; "
-                f"{step(worker):.2f} s a step, {SIZE * PARTS * mean(lengths) / step(worker):.0f} tokens/s, "
+                f"  {owner} {method.upper()}: {matmul.share(flops, worker.seconds, optimiser / parts)}; "
+                f"{step(worker):.2f} s a step, {STEP * mean(lengths) / step(worker):.0f} tokens/s, "
                 f"peak {worker.peak:.2f} GiB"
             )
     for (what, goal), method in zip(GOALS.items(), runs, strict=True):
@@ -140,4 +145,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    work(json.loads(sys.argv[1]), is_trl="trl" in sys.argv[2:]) if len(sys.argv) > 1 else main()
+    match sys.argv[1:]:
+        case []:
+            main()
+        case [folder, size] if size.isdigit():
+            main(folder, int(size))
+        case [tree, *trl]:
+            work(json.loads(tree), is_trl=bool(trl))

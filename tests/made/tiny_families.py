@@ -65,11 +65,10 @@ def save_family(folder: Path, family: str, tokenizer_from: Path, max_shard_size:
     torch.manual_seed(0)
     config = AutoConfig.for_model(
         "gemma3_text" if family == "gemma3" else family,
-        vocab_size=len(tokenizer),
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
-        **{**SIZES, **sizes},
+        **{"vocab_size": len(tokenizer), **SIZES, **sizes},
         **head,
         **own,
     )

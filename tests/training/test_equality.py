@@ -46,12 +46,17 @@ def step_of_8(method: str, model: Path, folder: Path, **sections: Any) -> AnyRun
 def stock(trainer: Any, config: AnyRun) -> Outcome:
     """What one of TRL's trainers makes of its whole dataset as one batch."""
     as_trained(trainer.model, config)
-    batch = trainer.data_collator(list(trainer.train_dataset))
+    batch = on_device(trainer.data_collator(list(trainer.train_dataset)), trainer.model)
     return outcome(trainer.model, lambda: [trainer.compute_loss(trainer.model, batch)])
 
 
+def on_device(batch: dict[str, Any], model: Any) -> dict[str, Any]:
+    """A batch where the model is."""
+    return {name: part.to(model.device) if isinstance(part, Tensor) else part for name, part in batch.items()}
+
+
 @pytest.mark.parametrize(("eos", "kind"), [(True, "nf4"), (False, "none")])
-def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Path) -> None:
+def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Path, device: str) -> None:
     quantisation = {"kind": kind, "compute_dtype": "float32"}
     config = step_of_8("sft", byte_judge, tmp_path, examples={"loss_on_eos": eos}, quantisation=quantisation)
     examples = examples_for(config, byte_judge)
@@ -65,7 +70,7 @@ def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Pa
     ("precomputed", "eos"),
     [(True, True), (False, False)],
 )
-def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_path: Path) -> None:
+def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_path: Path, device: str) -> None:
     config = step_of_8("dpo", byte_judge, tmp_path, examples={"loss_on_eos": eos}, precompute_reference=precomputed)
     examples = examples_for(config, byte_judge)
     trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
@@ -75,7 +80,7 @@ def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_
     assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path, reference), expected)
 
 
-def test_simpo_is_that_of_trl(byte_judge: Path, tmp_path: Path) -> None:
+def test_simpo_is_that_of_trl(byte_judge: Path, tmp_path: Path, device: str) -> None:
     unquantised = {"kind": "none", "compute_dtype": "float32"}
     config = step_of_8("simpo", byte_judge, tmp_path, examples={"loss_on_eos": False}, quantisation=unquantised)
     examples = examples_for(config, byte_judge)
@@ -89,7 +94,7 @@ def test_simpo_is_that_of_trl(byte_judge: Path, tmp_path: Path) -> None:
         peft_config=lora_config(config.lora, base),
     )
     as_trained(trainer.model, config)
-    batch = trainer.data_collator([cpo_row(example) for example in examples])
+    batch = on_device(trainer.data_collator([cpo_row(example) for example in examples]), trainer.model)
     expected = outcome(trainer.model, lambda: [trainer.compute_loss(trainer.model, batch)])
     assert_equal(ours(config, trainer.model, examples, tmp_path), expected)
 
@@ -107,7 +112,7 @@ def cpo_row(example: Example) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_a_whole_run_ends_with_the_weights_of_trl(
-    method: str, byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: str, byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
     """Four steps of two microbatches, with examples in the same order, on a base whose adapters TRL does not round.
 
@@ -201,7 +206,7 @@ def without_reference(method: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_how_a_step_is_cut_changes_nothing(method: str, models: dict[str, Path], tmp_path: Path) -> None:
+def test_how_a_step_is_cut_changes_nothing(method: str, models: dict[str, Path], tmp_path: Path, device: str) -> None:
     whole = step(method, models["llama"], tmp_path, 16, 1, "random", **without_reference(method))
     judge = adapted(models["llama"], whole)
     examples = examples_for(whole, models["llama"])
