@@ -135,8 +135,8 @@ def drawn(margins: Margins, speakers: Sequence[int], knows: Any) -> Plot:
             mean, low, high = mean_interval(margins.right[part, 0, 1] - margins.right[part, i, 1])
             rows.append([margins.framings[i], knows[part, 1].mean(), mean, low, high])
     frame = pd.DataFrame(rows, columns=["series", "x", "value", "low", "high"])
-    labels = ("margin of the statement, towards rejecting it (nats)", "shift towards accepting (nats)")
-    return line_plot("dose", "False claims: the better known, the less moved?", frame, labels, dashed=[rows[-1][0]])
+    labels = ("margin of the statement, towards rejecting it (nats)", "shift (nats)")
+    return line_plot("dose", "False claims: shift towards accepting them", frame, labels, dashed=[rows[-1][0]])
 
 
 if __name__ == "__main__":

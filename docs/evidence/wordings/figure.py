@@ -8,15 +8,15 @@ import pandas as pd
 from eval.report.plots import finish, interval_plot
 
 WORDS = {
-    "base": "before training",
-    "calibrated": "thresholds",
-    "one": "the paper's SFT",
-    "repeated": "the paper's SFT, items repeated",
-    "more": "the paper's SFT, more items",
-    "sft": "SFT over variants",
-    "paired": "paired over variants",
-    "own-c1": "label-free over variants",
-    "dpo": "DPO over variants",
+    "base": "the bent judge",
+    "calibrated": "with thresholds, no training",
+    "one": "SFT in one wording",
+    "repeated": "SFT in one wording, items repeated",
+    "more": "SFT in one wording, more items",
+    "sft": "SFT in eleven wordings",
+    "paired": "paired training in eleven wordings",
+    "own-c1": "label-free training in eleven wordings",
+    "dpo": "DPO in eleven wordings",
 }
 
 folder = Path(sys.argv[1])
@@ -31,5 +31,5 @@ for arm, words in WORDS.items():
             ends = (min(seeds), max(seeds)) if len(seeds) > 1 else (None, None)
             marks.append((words, wording, row.value / 2, *ends))
 frame = pd.DataFrame(marks, columns=["label", "series", "value", "low", "high"])
-heading = "Rise in four wordings that no training saw"
-finish(interval_plot("wordings", heading, frame, "points; bar: range of the seeds"), folder)
+heading = "Rise in four wordings kept from every mitigation"
+finish(interval_plot("wordings", heading, frame, "of 100 claims; bar: range of the seeds"), folder)
