@@ -31,8 +31,8 @@ Group = list[Example]  # examples that share a microbatch
 Row = tuple[list[int], Tree]  # the numbers of some examples, and their sequences as one row
 ORDERS = 16
 GOOD = 1.01  # computed tokens for each of the rows' own: no other order is tried then
-# Tokens of a row that branches in which attention to all of its pairs takes as long as the rest of a step: 7,000 to
-# 14,000 at the shape of a 7B model on an H200 (docs/gpu.md). On a CPU attention computes what is seen.
+# Tokens of a row that branches in which attention to all of its pairs takes as long as the rest of a step: an estimate;
+# at the shape of a 7B model an H200 gave 7,000 to 14,000 (docs/gpu.md). On a CPU attention computes what is seen.
 SQUARE = {"cuda": 8192.0, "cpu": math.inf}
 SPREAD = 0x9E3779B1  # its odd multiples, taken modulo 2^32, put tokens into orders that have nothing in common
 

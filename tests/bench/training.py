@@ -1,7 +1,7 @@
 """Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO.
 
 Steps of 16 prompts, dialogues of about 200 tokens. All train on the same 16 examples, a microbatch at a time, in turn
-with each other and with a pass of matrix products. A step is the median microbatch, as often as it has some, and the
+with each other and with a pass of matrix products. A step is the median microbatch times their number, and the
 optimiser's part.
 
 `make bench ARGS=training` takes the embedded model and the paper's 4 x 4 (DialDefer, Tables 35 and 37);
@@ -72,7 +72,7 @@ def config(method: str, model: str, size: int, *, is_trl: bool = False) -> Tree:
 def contender(tree: Tree, root: str, *, is_trl: bool = False) -> Worker:
     """A training run, which takes a microbatch at a time."""
     tree = {**tree, "run": {"root": tempfile.mkdtemp(dir=root)}}
-    return Worker(["tests.bench.training", json.dumps(tree), *["trl"] * is_trl], root)
+    return Worker(["tests.bench.training", "work", json.dumps(tree), *["trl"] * is_trl], root)
 
 
 class Gate(TrainerCallback):
@@ -146,9 +146,11 @@ def main(model: str = "embedded", size: int = 4) -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
+        case ["work", tree, *trl]:
+            work(json.loads(tree), is_trl=bool(trl))
         case []:
             main()
-        case [folder, size] if size.isdigit():
-            main(folder, int(size))
-        case [tree, *trl]:
-            work(json.loads(tree), is_trl=bool(trl))
+        case [folder, "1" | "2" | "4" | "8" | "16" as size]:
+            main(str(Path(folder).resolve()), int(size))
+        case _:
+            sys.exit("usage: python -m tests.bench.training [FOLDER 1|2|4|8|16]")

@@ -12,7 +12,7 @@ from evenhand.machine import Gpu, gpus
 
 GIB = 2**30
 # Part of a GPU's speed that a job is taken to reach. SFT at the shape of a 7B model reached 0.30 of an H200's, DPO 0.24
-# (docs/gpu.md); sampling has not been timed on a GPU.
+# (docs/gpu.md); sampling and memory-bound work have not been timed on a GPU.
 SHARE = 0.3
 # Dense TFLOP/s in bf16 and in float32, GB/s of memory, GiB: the manufacturer's data sheets.
 SHEETS: dict[str, tuple[float, float, float, float]] = {
@@ -119,7 +119,7 @@ def time_check(device: Device, flops: float | None, n_bytes: float, startup: flo
         return unknown(subject, "only estimated for the GPUs that evenhand/cli/doctor/device.py lists")
     seconds = startup + (flops / device.flops + n_bytes / device.bytes_a_second) / SHARE / n_gpus
     says = (
-        f"about {shown_seconds(seconds)}, if it reaches {SHARE:.0%}, as training did on an H200, of this GPU's "
+        f"about {shown_seconds(seconds)}, if it reaches {SHARE:.0%}, as SFT of a 7B did on an H200, of this GPU's "
         f"{device.flops / 1e12:.0f} TFLOP/s and {device.bytes_a_second / 1e9:,.0f} GB/s"
     )
     return ok(subject, says, seconds=seconds, n_gpus=n_gpus)
