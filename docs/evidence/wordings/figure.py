@@ -1,4 +1,4 @@
-"""The figure of the arms' result: the rise (d / 2) in each sealed wording, from the scorecards of score.sh."""
+"""The figure of the arms' result: the shift (d / 2) in each sealed wording, from the scorecards of score.sh."""
 
 import sys
 from pathlib import Path
@@ -31,5 +31,5 @@ for arm, words in WORDS.items():
             ends = (min(seeds), max(seeds)) if len(seeds) > 1 else (None, None)
             marks.append((words, wording, row.value / 2, *ends))
 frame = pd.DataFrame(marks, columns=["label", "series", "value", "low", "high"])
-heading = "Rise in four wordings kept from every mitigation"
+heading = "Shift in wordings that no mitigation saw"
 finish(interval_plot("wordings", heading, frame, "of 100 claims; bar: range of the seeds"), folder)
