@@ -298,7 +298,7 @@ class Results:
             say("\n" + (f"{console(table)}\n{wrapped([table.note])}" if is_all else console(table, MOST_PRINTED)))
         differing = [(name, each) for name, known in self.differences.items() for each in known]
         notes = [f"Note: {name} differs in {difference}" for name, difference in differing if not difference.serious]
-        say("\n" + wrapped(warning_lines(self.warnings, notes, is_all=is_all)))
+        say_warnings(self.warnings, notes, is_all=is_all)
 
 
 def results_of(
@@ -332,12 +332,12 @@ def results_of(
     )
 
 
-def warning_lines(warnings: Sequence[str], notes: Sequence[str], *, is_all: bool) -> list[str]:
-    """The first warning and how many more there are; with is_all each of them, and the notes."""
-    if is_all:
-        return [*(f"Warning: {warning}" for warning in warnings), *notes]
-    more = f" ({len(warnings) - 1} more: --all)" if warnings[1:] else ""
-    return [f"Warning: {warning}{more}" for warning in warnings[:1]]
+def say_warnings(warnings: Sequence[str], notes: Sequence[str], *, is_all: bool) -> None:
+    """Print the first warning and how many more there are; with is_all each of them, and the notes."""
+    more = f" ({len(warnings) - 1} more: --all)" if warnings[1:] and not is_all else ""
+    lines = [f"Warning: {warning}{more}" for warning in (warnings if is_all else warnings[:1])]
+    if lines := [*lines, *(notes if is_all else [])]:
+        say("\n" + wrapped(lines))
 
 
 def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:

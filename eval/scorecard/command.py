@@ -29,7 +29,7 @@ from eval.report.tables import (
     write_rows,
     write_tables,
 )
-from eval.results import MOST_PRINTED, CardFigure, Evaluation, Results, evaluation_of, warning_lines
+from eval.results import MOST_PRINTED, CardFigure, Evaluation, Results, evaluation_of, say_warnings
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
@@ -417,8 +417,7 @@ def scorecard(options: argparse.Namespace) -> None:
     """`evenhand scorecard`: print what to take, and the rest with --all; write page, rows, changes, tables, figure."""
     arms, cards = load_cards(options)
     cost, doubts = cost_table(arms), [f"{doubt}." for doubt in training_doubts(arms)]
-    for card in cards.values():
-        say_card(card, is_all=options.all)
+    say("\n\n".join(part for card in cards.values() for part in card_texts(card, is_all=options.all)))
     warnings = [*doubts, *(warning for card in cards.values() for warning in card.warnings)]
     first = next(iter(cards))
     of_rows = {
@@ -428,8 +427,8 @@ def scorecard(options: argparse.Namespace) -> None:
     }
     notes = [*difference_lines(of_rows), *unknown_bases(arms)]
     if options.all:
-        say(wrapped([NOTE, *(f"{arm.name}: {arm.note}." for arm in arms if arm.note)]) + "\n\n" + console(cost))
-    say("\n" + wrapped(warning_lines(warnings, notes, is_all=options.all)))
+        say("\n" + wrapped([NOTE, *(f"{arm.name}: {arm.note}." for arm in arms if arm.note)]) + "\n\n" + console(cost))
+    say_warnings(warnings, notes, is_all=options.all)
     out = options.out or options.base / "scorecard"
     rows = [arm.fields() for arm in arms]
     for card in cards.values():
@@ -458,13 +457,14 @@ def scorecard(options: argparse.Namespace) -> None:
     say_written([out / "scorecard.html", *files], is_all=options.all)
 
 
-def say_card(card: StudyCard, *, is_all: bool) -> None:
-    """Print what to take and the arms in the figure that they are ranked by; with is_all every table and sentence."""
-    say(wrapped(card.sentences() if is_all else card.ranking or card.sentences()[:1]) + "\n")
+def card_texts(card: StudyCard, *, is_all: bool) -> list[str]:
+    """What to take, and the arms in the figure that they are ranked by; with is_all every table and sentence."""
     tables = [table for table in card.tables if table.place == "console"]
     ranked = [table for table in tables if table.name.endswith(f"_{card.lowest}")] or tables[:1]
-    for table in tables if is_all else ranked:
-        say(console(table, None if is_all else MOST_PRINTED + 1) + "\n")
+    return [
+        wrapped(card.sentences() if is_all else card.ranking or card.sentences()[:1]),
+        *(console(table, None if is_all else MOST_PRINTED + 1) for table in (tables if is_all else ranked)),
+    ]
 
 
 def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, StudyCard]]:
