@@ -68,12 +68,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     if terminalreporter.config.getoption("markexpr") != "gpu":
         return
-    runner = os.environ.get("VLLM_USE_V2_MODEL_RUNNER", "1" if importlib.util.find_spec("triton") else "0")
     made_with = ", ".join(f"{name} {version}" for name, version in package_versions().items())
+    if importlib.util.find_spec("vllm"):
+        runner = os.environ.get("VLLM_USE_V2_MODEL_RUNNER", "1" if importlib.util.find_spec("triton") else "0")
+        made_with += f"; vLLM's runner V{int(runner) + 1}"
     terminalreporter.section("tests of the GPU")
     for gpu in gpus():
-        terminalreporter.write_line(f"{gpu.name}, {gpu.memory_gib} GiB, driver {gpu.driver}, CUDA {torch_cuda_build()}")
-    terminalreporter.write_line(f"Python {platform.python_version()}, {made_with}; vLLM's runner V{int(runner) + 1}")
+        terminalreporter.write_line(
+            f"{gpu.name}, {gpu.memory_gib:.0f} GiB, driver {gpu.driver}, CUDA {torch_cuda_build()}"
+        )
+    terminalreporter.write_line(f"Python {platform.python_version()}, {made_with}")
     for (file, outcome), n in sorted(outcomes.items()):
         terminalreporter.write_line(f"{n:4} {outcome:8} {file}")
 
