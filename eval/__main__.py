@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
-from eval.options import verb_options
+from eval.options import calibrate_options, verb_options
 from eval.runs import is_verdict_file, refuse_repeated, runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
@@ -78,6 +78,17 @@ def scorecard_main(argv: Sequence[str]) -> None:
     from eval.scorecard.command import scorecard
 
     scorecard(options)
+
+
+def calibrate_main(argv: Sequence[str]) -> None:
+    """`evenhand calibrate TRAIN_RUN TEST_RUN`: fit thresholds, print and write them."""
+    options = calibrate_options(argv)
+    (study, *others) = runs_by_study([options.train, options.test])
+    if others:
+        raise DataError(f"{options.test}: is of {others[0]}, and {options.train} of {study}; name runs of one study")
+    from eval.results import evaluation_of
+
+    evaluation_of(study).calibrate(options)
 
 
 def of_runs(

@@ -132,6 +132,11 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
                 "help": "an arm's run of another study, by the name of its row (the base's is `base`): adds that "
                 "study's figures; once for each arm that has one",
             },
+            "--calibrated": {
+                "type": Path,
+                "metavar": "FILE",
+                "help": "thresholds.json of `evenhand calibrate` for BASE_RUN, as a further arm",
+            },
             "--out": out("BASE_RUN/scorecard"),
             "--allow-differences": ALLOW,
         },
@@ -161,6 +166,25 @@ def verb_options(verb: str, argv: Sequence[str]) -> argparse.Namespace:
     if verb == "score" and False in are_files and options.out and len(options.sources) > 1:
         parser.error("--out takes one run; without it each run's scores go into RUN/scores")
     return options
+
+
+def calibrate_options(argv: Sequence[str]) -> argparse.Namespace:
+    """The words of `calibrate`. Ends the program for words that do not fit."""
+    parser = argparse.ArgumentParser(
+        prog="evenhand calibrate",
+        description="A mitigation without training: for each way of asking the threshold on the margin, such as "
+        "log P(1) - log P(2), that serves a run over train items best, for a run over test items (`evenhand scorecard "
+        "--calibrated` scores it). Both runs need margins and the same model; no item may be in both.",
+    )
+    parser.add_argument("train", type=Path, metavar="TRAIN_RUN", help="the run that thresholds are fitted on")
+    parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
+    words = "dds: each accepts as much as the baseline (C1), which stays as it is; acceptance: each accepts half"
+    parser.add_argument("--objective", choices=("dds", "acceptance"), default="dds", help=f"{words} (default: dds)")
+    words = "one pair of thresholds, for the baseline and for all else, over everything that TRAIN_RUN was asked: what "
+    words += "a threshold is worth in wordings that it was not fitted in"
+    parser.add_argument("--pooled", action="store_true", help=words)
+    parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
+    return parser.parse_args(argv)
 
 
 def add_options(parser: argparse.ArgumentParser, study: str, verb: str) -> None:

@@ -200,8 +200,14 @@ class Evaluation:
         """The sampling run of the model under test: the run itself, unless it is a judge's about another run."""
         return path
 
+    def calibrate(self, options: argparse.Namespace) -> None:
+        """Fit thresholds on options.train for options.test, print and write them; see eval.calibration."""
+        raise DataError(f"{options.train}: is of a study that has no thresholds (docs/results.md)")
+
     def made_arms(self, base: Any, options: argparse.Namespace) -> list[Any]:
         """Further rows of a scorecard that its options ask for, made of the base's run."""
+        if options.calibrated:
+            raise DataError(f"--calibrated: {base.path} is of a study that has no thresholds; leave it out")
         return []
 
     def card_judges(

@@ -142,19 +142,23 @@ fi
 sample_all base before "$basing" "${base[@]}"
 # The free baseline: thresholds for the base, fitted on the items that the first arm trains on.
 for training in "${trainings[@]}"; do
-  grep -q '^dialdefer:' "$training" || continue
-  for i in "${!samplings[@]}"; do
-    grep -q '^dialdefer:' "${samplings[i]}" || continue
-    name=$(basename "${samplings[i]}" .yaml)
-    note=before-fitted-$name
-    read -ra words <<< "$TRAIN_OPTIONS"
-    items=$(printf ' %q' "$training" "${words[@]}" "${arm_options[@]}")
-    AFTER=$basing LABEL=before-fitted NOTE=$notes/$note submit sample "${samplings[i]}" "name=$name-train" \
-      "dialdefer.benchmarks=<${items# }" "dialdefer.prompts.arms=[none]" "${base[@]}"
-    sampled=$sampled:$JOB
-    fitted[i]=@$notes/$note
+  for items in dialdefer.benchmarks framing.items; do # the study, and its key for them
+    grep -q "^${items%.*}:" "$training" || continue
+    for i in "${!samplings[@]}"; do
+      grep -q "^${items%.*}:" "${samplings[i]}" || continue
+      name=$(basename "${samplings[i]}" .yaml)
+      note=before-fitted-$name
+      read -ra words <<< "$TRAIN_OPTIONS"
+      trained=$(printf ' %q' "$training" "${words[@]}" "${arm_options[@]}")
+      words=()
+      if [ "$items" = dialdefer.benchmarks ]; then words=("dialdefer.prompts.arms=[none]"); fi
+      AFTER=$basing LABEL=before-fitted NOTE=$notes/$note submit sample "${samplings[i]}" "name=$name-train" \
+        "$items=<${trained# }" "${words[@]}" "${base[@]}"
+      sampled=$sampled:$JOB
+      fitted[i]=@$notes/$note
+    done
+    break 2
   done
-  break
 done
 for training in "${trainings[@]}"; do
   arm=$(basename "$training" .yaml)

@@ -13,7 +13,7 @@ Run = TypeVar("Run", bound=StudyRun)
 
 
 class Builder(NamedTuple):
-    """What `evenhand build NAME` does for a study, or `evenhand NAME`."""
+    """What `evenhand build NAME` does for a study."""
 
     command: str  # "module:function", which takes the words behind the name
     purpose: str
@@ -29,7 +29,6 @@ class Study(NamedTuple):
     annotation: str = ""  # what people can label of its runs: run folders → eval.annotation.tasks.Task; "" for nothing
     items: str = ""  # its datasets as items of a study in YAML: {dataset, split, root} → rows; "" where it has none
     builds: Mapping[str, Builder] = {}
-    verbs: Mapping[str, Builder] = {}  # of `evenhand`: its own
 
 
 STUDIES: dict[str, Study] = {
@@ -39,11 +38,6 @@ STUDIES: dict[str, Study] = {
         options="eval.dialdefer.options:add_options",
         training="training.dialdefer.study:TRAINING",
         items="studies.dialdefer.datasets:rows_of",
-        verbs={
-            "calibrate": Builder(
-                "eval.dialdefer.options:calibrate_main", "a threshold per framing: the mitigation without training"
-            )
-        },
         builds={
             "unified": Builder(
                 "studies.dialdefer.unified.command:main",

@@ -1,7 +1,7 @@
-"""`evenhand calibrate TRAIN_RUN TEST_RUN`: thresholds on margins, fitted on one run and carried to another.
+"""Thresholds on the margins of DialDefer's runs; see eval.calibration.
 
 A judge accepts where its margin log P("1") - log P("2") exceeds 0. Where dialogue merely moves all margins, a threshold
-of its own for C2 undoes that without training. A trained mitigation is worth its price if it beats this one.
+of its own for C2 undoes that.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from eval.calibration import CALIBRATED, DDS, known_of, nearest_threshold, refuse_unlike, share_above, write_fits
 from eval.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
 from eval.dialdefer.panels import (
     BOTH_ORDERS,
@@ -24,10 +25,7 @@ from eval.dialdefer.panels import (
     with_both_orders,
 )
 from eval.dialdefer.scores import own_panels
-from eval.estimates.comparability import config_differences
-from eval.runs import run_config
 from evenhand.errors import DataError
-from evenhand.files import write_json
 from evenhand.terminal import say
 from studies.dialdefer.render import AIO_DATASETS
 
@@ -35,41 +33,11 @@ from studies.dialdefer.render import AIO_DATASETS
 # the main one), datasets, n_items, and for c1 and c2 what `described` gives.
 Fit = Mapping[str, Any]
 
-ARM = "calibrated"
-DDS = "dds"  # what thresholds are fitted for: this, or "acceptance"
-BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
-ROUNDING = 1e-12  # shares that differ by less are equal
-
 
 def fit_threshold(true: FloatArray, false: FloatArray, share: float) -> dict[str, Any]:
-    """The threshold that accepts nearest to this share of claims, for margins of true and of false claims in nats.
-
-    All thresholds between two neighbouring margins judge alike, so their middle is tried, 0, and one nat beyond the
-    outermost margins. Of the best the one nearest to 0 is taken: where the items do not tell thresholds apart (all
-    margins the same) the judge is changed least. NaN is left out. Raises DataError without a margin of either kind of
-    claim.
-    """
-    true, false = known(true), known(false)
-    values = np.unique(np.concatenate([true, false]))
-    values = values[np.isfinite(values)]
-    beyond = [values[:1] - BEYOND, values[-1:] + BEYOND]
-    thresholds = np.concatenate([[0.0], (values[1:] + values[:-1]) / 2, *beyond])
-    misses = np.array([abs((share_accepted(true, at) + share_accepted(false, at)) / 2 - share) for at in thresholds])
-    best = thresholds[misses <= misses.min() + ROUNDING]
-    return described(true, false, float(best[np.argmin(np.abs(best))]))
-
-
-def known(margins: FloatArray) -> FloatArray:
-    """The margins that there are, sorted. Raises DataError where there is none."""
-    numbers = np.sort(margins[~np.isnan(margins)])
-    if not len(numbers):
-        raise DataError("a threshold needs margins of true and of false claims; there are none of one kind")
-    return np.asarray(numbers)
-
-
-def share_accepted(margins: FloatArray, threshold: float) -> float:
-    """Share of margins above a threshold, those on it by half."""
-    return float((margins > threshold).mean() + (margins == threshold).mean() / 2)
+    """The threshold that accepts nearest to this share of claims, for margins of true and of false claims in nats."""
+    true, false = known_of(true), known_of(false)
+    return described(true, false, nearest_threshold([true, false], share))
 
 
 def described(true: FloatArray, false: FloatArray, threshold: float) -> dict[str, Any]:
@@ -77,7 +45,7 @@ def described(true: FloatArray, false: FloatArray, threshold: float) -> dict[str
 
     Accuracies are balanced: the mean of the share of true claims accepted and of false claims rejected.
     """
-    before, after = ([share_accepted(margins, at) for margins in (true, false)] for at in (0.0, threshold))
+    before, after = ([share_above(margins, at) for margins in (true, false)] for at in (0.0, threshold))
     return {
         "threshold_nats": threshold,
         "n_margins": len(true) + len(false),
@@ -93,10 +61,8 @@ def calibrate(train: Judge, test: Judge, objective: str = DDS, *, is_pooled: boo
 
     is_pooled: one fit over all prompt variants of the train judge, for each of the test judge's, whatever they are.
 
-    Raises DataError when the two are of different models or variants, share an item or a prompt, or have no margins.
+    Raises DataError when the two are of different variants, share an item or a prompt, or have no margins.
     """
-    if train.model != test.model:
-        raise DataError(f"thresholds of {train.model} say nothing about {test.model}; sample the same model twice")
     fitted, applied = untreated_panels(train), untreated_panels(test)
     of_train, of_test = ([panel for panels in judge.values() for panel in panels] for judge in (fitted, applied))
     ids = [{(p.benchmark, p.dataset, item) for p in panels for item in p.item_ids} for panels in (of_train, of_test)]
@@ -145,7 +111,7 @@ def fit(model: str, panels: Sequence[Panel], objective: str, variant: str = "") 
     margins = np.concatenate([panel.margins.transpose(0, 2, 1).reshape(-1, 4) for panel in panels])
     (true_c1, true_c2), (false_c1, false_c2) = margins[:, ::2].T, margins[:, 1::2].T
     is_dds = objective == DDS
-    c1 = described(known(true_c1), known(false_c1), 0.0) if is_dds else fit_threshold(true_c1, false_c1, 0.5)
+    c1 = described(known_of(true_c1), known_of(false_c1), 0.0) if is_dds else fit_threshold(true_c1, false_c1, 0.5)
     return {
         "model": model,
         "objective": objective,
@@ -171,30 +137,17 @@ def calibrated(panel: Panel, fit: Fit) -> Panel:
     shift[C1] = fit["c1"]["threshold_nats"]
     margins = panel.margins - shift[:, None]
     decided = np.select([margins > 0, margins < 0, margins == 0], [ACCEPT, REJECT, TIE], panel.replies)
-    factors = replace(panel.factors, arm=ARM)
+    factors = replace(panel.factors, arm=CALIBRATED)
     return replace(panel, factors=factors, margins=margins, replies=decided.astype(panel.replies.dtype))
 
 
 def calibrate_runs(options: argparse.Namespace) -> None:
-    """Fit thresholds on one run for another, print and write them.
-
-    Raises DataError when the runs differ in what moves a margin: format, precision, templates.
-    """
-    for path in (options.train, options.test):
-        if "dialdefer" not in run_config(path):
-            raise DataError(f"{path}: thresholds are fitted for runs of DialDefer, and this is of another study")
+    """Fit thresholds on one run for another, print and write them."""
     train, test = load_run(options.train), load_run(options.test)
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
     asked = ("template", "speakers", "answer_order") if options.pooled else ()
-    allowed = tuple(
-        f"dialdefer.{key}" for key in ("benchmarks", *(f"prompts.{k}" for k in ("variants", "arms", *asked)))
-    )
-    differing = [d for d in config_differences(train.config, test.config) if d.serious]
-    if serious := [d for d in differing if not d.what.startswith(allowed)]:
-        listed = "\n".join(f"  {d.what}: {d.base} when fitted, {d.after} when scored" for d in serious)
-        raise DataError(
-            f"{train.name} and {test.name} differ in more than their items:\n{listed}\n  Sample both alike."
-        )
+    keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", *asked)))
+    refuse_unlike(train, test, [f"dialdefer.{key}" for key in keys])
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)
     words = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {words}:")
@@ -206,10 +159,4 @@ def calibrate_runs(options: argparse.Namespace) -> None:
             f"{t['accept_rate_after']:.1%} (at 0: {t['accept_rate_before']:.1%}), right {t['acc_after']:.1%} "
             f"({t['acc_before']:.1%}) of {t['n_margins']}"
         )
-    for run in (train, test):
-        for doubt in run.doubts:
-            say(f"Warning: {run.name}: {doubt}")
-    file = (options.out or test.path / "calibrated") / "thresholds.json"
-    facts = {"train_run": train.name, "test_run": test.name, "objective": options.objective, "calibrations": fits}
-    write_json(file, facts)
-    say(f"written: {file}; `evenhand scorecard {test.path} ... --calibrated {file}` scores it")
+    write_fits(options, train, test, fits)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eval.calibration import CALIBRATED, DDS, made_arm, read_fits
 from eval.dialdefer import measures, scores
-from eval.dialdefer.calibrate import ARM, DDS, Fit, calibrated_panels, fit, untreated_panels
+from eval.dialdefer.calibrate import Fit, calibrate_runs, calibrated_panels, fit, untreated_panels
 from eval.dialdefer.panels import (
     ACC,
     ACC_C1,
@@ -39,14 +40,13 @@ from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
 from eval.report.tables import percent
 from eval.results import CardFigure, Evaluation
-from eval.scorecard.arms import BASE, COST, CardArm
+from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
-from evenhand.run_directory import read_json
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.templates import NO_FIRST
 
 FEW_ITEMS = 20
-CALIBRATED, ORACLE = ARM, "oracle"  # kinds of arms that thresholds on the base's run make
+ORACLE = "oracle"  # like CALIBRATED a kind of arms that thresholds on the base's run make
 ORACLE_NAME = "oracle (fitted on the test items)"
 MAIN = "mean_abs_dds_own"
 FOLDED: OverDatasets = "mean of absolute values"
@@ -116,16 +116,17 @@ class CardEvaluation(Evaluation):
 
     def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
         """The base's run with thresholds of its own for C1 and C2, as an arm that cost no training; and the oracle."""
-        notes = {}
+        arms = []
         if options.calibrated:
-            notes[CALIBRATED] = thresholds_in(options.calibrated, base.path.name)[1]
+            note = thresholds_in(options.calibrated, base.path.name)[1]
+            arms.append(made_arm(base, CALIBRATED, CALIBRATED, note))
         if options.oracle:
-            notes[ORACLE] = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
-        names = {CALIBRATED: CALIBRATED, ORACLE: ORACLE_NAME}
-        return [
-            replace(base, name=names[kind], arm=names[kind], kind=kind, cost=dict.fromkeys(COST), note=note)
-            for kind, note in notes.items()
-        ]
+            note = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
+            arms.append(made_arm(base, ORACLE_NAME, ORACLE, note))
+        return arms
+
+    def calibrate(self, options: argparse.Namespace) -> None:
+        calibrate_runs(options)
 
     def card_judges(
         self, arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: argparse.Namespace
@@ -290,20 +291,9 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: argparse.
 
 
 def thresholds_in(file: Path, run: str) -> tuple[list[Fit], str]:
-    """The thresholds of a file, and what to say of them.
-
-    Raises DataError when they were made for another run: that no item was fitted on and is scored, `evenhand calibrate`
-    has checked for the test run that it was given, and for no other.
-    """
-    content = read_json(file)
-    if content.get("test_run") != run:
-        raise DataError(
-            f"{file}: its thresholds were checked against run {content.get('test_run')}, not {run}; make them for this "
-            "one with `evenhand calibrate TRAIN_RUN BASE_RUN`"
-        )
-    fits = content["calibrations"]
+    """The thresholds of a file, and what to say of them; see read_fits."""
+    fits, fitted = read_fits(file, run)
     c1, c2 = (fits[0][framing]["threshold_nats"] for framing in ("c1", "c2"))
-    fitted = f"fitted by {fits[0]['objective']} on {fits[0]['n_items']} items of {content['train_run']}"
     return fits, f"thresholds {c1:+.3f} nats for C1 and {c2:+.3f} for C2, {fitted}"
 
 

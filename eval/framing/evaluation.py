@@ -5,23 +5,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from eval.calibration import CALIBRATED, made_arm, read_fits
 from eval.estimates.changes import Change, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
 from eval.estimates.resampling import holm
 from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips, shift_blocks
+from eval.framing.thresholds import calibrate_runs, with_thresholds
 from eval.framing.verdict_files import LAYOUT, load_answers
 from eval.report.tables import TableSpec
 from eval.results import Block, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
-from eval.scorecard.arms import BASE
-from evenhand.completions import answer_doubts
+from eval.scorecard.arms import BASE, CardArm
 from evenhand.config import parse_config
 from evenhand.records import plain
 from evenhand.sources.record_fields import shown
@@ -143,6 +143,24 @@ class FramingEval(Evaluation):
                 said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
                 read[reply.prompt_hash, reply.sample_index] = said
         return read
+
+    def calibrate(self, options: argparse.Namespace) -> None:
+        calibrate_runs(options, self)
+
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        """The base's run under thresholds, which cost no training."""
+        if not options.calibrated:
+            return []
+        note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
+        return [made_arm(base, CALIBRATED, CALIBRATED, note)]
+
+    def card_judges(
+        self, arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: argparse.Namespace
+    ) -> dict[str, FramedRun]:
+        """Also the base's run as its thresholds judge it."""
+        base = judges[BASE]
+        made = [arm.name for arm in arms if arm.kind == CALIBRATED and options.calibrated]
+        return {**judges, **{n: with_thresholds(base, read_fits(options.calibrated, base.name)[0]) for n in made}}
 
     def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
         """Each framing's shift, all of them together, and what is right in the baseline."""
@@ -341,7 +359,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": most_common(run) >= SATURATED,
         "first": rows("first").get(base),
-        "doubts": answer_doubts(chain.from_iterable(run.replies.values()), run.verdict),
+        "doubts": run.doubts,
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 

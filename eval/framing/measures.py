@@ -6,17 +6,21 @@ answer gets its part. Every figure is a mean over cases and orders of means over
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
 from eval.results import Block
 from eval.runs import FinishedRun
+from evenhand.completions import answer_doubts
 from evenhand.records import Completion
+from studies.framing.asking import GIVEN
 from studies.framing.replies import CHOSEN, ERROR, TIE, choice_in
 from studies.framing.section import FramingSection
 
@@ -107,11 +111,18 @@ class FramedRun(FinishedRun):
     """A finished run of a study in YAML."""
 
     section: FramingSection
+    # (framing, order) → the log-odds above which it gives the first answer, in the place of 0; see eval.calibration
+    thresholds: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
         """How its replies were had."""
         return str(self.config["verdict"])
+
+    @cached_property
+    def doubts(self) -> list[str]:
+        """What to know of its answers before believing a figure."""
+        return answer_doubts(chain.from_iterable(self.replies.values()), self.verdict)
 
     @cached_property
     def answers(self) -> tuple[str, ...]:
@@ -156,7 +167,7 @@ class FramedRun(FinishedRun):
                 for name, value in read.fields.items():
                     fields[name][at] = value
                 shares[at], groups[at[0]], n_errors = read.shares, factors["group"], n_errors + read.n_errors
-            grids[dataset] = Grid(
+            grid = Grid(
                 items=tuple(items),
                 groups=tuple(groups),
                 framings=framings,
@@ -168,7 +179,29 @@ class FramedRun(FinishedRun):
                 shares=shares,
                 n_errors=n_errors,
             )
+            grids[dataset] = judged_above(grid, self.thresholds) if self.thresholds else grid
         return grids
+
+
+def judged_above(grid: Grid, thresholds: Mapping[tuple[str, str], float]) -> Grid:
+    """A grid of two answers as thresholds judge it. Where there are no log-odds the reply stays what it was; of a
+    framing without a threshold nothing is known."""
+    at = [[thresholds.get((framing, order), math.nan) for order in grid.orders] for framing in grid.framings]
+    moved = np.array(at)[None, :, None, :]
+    fields, odds = dict(grid.fields), grid.fields["odds"] - moved
+    is_known, is_first = ~np.isnan(odds), np.array([order == GIVEN for order in grid.orders])
+
+    def judged(value: FloatArray, was: FloatArray) -> FloatArray:
+        return np.where(is_known, value, np.where(np.isnan(moved), math.nan, was))
+
+    value = judged((np.sign(odds) + 1) / 2, fields["value"])
+    is_wrong = ~np.isnan(fields["accepts_wrong"])
+    fields["first"] = np.where(is_first, value, 1 - value)
+    fields["right"] = np.where(np.isnan(fields["right"]), math.nan, np.where(is_wrong, 1 - value, value))
+    fields["accepts_wrong"] = np.where(is_wrong, value, math.nan)
+    fields["soft"] = judged(expit(odds), fields["soft"])
+    shares = np.stack([value, 1 - value], axis=-1)
+    return replace(grid, fields={**fields, "value": value, "odds": odds}, shares=shares)
 
 
 def columns(dataset: str, grid: Grid, parts: Sequence[FloatArray], rows: Any = None) -> Observed:

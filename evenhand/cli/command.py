@@ -21,18 +21,12 @@ VERBS = {
     "score": "measures with intervals, of sampling runs or of verdicts from anywhere",
     "compare": "before and after: changes with paired intervals, and a report",
     "report": "report.html of one run or several",
+    "calibrate": "thresholds on margins: the mitigation without training",
     "scorecard": "a base and its arms, one row each: every study's figures, changes, cost",
     "reproduce": "ask a sampling run again from its directory alone; what differs",
     "annotate": "a page on which people label what a judge said; and how well it agrees with them",
     "demo": "the whole loop on the embedded model: sample, train, merge, sample again, compare",
 }
-
-
-def every_verb() -> dict[str, str]:
-    """What each verb is for: those above, and those that a study brings."""
-    from studies.registry import STUDIES
-
-    return VERBS | {name: verb.purpose for study in STUDIES.values() for name, verb in study.verbs.items()}
 
 
 def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
@@ -66,25 +60,22 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
             from eval.__main__ import compare_main as main
         case "report":
             from eval.__main__ import report_main as main
+        case "calibrate":
+            from eval.__main__ import calibrate_main as main
         case "scorecard":
             from eval.__main__ import scorecard_main as main
         case "reproduce":
             from evenhand.cli.reproduce import main
         case "annotate":
             from eval.annotation.command import main
-        case "demo":
+        case _:  # demo
             from evenhand.cli.demo import main
-        case _:
-            from studies.registry import STUDIES, load_part
-
-            where = {name: (key, part.command) for key, study in STUDIES.items() for name, part in study.verbs.items()}
-            main = load_part(*where[verb])
     return main
 
 
 def usage() -> str:
     """The command's help text."""
-    verbs = "\n".join(f"  {verb:<10}{purpose}" for verb, purpose in every_verb().items())
+    verbs = "\n".join(f"  {verb:<10}{purpose}" for verb, purpose in VERBS.items())
     return (
         "usage: evenhand VERB [arguments]\n\n"
         "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"
@@ -101,7 +92,7 @@ def main() -> None:
         code = run_main(lambda _: print(usage(), flush=True), words)  # whose reader may be `head`
         sys.exit(code if words else 2)
     verb, arguments = words[0], words[1:]
-    if verb not in VERBS and verb not in every_verb():
-        print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(every_verb()))}", file=sys.stderr)
+    if verb not in VERBS:
+        print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(VERBS))}", file=sys.stderr)
         sys.exit(2)
     sys.exit(run_main(entry_of(verb), arguments))

@@ -16,8 +16,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from eval.__main__ import compare_main, report_main, score_main, scorecard_main
-from eval.dialdefer.options import calibrate_main
+from eval.__main__ import calibrate_main, compare_main, report_main, score_main, scorecard_main
 from tests.made import planted_sets
 from tests.made.report_html import without_drawing
 

@@ -36,10 +36,13 @@ def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again
     after = run(f"sample study.yaml {small} name=after model.name={merged} model.label=trained")
     run(f"compare {before} {after} --draws 200 --out compared")
     run(f"report {before} {after} --draws 200 --out report")
-    run(f"scorecard {before} sft={after} --draws 200 --out card")
+    fitted = run(f"sample study.yaml {small} name=fitted framing.items.split=train")
+    run(f"calibrate {fitted} {before}")
+    run(f"scorecard {before} sft={after} --calibrated {before}/calibrated/thresholds.json --draws 200 --out card")
     changes = json.loads((tmp_path / "mine" / "compared" / "compare.json").read_text())
     shifts = {row["framing"]: row for row in changes if row["measure"] == "soft_shift" and row["group"] == ALL}
     assert set(shifts) == set(framings) - {"statement"}
     assert all(row["n_units"] == 2 and row["before"] != row["after"] for row in shifts.values())
-    assert "mean_abs_shift" in (tmp_path / "mine" / "card" / "scorecard.csv").read_text()
+    arms = json.loads((tmp_path / "mine" / "card" / "scorecard.json").read_text())
+    assert [row["arm"] for row in arms if row["mean_abs_shift"] is not None] == ["base", "sft", "calibrated"]
     assert "expert" in (tmp_path / "mine" / "report" / "report.html").read_text()

@@ -234,18 +234,21 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
     ]
 
 
-def test_the_card_has_the_base_under_thresholds_that_are_fitted_on_the_items_the_arms_train_on(cluster):
+@pytest.mark.parametrize(
+    ("key", "words"), [("dialdefer.benchmarks", " dialdefer.prompts.arms=[none]"), ("framing.items", "")]
+)
+def test_the_card_has_the_base_under_thresholds_that_are_fitted_on_the_items_the_arms_train_on(cluster, key, words):
     sampling, sft, dpo = configs(cluster)
     for config in (sampling, sft, dpo):
-        config.write_text("dialdefer:\nverdict: margin\n")
+        config.write_text(f"{key.partition('.')[0]}:\nverdict: margin\n")
     env = {**cluster, "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
-    env |= {"TRAIN_OPTIONS": "dialdefer.benchmarks[0].n_items=64", "ARM_OPTIONS": "a.b=2"}
+    env |= {"TRAIN_OPTIONS": f"{key}[0].n_items=64", "ARM_OPTIONS": "a.b=2"}
     done = run("pipeline.sh", sampling, sft, dpo, env=env)
     assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
     calls = [call.removesuffix(" [offline=1]") for call in Path(cluster["CALLS"]).read_text().splitlines()]
-    trained = rf"{sft} dialdefer.benchmarks\[0\].n_items=64 a.b=2"
-    items = f"name=eval-train dialdefer.benchmarks=<{trained} dialdefer.prompts.arms=[none]"
+    trained = rf"{sft} {key}\[0\].n_items=64 a.b=2"
+    items = f"name=eval-train {key}=<{trained}{words}"
     assert [call for call in calls if "eval-train" in call or "calibrate" in call][:2] == [
         f"evenhand sample {sampling} {items} run.root={runs} --shard 0/1",
         f"evenhand calibrate {runs}/train-run-before {runs}/run-before",

@@ -12,17 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eval.dialdefer.calibrate import (
-    ARM,
-    Fit,
-    calibrate,
-    calibrated_panels,
-    fit_threshold,
-    share_accepted,
-    untreated_panels,
-)
+from eval.__main__ import calibrate_main as main
+from eval.calibration import CALIBRATED, share_above
+from eval.dialdefer.calibrate import Fit, calibrate, calibrated_panels, fit_threshold, untreated_panels
 from eval.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, accept_rates
-from eval.dialdefer.options import calibrate_main as main
 from eval.dialdefer.panels import Judge, Panel
 from evenhand.errors import DataError
 from tests.made.made_panels import made_judge, made_panel, margin_panel
@@ -90,9 +83,7 @@ def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test
         calibrated(train, test)
 
 
-def test_thresholds_are_of_one_model_and_need_both_kinds_of_claims() -> None:
-    with pytest.raises(DataError, match="thresholds of owner/model say nothing about owner/other"):
-        calibrate(made_judge(TRAIN), made_judge(TEST, model="owner/other"))
+def test_thresholds_need_both_kinds_of_claims() -> None:
     with pytest.raises(DataError, match="none of one kind"):
         fitted([1.0], [math.nan])
 
@@ -100,7 +91,7 @@ def test_thresholds_are_of_one_model_and_need_both_kinds_of_claims() -> None:
 def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own() -> None:
     aio = margin_panel(deferent(50, 3), dataset="aio", template="aio", roles="2->1")  # has no train split
     panels, _ = with_calibrated(made_judge(TRAIN), made_judge(TEST, aio))
-    assert [(p.dataset, p.factors.arm) for p in panels] == [("bbq", ARM), ("aio", ARM)]
+    assert [(p.dataset, p.factors.arm) for p in panels] == [("bbq", CALIBRATED), ("aio", CALIBRATED)]
     pulled = [margin_panel(p.margins[:, :, 0] - 3, ids=p.item_ids, answer_order="no_first") for p in (TRAIN, TEST)]
     reworded = margin_panel(deferent(300, 4), ids=TEST.item_ids, template="v1")  # of the test run alone
     of_train, of_test = made_judge(TRAIN, pulled[0]), made_judge(TEST, pulled[1], reworded)
@@ -137,6 +128,9 @@ def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_
     raw = make_run(tmp_path, yes_sayer, items=items[:30], name="raw", verdict="margin", format="raw")
     with pytest.raises(DataError, match="format: raw when fitted, chat when scored"):
         main([str(raw), str(test), "--out", str(tmp_path / "out")])
+    other = make_run(tmp_path, yes_sayer, items=items[:30], name="other", verdict="margin", model="owner/other")
+    with pytest.raises(DataError, match="thresholds of owner/other say nothing about owner/model"):
+        main([str(other), str(test), "--out", str(tmp_path / "out")])
 
 
 margins = st.lists(
@@ -174,7 +168,7 @@ def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(
     assert threshold not in [m for m in true + false if m != 0]
 
     def miss(at: float) -> float:
-        return abs(sum(share_accepted(np.array(m), at) for m in (true, false)) / 2 - share)
+        return abs(sum(share_above(np.array(m), at) for m in (true, false)) / 2 - share)
 
     others = [t for t in np.arange(-6, 6.5, 0.5) if t == 0 or t not in true + false]
     assert miss(threshold) <= min(map(miss, others)) + 1e-9

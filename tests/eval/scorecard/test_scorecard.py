@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.dialdefer.options import calibrate_main
+from eval.__main__ import calibrate_main
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.cli.command import entry_of, every_verb, main, usage
+from evenhand.cli.command import VERBS, entry_of, main, usage
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 from tests.made.places import CONFIGS, ROOT
 
 
 def test_every_verb_is_listed_and_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in every_verb():
+    for verb in VERBS:
         assert f"\n  {verb} " in usage()
         with pytest.raises(SystemExit) as ended:
             entry_of(verb)(["--help"])
@@ -24,8 +24,8 @@ def test_every_verb_is_listed_and_explains_itself(capsys: pytest.CaptureFixture[
 def test_words_are_read_before_a_library_that_takes_seconds_is_loaded() -> None:
     code = (
         "import contextlib, sys\n"
-        "from evenhand.cli.command import entry_of, every_verb\n"
-        "for verb in every_verb():\n"
+        "from evenhand.cli.command import VERBS, entry_of\n"
+        "for verb in VERBS:\n"
         "    with contextlib.suppress(SystemExit): entry_of(verb)(['--help'])\n"
         "heavy = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'datasets'}\n"
         "print(sorted(heavy & sys.modules.keys()))\n"

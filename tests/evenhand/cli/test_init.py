@@ -32,8 +32,10 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
     monkeypatch.chdir(tmp_path / "new" / "study")
     assert sorted(file.name for file in Path().iterdir()) == NAMES == sorted(file.name for file in STARTER.iterdir())
     lines = re.findall(r"^    evenhand (\w+) (.*)$", Path("README.md").read_text(), re.M)
-    words = {verb: shlex.split(rest, comments=True) for verb, rest in lines}
-    assert list(words) == ["show", "sample", "score", "report", "train", "merge", "compare"]
+    words = {verb: shlex.split(rest, comments=True) for verb, rest in reversed(lines)}  # the first of a verb stays
+    sampled = [shlex.split(rest, comments=True) for verb, rest in lines if verb == "sample"]
+    loop = ["show", "sample", "score", "report", "train", "merge", "sample", "compare"]
+    assert [verb for verb, _ in lines] == [*loop, "sample", "calibrate", "scorecard"]
     assert words.keys() <= VERBS.keys()
     study = parse_sampling_config(config_tree(words["show"][:1]), "study.yaml").study
     asked = {unit.unit_id: len(unit.next_prompts({})) for unit in study.units("margin").units}
@@ -41,5 +43,7 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
     trained = {unit.item_id for unit in load_data(training).units}
     assert (set(asked.values()), len(asked), len(trained)) == ({24}, 4, 6)
     assert trained.isdisjoint(asked)
-    after = parse_sampling_config(config_tree(words["sample"]), "study.yaml")
+    fitted = parse_sampling_config(config_tree(sampled[2]), "study.yaml").study
+    assert {unit.unit_id for unit in fitted.units("margin").units} == trained
+    after = parse_sampling_config(config_tree(sampled[1]), "study.yaml")
     assert (after.name, after.model.name, after.model.label, after.study) == ("after", "MERGED", "trained", study)
