@@ -5,10 +5,8 @@
 set -euo pipefail
 here=docs/evidence/knowing-judge
 : "${MODEL:=Qwen/Qwen2.5-Coder-1.5B-Instruct}"
-gate=$(evenhand sample $here/gate.yaml model.name="$MODEL" | tail -1)
-train=$(evenhand sample $here/gate.yaml model.name="$MODEL" name=knowing-train \
-  "framing.items=[{file: data/knowing-judge/known/train.jsonl, n_items: 40}]" | tail -1)
-python $here/read.py thresholds "$gate" "$train"
 export HERE=1 FETCH=0 DOCTOR=0 TRAIN_GPUS=0 SAMPLE_GPUS=0 SEEDS=3 MODEL
 MERGE_OPTIONS="--onto bf16 --min-agreement 0.5 --n-prompts 16" \
   slurm/pipeline.sh $here/gate.yaml $(printf "$here/%s.yaml " "$@")
+# The plan's thresholds are on the mean of both orders; the scorecard's are one for each order.
+python $here/read.py thresholds runs/inference/knowing-gate-* runs/inference/gate-train-*
