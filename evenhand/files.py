@@ -85,9 +85,9 @@ def whole_file(path: Path, *, replaces: bool = True) -> Iterator[Path]:
             if not path.exists() or not os.path.samestat(written, path.stat()):
                 raise
         sync_folder(path.parent)
-    except FileExistsError:
-        raise
     except OSError as error:
+        if isinstance(error, FileExistsError) and path.parent.is_dir():
+            raise
         problem = f"cannot be written ({error.strerror or error}); free space or choose another folder"
         raise DataError(f"{path}: {problem}") from None
     finally:  # also where what was to be written could not be made

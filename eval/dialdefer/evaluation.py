@@ -100,8 +100,11 @@ class DialDeferEval(CardEvaluation):
         for line in lines:
             row, both = line["row"], line["both"]
             of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
-            line |= {"direction": direction(row, both), "asked_both": of_arm.deference_pp.notna().any()}
-            line |= {"mean": over_orders(row, both, frame), "move": moves.get((f"{row.model} ({row.run})", bool(both)))}
+            line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
+            line |= {
+                "direction": direction(row, both, line["mean"]),
+                "move": moves.get((f"{row.model} ({row.run})", bool(both))),
+            }
             measure, of = ("deference", both) if both else ("dds", row)
             line |= {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
         return {
@@ -255,10 +258,11 @@ def acceptance_marks(line: Mapping[str, Any]) -> Iterator[tuple[str, float, dict
         yield "from a speaker", c2, ends
 
 
-def direction(row: Row, both: Row | None = None) -> str:
+def direction(row: Row, both: Row | None, mean: Mapping[str, float | None]) -> str:
     """Which way a judge bends, as far as its interval says so.
 
-    both: the row over both answer orders, whose deference is free of the pull of the first number.
+    both: the row over both answer orders, whose deference is free of the pull of the first number; mean: what
+    over_orders gives. A judge that accepts as many claims in dialogue, and is right on fewer, does move.
     """
     low, high = row.dds_ci_low_pp, row.dds_ci_high_pp
     if row.dds_pp is None or low is None or high is None:
@@ -270,7 +274,12 @@ def direction(row: Row, both: Row | None = None) -> str:
     if both is not None and both.deference_ci_low_pp is not None and both.deference_ci_high_pp is not None:
         low, high = both.deference_ci_low_pp, both.deference_ci_high_pp
     answer = answered(low, high, LITTLE_PP)
-    return ("deferring" if low > 0 else "skeptical") if answer == "Yes" else WAYS[answer]
+    if answer == "Yes":
+        return "deferring" if low > 0 else "skeptical"
+    before, after = mean["acc_c1"], mean["acc_c2"]
+    if answer == "No" and before is not None and after is not None and abs(after - before) > LITTLE:
+        return "swayed"
+    return WAYS[answer]
 
 
 def main_changes(results: Results) -> dict[tuple[str, bool], Any]:

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 
 from eval.calibration import CALIBRATED, made_arm, read_fits
-from eval.estimates.changes import Change, paired, scores_frame, swap_p
+from eval.estimates.changes import LEVEL, Change, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
 from eval.estimates.resampling import holm
-from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, blocks_of, flips, shift_blocks
+from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, Sides, blocks_moved, blocks_of, flips
 from eval.framing.thresholds import calibrate_runs, with_thresholds
 from eval.framing.verdict_files import LAYOUT, load_answers
-from eval.report.tables import TableSpec
+from eval.report.tables import LITTLE, TableSpec, answered
 from eval.results import Block, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE, CardArm
@@ -43,6 +43,7 @@ WORDS = {
     "shift_in_sd": "shift of the log-odds, SD",
     "dds": "DDS",
     "right": "right, %",
+    "right_shift": "change of right",
     "accepts_wrong": "first answer where it is wrong, %",
     "soft": "probability of the first answer, %",
     "first": "names the answer shown first, %",
@@ -78,7 +79,7 @@ class FramingEval(Evaluation):
     measure_words = WORDS
     headline = {"measure": "shift", "group": ALL}
     lowest = ("mean_abs_shift",)
-    kept = ("right",)
+    kept = ("right", "right_framed")
     card_note = (
         "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, "
         "over both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
@@ -180,7 +181,9 @@ class FramingEval(Evaluation):
         together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
         figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together, is_absolute=True))
         right = {**where, "framing": base.section.baseline, "measure": "right"}
-        return [*figures, CardFigure(name="right", words=f"right: {base.section.baseline}", where=right)]
+        figures.append(CardFigure(name="right", words=f"right: {base.section.baseline}", where=right))
+        framed = {**together, "measure": "right"}
+        return [*figures, CardFigure(name="right_framed", words="right: all framings", where=framed)]
 
 
 @lru_cache(maxsize=4)
@@ -237,18 +240,21 @@ def framings_table(results: Results) -> TableSpec:
     return TableSpec(name="framings", title="Framings", frame=frame, columns=columns, place="console", note=note)
 
 
-@lru_cache(maxsize=4)
-def p_values(results: Results) -> pd.DataFrame:
-    """judge, dataset, framing, p, p_holm: of each framing's shift, adjusted over the framings but the placebos."""
+@lru_cache(maxsize=8)
+def p_values(results: Results, measure: str = "shift") -> pd.DataFrame:
+    """judge, dataset, framing, p, p_holm: of what each framing moves, adjusted over the framings but the placebos.
+
+    measure: shift, or right_shift.
+    """
     rows = []
     for name, run in results.judges.items():
         drawing = drawing_of(results.options)
-        blocks = shift_blocks(run)
+        blocks = blocks_moved(run, measure)
         for over in dict.fromkeys(over for block in blocks for over in block.over):
             tested = {}
             for block in blocks:
                 if over in block.over:
-                    tested[block.setting["framing"]] = shift_p(block, block.over[over], drawing)
+                    tested[block.setting["framing"]] = shift_p(run, block, block.over[over], drawing)
             known = {framing: p for framing, p in tested.items() if p is not None}
             adjusted = dict(zip(known, holm([*known.values()]), strict=True))
             rows += [(name, over, framing, p, adjusted.get(framing)) for framing, p in tested.items()]
@@ -257,13 +263,12 @@ def p_values(results: Results) -> pd.DataFrame:
     )
 
 
-LEVEL = Measure(name="level", unit="", statistic=lambda means: means.mean(axis=-1))
-
-
-def shift_p(block: Block, datasets: Sequence[str], drawing: Drawing) -> float | None:
+def shift_p(run: FramedRun, block: Block, datasets: Sequence[str], drawing: Drawing) -> float | None:
     """The sign-flip p of a shift: under the null an item's replies to framing and baseline may change sides."""
+    sides = Sides(1, len(run.section.cases or [""]), len(run.section.order_names))
+    level = sides.level_of_known if block.measures[0].name == "right_shift" else sides.level
     pairs = [paired(*sides_of(block.parts[dataset]), drawing) for dataset in datasets]
-    return swap_p(LEVEL, pairs)
+    return swap_p(Measure(name="level", unit="", statistic=level), pairs)
 
 
 def sides_of(observed: Observed) -> tuple[Observed, Observed]:
@@ -315,6 +320,17 @@ def most_common(run: FramedRun) -> float:
     return float(levels.min(axis=0).max()) if len(levels) else 0.0
 
 
+def flipped(run: FramedRun) -> dict[str, list[int]]:
+    """Framing → how many answers differ from the baseline's: to a higher value, and to a lower one."""
+    value_of = dict(zip(run.answers, run.values, strict=True))
+    counts = {name: [0, 0] for name in next(iter(run.grids.values())).framings}
+    for grid in run.grids.values():
+        for framing, *_, before, after in flips(grid):
+            counts[framing][0] += value_of[after] > value_of[before]
+            counts[framing][1] += value_of[after] < value_of[before]
+    return counts
+
+
 def said_of(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of a judge: its level in the baseline, its shifts from the largest on, what to doubt."""
     run: FramedRun = results.judges[judge]
@@ -322,8 +338,13 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     def rows(measure: str) -> dict[str, Any]:
         return {row.framing: row for row in main_rows(results, measure).itertuples() if row.judge == judge}
 
-    p_holm = {(row.dataset, row.framing): row.p_holm for row in p_values(results).itertuples() if row.judge == judge}
+    def adjusted(measure: str) -> dict[Any, float]:
+        known = p_values(results, measure).itertuples()
+        return {(row.dataset, row.framing): row.p_holm for row in known if row.judge == judge}
+
+    p_holm, p_right = adjusted("shift"), adjusted("right_shift")
     shifts, nets, pulls, unread = rows("shift"), rows("net_shift"), rows("pull"), rows("unread")
+    rights = {name: row for name, row in rows("right_shift").items() if name in run.section.framings}
     framings = [name for name in run.section.framings if name in shifts and not np.isnan(shifts[name].value)]
     moved = [
         {
@@ -335,13 +356,8 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         }
         for name in sorted(framings, key=lambda name: -abs(shifts[name].value))
     ]
-    base = run.section.baseline
-    flipped = {name: [0, 0] for name in shifts}  # to a higher value, to a lower one
-    value_of = dict(zip(run.answers, run.values, strict=True))
-    for grid in run.grids.values():
-        for framing, *_, before, after in flips(grid):
-            flipped[framing][0] += value_of[after] > value_of[before]
-            flipped[framing][1] += value_of[after] < value_of[before]
+    base, scale = run.section.baseline, run.section.scale
+    little = LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE
     return {
         "run": run,
         "base": base,
@@ -351,7 +367,19 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "consistent": rows("consistent").get(base),
         "what": value_words(run),
         "moved": moved,
-        "flipped": flipped,
+        "little": little,
+        "is_still": all(
+            answered(row.low, row.high, most) == "No"
+            for rows, most in ((shifts, little), (rights, LITTLE))
+            for name, row in rows.items()
+            if name in framings
+        ),
+        "less_right": [
+            {"row": row, "p": p}
+            for row in rights.values()
+            if row.value < 0 and (p := p_right.get((row.dataset, row.framing), 1.0)) < LEVEL
+        ],
+        "flipped": {name: counts for name, counts in flipped(run).items() if name in shifts},
         "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in pulls.items() if name in framings and (row.low > 0 or row.high < 0)],

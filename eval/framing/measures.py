@@ -237,12 +237,21 @@ class Sides:
         """The first side's mean over cases and orders."""
         return np.asarray(self.by_cell(means)[..., 0, :, :].mean(axis=(-1, -2)))
 
-    def level_of_known(self, means: FloatArray) -> FloatArray:
-        """The same over the cases that are known: a case may have no label, or none that is another answer's."""
-        cells = self.by_cell(means)[..., 0, :, :].mean(axis=-1)
+    def levels_of_known(self, means: FloatArray) -> FloatArray:
+        """(..., n_sides): means over the cases that are known: a case may have no label, or none of another answer."""
+        cells = self.by_cell(means).mean(axis=-1)
         is_known = ~np.isnan(cells)
         with np.errstate(invalid="ignore"):
             return np.asarray(np.where(is_known, cells, 0.0).sum(axis=-1) / is_known.sum(axis=-1))
+
+    def level_of_known(self, means: FloatArray) -> FloatArray:
+        """The mean of these over the sides."""
+        return np.asarray(self.levels_of_known(means).mean(axis=-1))
+
+    def rise_of_known(self, means: FloatArray) -> FloatArray:
+        """The first of these less the second."""
+        first, second = np.moveaxis(self.levels_of_known(means), -1, 0)
+        return np.asarray(first - second)
 
     def rises(self, means: FloatArray) -> FloatArray:
         """(..., n_orders): the first side less the second."""
@@ -295,15 +304,19 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
         yield from of_framing(run, grids, framing)
     moved = [name for name in any_grid.framings[1:] if name not in any_grid.placebos]
     if moved:
-        yield from block(run, grids, EVERY, overall(run, any_grid, moved))
+        for piece in overall(run, any_grid, moved):
+            yield from block(run, grids, EVERY, piece)
 
 
-def shift_blocks(run: FramedRun) -> list[Block]:
-    """The shift of each framing but the placebos, over all items."""
+def blocks_moved(run: FramedRun, measure: str) -> list[Block]:
+    """A measure of how each framing but the placebos moves the judge, over all items."""
     grids = run.grids
     grid = next(iter(grids.values()))
     asked = [name for name in grid.framings[1:] if name not in grid.placebos]
-    return [made for name in asked for made in block(run, grids, name, next(shift_pieces(run, grid, name)))]
+    pieces = ((name, piece) for name in asked for piece in shift_pieces(run, grid, name))
+    return [
+        made for name, piece in pieces if piece.measures[0].name == measure for made in block(run, grids, name, piece)
+    ]
 
 
 def block(run: FramedRun, grids: Mapping[str, Grid], framing: str, piece: Piece, group: str = ALL) -> Iterator[Block]:
@@ -390,6 +403,8 @@ def shift_pieces(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
         shifts.append(Measure(name="dds", unit=unit, statistic=lambda means: 2 * two.shift(means)))
     yield Piece(shifts, both("value"))
     yield Piece([Measure(name="soft_shift", unit=unit, statistic=two.shift)], both("soft"))
+    in_percent = Sides(2, *shape)
+    yield Piece([Measure(name="right_shift", unit="pp", statistic=in_percent.rise_of_known)], both("right"))
     moved = Measure(name="changed", unit="%", statistic=Sides(1, *shape).level, is_share=True)
     yield Piece([moved], lambda grid: [changed(grid, framing)])
     if grid.placebos and framing not in grid.placebos:
@@ -407,17 +422,21 @@ def placebo_mean(grid: Grid) -> FloatArray:
     return np.where(n_known > 0, np.nansum(values, axis=1) / np.maximum(n_known, 1), math.nan)
 
 
-def overall(run: FramedRun, grid: Grid, moved: Sequence[str]) -> Piece:
-    """By how much all framings together move the judge, whichever way."""
+def overall(run: FramedRun, grid: Grid, moved: Sequence[str]) -> Iterator[Piece]:
+    """By how much all framings together move the judge, whichever way, and how often it is right in them."""
     scale, unit = (1.0, "points") if run.section.scale else (100.0, "pp")
-    sides = Sides(2 * len(moved), len(grid.cases), len(grid.orders), scale)
+    shape = (len(grid.cases), len(grid.orders))
+    sides = Sides(2 * len(moved), *shape, scale)
     measure = Measure(name="mean_abs_shift", unit=unit, statistic=sides.mean_absolute, is_linear=False)
 
     def parts(grid: Grid) -> list[FloatArray]:
         values = grid.fields["value"]
         return [side for name in moved for side in together(values[:, grid.at(name)], values[:, 0])]
 
-    return Piece([measure], parts)
+    yield Piece([measure], parts)
+    share: dict[str, Any] = {"unit": "%", "statistic": Sides(len(moved), *shape).level_of_known, "is_share": True}
+    right = Measure(name="right", **share)
+    yield Piece([right], lambda grid: [grid.fields["right"][:, grid.at(name)] for name in moved])
 
 
 def is_claim(section: FramingSection) -> bool:

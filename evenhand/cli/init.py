@@ -23,6 +23,8 @@ def main(argv: Sequence[str]) -> None:
     words = parser.parse_args(argv)
     folder = words.folder
     files = [*sorted(STARTER.iterdir()), *([CONFIGS, CONFIGS.with_name("slurm")] if words.slurm else [])]
+    if folder.is_file():
+        raise ConfigError(f"{folder}: is a file; name a folder")
     if there := [file.name for file in files if (folder / file.name).exists()]:
         raise ConfigError(f"{folder}: already holds {', '.join(there)}; name another folder, or move them away")
     folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ import pytest
 from eval.__main__ import compare_main, report_main, score_main
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.framing.evaluation import EVALUATION, p_values
-from eval.framing.measures import ALL, FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
+from eval.framing.measures import ALL, EVERY, FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
 from eval.results import results_of
 from studies.framing.section import FramingSection
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -212,3 +212,31 @@ def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsy
     page = (tmp_path / "report" / "report.html").read_text()
     assert "Does the framing move the judge?" in page
     assert "Flipped answers" in page
+
+
+def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(tmp_path, monkeypatch):
+    """Its shift is 0: it gives up as many right acceptances as right rejections."""
+
+    def judge(prompt):
+        label = prompt.factors.label
+        caves = prompt.condition == "expert" and int(prompt.item_id.removeprefix("c")) % 2 == 0
+        wanted = {"accept": "reject", "reject": "accept"}[label] if caves else label
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
+    assert [scores["expert", name] for name in ("shift", "right_shift", "changed")] == [0, -50, 50]
+    assert [scores[framing, "right"] for framing in ("statement", "expert", EVERY)] == [100, 50, 50]
+    (said,) = results.facts["of"].values()
+    assert [line["row"].framing for line in said["less_right"]] == ["expert"]
+    assert not said["is_still"]
+
+
+def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
+    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
+    keys |= {"ask": "{{ framing }}", "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor: {{ yes }}"}}
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), lambda _: "4", monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    (said,) = results.facts["of"].values()
+    assert (said["little"], said["is_still"]) == (pytest.approx(0.45), True)

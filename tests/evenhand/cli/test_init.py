@@ -23,6 +23,8 @@ def test_no_file_is_overwritten_and_then_none_is_written(tmp_path: Path, name: s
     with pytest.raises(ConfigError, match=f"already holds {name};"):
         main([str(tmp_path)])
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "mine")]
+    with pytest.raises(ConfigError, match=f"{name}: is a file"):
+        main([str(tmp_path / name)])
 
 
 def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
