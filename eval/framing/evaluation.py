@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -331,6 +331,11 @@ def flipped(run: FramedRun) -> dict[str, list[int]]:
     return counts
 
 
+def stays(rows: Iterable[Any], little: float) -> bool:
+    """Whether all of these surely move by little, if at all."""
+    return all(answered(row.low, row.high, little) == "No" for row in rows)
+
+
 def said_of(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of a judge: its level in the baseline, its shifts from the largest on, what to doubt."""
     run: FramedRun = results.judges[judge]
@@ -338,23 +343,18 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     def rows(measure: str) -> dict[str, Any]:
         return {row.framing: row for row in main_rows(results, measure).itertuples() if row.judge == judge}
 
-    def adjusted(measure: str) -> dict[Any, float]:
-        known = p_values(results, measure).itertuples()
-        return {(row.dataset, row.framing): row.p_holm for row in known if row.judge == judge}
+    def adjusted(measure: str, of: Mapping[str, Any]) -> dict[str, float]:
+        known = (row for row in p_values(results, measure).itertuples() if row.judge == judge and row.framing in of)
+        return {row.framing: row.p_holm for row in known if row.dataset == of[row.framing].dataset}
 
-    p_holm, p_right = adjusted("shift"), adjusted("right_shift")
     shifts, nets, pulls, unread = rows("shift"), rows("net_shift"), rows("pull"), rows("unread")
     rights = {name: row for name, row in rows("right_shift").items() if name in run.section.framings}
+    p_holm, p_right = adjusted("shift", shifts), adjusted("right_shift", rights)
     framings = [name for name in run.section.framings if name in shifts and not np.isnan(shifts[name].value)]
     moved = [
-        {
-            "framing": name,
-            "shift": shifts[name],
-            "net": nets.get(name),
-            "pull": pulls.get(name),
-            "p": p_holm.get((shifts[name].dataset, name)),
-        }
-        for name in sorted(framings, key=lambda name: -abs(shifts[name].value))
+        {"framing": name, "shift": row, "net": nets.get(name), "pull": pulls.get(name), "p": p_holm.get(name)}
+        for name, row in sorted(shifts.items(), key=lambda pair: -abs(pair[1].value))
+        if name in framings
     ]
     base, scale = run.section.baseline, run.section.scale
     little = LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE
@@ -368,16 +368,11 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "what": value_words(run),
         "moved": moved,
         "little": little,
-        "is_still": all(
-            answered(row.low, row.high, most) == "No"
-            for rows, most in ((shifts, little), (rights, LITTLE))
-            for name, row in rows.items()
-            if name in framings
-        ),
+        "is_still": stays([line["shift"] for line in moved], little) and stays(rights.values(), LITTLE),
         "less_right": [
-            {"row": row, "p": p}
-            for row in rights.values()
-            if row.value < 0 and (p := p_right.get((row.dataset, row.framing), 1.0)) < LEVEL
+            {"row": row, "p": p_right[name]}
+            for name, row in rights.items()
+            if row.value < 0 and p_right.get(name, 1.0) < LEVEL
         ],
         "flipped": {name: counts for name, counts in flipped(run).items() if name in shifts},
         "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
