@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,6 +44,7 @@ WORDS = {
     "dds": "DDS",
     "right": "right, %",
     "right_shift": "change of right",
+    "net_changed": "changed answers beyond the placebos'",
     "accepts_wrong": "first answer where it is wrong, %",
     "soft": "probability of the first answer, %",
     "first": "names the answer shown first, %",
@@ -244,7 +245,7 @@ def framings_table(results: Results) -> TableSpec:
 def p_values(results: Results, measure: str = "shift") -> pd.DataFrame:
     """judge, dataset, framing, p, p_holm: of what each framing moves, adjusted over the framings but the placebos.
 
-    measure: shift, or right_shift.
+    measure: shift, right_shift or net_changed.
     """
     rows = []
     for name, run in results.judges.items():
@@ -336,20 +337,36 @@ def stays(rows: Iterable[Any], little: float) -> bool:
     return all(answered(row.low, row.high, little) == "No" for row in rows)
 
 
+class RowsOf(NamedTuple):
+    """A judge's rows over all groups, on the average where there is one, else on the dataset."""
+
+    results: Results
+    judge: str
+
+    def of(self, measure: str) -> dict[str, Any]:
+        """Framing → its row."""
+        return {row.framing: row for row in main_rows(self.results, measure).itertuples() if row.judge == self.judge}
+
+    def p(self, measure: str) -> dict[str, float]:
+        """Framing → its adjusted p."""
+        rows = self.of(measure)
+        known = (row for row in p_values(self.results, measure).itertuples() if row.judge == self.judge)
+        return {row.framing: row.p_holm for row in known if row.dataset == rows[row.framing].dataset}
+
+    def significant(self, measure: str, sign: int) -> list[dict[str, Any]]:
+        """The rows, each with p, that are significantly above 0 (1) or below (-1)."""
+        rows, known = self.of(measure), self.p(measure)
+        return [{"row": rows[name], "p": p} for name, p in known.items() if sign * rows[name].value > 0 and p < LEVEL]
+
+
 def said_of(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of a judge: its level in the baseline, its shifts from the largest on, what to doubt."""
     run: FramedRun = results.judges[judge]
-
-    def rows(measure: str) -> dict[str, Any]:
-        return {row.framing: row for row in main_rows(results, measure).itertuples() if row.judge == judge}
-
-    def adjusted(measure: str, of: Mapping[str, Any]) -> dict[str, float]:
-        known = (row for row in p_values(results, measure).itertuples() if row.judge == judge and row.framing in of)
-        return {row.framing: row.p_holm for row in known if row.dataset == of[row.framing].dataset}
-
+    known = RowsOf(results, judge)
+    rows, p_holm = known.of, known.p("shift")
     shifts, nets, pulls, unread = rows("shift"), rows("net_shift"), rows("pull"), rows("unread")
-    rights = {name: row for name, row in rows("right_shift").items() if name in run.section.framings}
-    p_holm, p_right = adjusted("shift", shifts), adjusted("right_shift", rights)
+    # Without labels what counts is how many answers change, and how many more than under the placebos.
+    others = rows("right_shift") or rows("net_changed") or rows("changed")
     framings = [name for name in run.section.framings if name in shifts and not np.isnan(shifts[name].value)]
     moved = [
         {"framing": name, "shift": row, "net": nets.get(name), "pull": pulls.get(name), "p": p_holm.get(name)}
@@ -368,12 +385,10 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "what": value_words(run),
         "moved": moved,
         "little": little,
-        "is_still": stays([line["shift"] for line in moved], little) and stays(rights.values(), LITTLE),
-        "less_right": [
-            {"row": row, "p": p_right[name]}
-            for name, row in rights.items()
-            if row.value < 0 and p_right.get(name, 1.0) < LEVEL
-        ],
+        "is_still": stays([line["shift"] for line in moved], little)
+        and stays([row for name, row in others.items() if name in framings], LITTLE),
+        "less_right": known.significant("right_shift", -1),
+        "more_changed": [] if rows("right_shift") else known.significant("net_changed", 1),
         "flipped": {name: counts for name, counts in flipped(run).items() if name in shifts},
         "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],

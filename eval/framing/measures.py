@@ -5,7 +5,7 @@ answer gets its part. Every figure is a mean over cases and orders of means over
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -396,6 +396,9 @@ def shift_pieces(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
     def both(name: str) -> Any:
         return lambda grid: together(grid.fields[name][:, grid.at(framing)], grid.fields[name][:, grid.at(base)])
 
+    def against_placebos(grid: Grid, of: Callable[[str], FloatArray]) -> list[FloatArray]:
+        return together(of(framing), known_mean([of(name) for name in grid.placebos]))
+
     shifts = [Measure(name="shift", unit=unit, statistic=two.shift)]
     if len(grid.orders) > 1:
         shifts.append(Measure(name="pull", unit=unit, statistic=two.pull))
@@ -409,17 +412,19 @@ def shift_pieces(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
     yield Piece([moved], lambda grid: [changed(grid, framing)])
     if grid.placebos and framing not in grid.placebos:
         net = Measure(name="net_shift", unit=unit, statistic=two.shift)
-        yield Piece([net], lambda grid: together(grid.fields["value"][:, grid.at(framing)], placebo_mean(grid)))
+        yield Piece([net], lambda grid: against_placebos(grid, lambda name: grid.fields["value"][:, grid.at(name)]))
+        more = Measure(name="net_changed", unit="pp", statistic=in_percent.shift)
+        yield Piece([more], lambda grid: against_placebos(grid, lambda name: changed(grid, name)))
     three = Sides(3, *shape, 1.0)
     in_sd = Measure(name="shift_in_sd", unit="SD", statistic=three.in_sd, is_linear=False)
     yield Piece([in_sd], lambda grid: [*(pair := both("odds")(grid)), pair[1] ** 2])
 
 
-def placebo_mean(grid: Grid) -> FloatArray:
-    """(n_items, n_cases, n_orders): the mean over those placebos that are known."""
-    values = grid.fields["value"][:, [grid.at(name) for name in grid.placebos]]
-    n_known = (~np.isnan(values)).sum(axis=1)
-    return np.where(n_known > 0, np.nansum(values, axis=1) / np.maximum(n_known, 1), math.nan)
+def known_mean(arrays: Sequence[FloatArray]) -> FloatArray:
+    """The mean over those arrays that are known in a place."""
+    values = np.stack(arrays)
+    n_known = (~np.isnan(values)).sum(axis=0)
+    return np.where(n_known > 0, np.nansum(values, axis=0) / np.maximum(n_known, 1), math.nan)
 
 
 def overall(run: FramedRun, grid: Grid, moved: Sequence[str]) -> Iterator[Piece]:

@@ -240,3 +240,24 @@ def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
     results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
     (said,) = results.facts["of"].values()
     assert (said["little"], said["is_still"]) == (pytest.approx(0.45), True)
+
+
+@pytest.mark.parametrize("placebo_too", [False, True])
+def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_placebos(
+    tmp_path, monkeypatch, placebo_too
+):
+    moving = {"expert", "placebo 1", "placebo 2"} if placebo_too else {"expert"}
+
+    def judge(prompt):
+        number = int(prompt.item_id.removeprefix("c"))
+        says_first = (number % 2 == 0) != (prompt.condition in moving and number % 5 == 0)
+        return prompt.answer_space[prompt.factors.names.index("accept" if says_first else "reject")]
+
+    section = study(claims(tmp_path / "i.jsonl", 40), cases={"one": {"claim": "{{ yes }}"}})
+    path = run_of(tmp_path, section, judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    (said,) = results.facts["of"].values()
+    scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
+    assert [scores["expert", name] for name in ("shift", "changed")] == [0, 20]
+    assert scores["expert", "net_changed"] == (0 if placebo_too else 20)
+    assert [line["row"].framing for line in said["more_changed"]] == ([] if placebo_too else ["expert"])
