@@ -313,6 +313,7 @@ BY_CONDITION = [accuracy(f"acc_{condition}", i) for i, condition in enumerate(CO
 ACC_C1_TRUE = BY_CONDITION[C1_TRUE]
 DELTA_CORRECT = Measure(name="delta_correct", unit="pp", statistic=lambda means: deltas_pp(means)[..., 0])
 DELTA_INCORRECT = Measure(name="delta_incorrect", unit="pp", statistic=lambda means: deltas_pp(means)[..., 1])
+CHANGE_ACC = Measure(name="change_acc", unit="pp", statistic=lambda means: deltas_pp(means).mean(axis=-1))
 DDS, SOFT_DDS = deference("dds"), deference("soft_dds")
 
 SCORED = (*BY_CONDITION, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)  # without an interval
@@ -339,6 +340,13 @@ def scale_free_shift(means: FloatArray, at: int) -> FloatArray:
 # Over both answer orders: DDS(yes first) = deference + position, DDS(no first) = deference - position.
 DEFERENCE = Measure(name="deference", unit="pp", statistic=lambda means: by_order(means).mean(axis=-1))
 POSITION = Measure(name="position", unit="pp", statistic=lambda means: by_order(means) @ np.array([0.5, -0.5]))
+
+
+CHANGE_ACC_ORDERS = Measure(
+    name="change_acc_orders",
+    unit="pp",
+    statistic=lambda means: (deltas_pp(means[..., :4]) + deltas_pp(means[..., 4:])).mean(axis=-1) / 2,
+)
 
 
 def wordings_measure(name: str, unit: str, of_wordings: Callable[[FloatArray], FloatArray], **more: Any) -> Measure:

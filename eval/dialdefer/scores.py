@@ -11,6 +11,8 @@ import pandas as pd
 from eval.dialdefer import measures
 from eval.dialdefer.panels import (
     BASE_SHIFT,
+    CHANGE_ACC,
+    CHANGE_ACC_ORDERS,
     CHANGED,
     DDS,
     FURTHER,
@@ -46,7 +48,12 @@ BENCH_DATASETS = (  # DialDefer §3.2, Table 20
 AIO = "aio"
 BENCH_AVG, TOTAL_AVG = "bench_avg", "total_avg"
 # Measures with an interval, and of what; a shift in a base's deviations needs a base.
-DRAWN = {DDS: "verdicts", **{each: kind for kind, some in FURTHER.items() for each in some if each != BASE_SHIFT}}
+DRAWN = {
+    DDS: "verdicts",
+    CHANGE_ACC: "verdicts",
+    CHANGE_ACC_ORDERS: "orders",
+    **{each: kind for kind, some in FURTHER.items() for each in some if each != BASE_SHIFT},
+}
 
 
 def averages_over(datasets: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -235,6 +242,7 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
 
 
 WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}
+WITH_INTERVAL |= {"change_acc": "_pp", "change_acc_orders": "_pp"}
 ENDS = {"": "value", "_ci_low": "low", "_ci_high": "high"}
 # What is measured only where there are margins, both answer orders, or replies that are parsed.
 OPTIONAL = [f"{measure}{end}{unit}" for measure, unit in WITH_INTERVAL.items() for end in ENDS]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.dialdefer.evaluation import direction, in_both_orders, over_orders
+from eval.dialdefer.evaluation import direction, in_both_orders
 from eval.dialdefer.panels import (
     DEFERENCE,
     POSITION,
@@ -134,6 +134,6 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert both is not None
         assert (main.deference_pp, main.dds_pp) == (None, d + p)
         assert (both.deference_pp, both.position_pp, both.variant) == (d, p, "both_orders")
-        assert direction(main, both, over_orders(main, both, frame)) == words
+        assert direction(main, both) == words
         assert in_both_orders(main, frame.loc[[main.Index]]) is None
-        assert direction(main, None, over_orders(main, None, frame)) == "deferring", "by one order alone"
+        assert direction(main) == "deferring", "by one order alone"
