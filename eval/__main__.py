@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
 from eval.options import calibrate_options, verb_options
-from eval.runs import is_verdict_file, refuse_repeated, runs_by_study
+from eval.runs import is_verdict_file, refuse_repeated, runs_by_study, study_of_run
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 
@@ -83,9 +83,10 @@ def scorecard_main(argv: Sequence[str]) -> None:
 def calibrate_main(argv: Sequence[str]) -> None:
     """`evenhand calibrate TRAIN_RUN TEST_RUN`: fit thresholds, print and write them."""
     options = calibrate_options(argv)
-    (study, *others) = runs_by_study([options.train, options.test])
-    if others:
-        raise DataError(f"{options.test}: is of {others[0]}, and {options.train} of {study}; name runs of one study")
+    runs_by_study([options.train, options.test])  # refuses what is no run
+    study, other = (study_of_run(path) for path in (options.train, options.test))
+    if other != study:
+        raise DataError(f"{options.test}: is of {other}, and {options.train} of {study}; name runs of one study")
     from eval.results import evaluation_of
 
     evaluation_of(study).calibrate(options)

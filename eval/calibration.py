@@ -62,15 +62,17 @@ def refuse_unlike(train: Any, test: Any, allowed: Sequence[str]) -> None:
 
     allowed: config keys in which they may differ beside.
     """
-    fitted, scored = (run.config["model"]["name"] for run in (train, test))
-    if fitted != scored:
-        raise DataError(f"thresholds of {fitted} say nothing about {scored}; sample the same model twice")
+    names = [run.config["model"]["name"] for run in (train, test)]
+    hashes = [dict(run.provenance.get("model") or {}).get("checkpoint_hash") for run in (train, test)]
+    for fitted, scored in (names, hashes):
+        if fitted != scored and None not in (fitted, scored):
+            raise DataError(f"thresholds of {fitted} say nothing about {scored}; sample the same model twice")
     differing = [each for each in config_differences(train.config, test.config) if each.serious]
     if serious := [each for each in differing if not each.what.startswith(tuple(allowed))]:
         listed = "\n".join(f"  {each.what}: {each.base} when fitted, {each.after} when scored" for each in serious)
         raise DataError(
-            f"{train.name} and {test.name} differ in more than their items:\n{listed}\n  Sample both alike; "
-            "where their wordings alone differ, say --pooled."
+            f"{train.name} and {test.name} differ in more than their items:\n{listed}\n  Sample both alike; --pooled "
+            "allows other wordings."
         )
 
 

@@ -141,23 +141,24 @@ if [ -n "${BASE_TRAINING:-}" ]; then
 fi
 sample_all base before "$basing" "${base[@]}"
 # The free baseline: thresholds for the base, fitted on the items that the first arm trains on.
-for training in "${trainings[@]}"; do
-  for items in dialdefer.benchmarks framing.items; do # the study, and its key for them
-    grep -q "^${items%.*}:" "$training" || continue
+for items in dialdefer.benchmarks framing.items; do # a study, and its key for them
+  study=${items%.*}
+  for training in "${trainings[@]}"; do
+    grep -q "^$study:" "$training" || [[ " $TRAIN_OPTIONS ${ARM_OPTIONS:-}" == *" $study="* ]] || continue
     for i in "${!samplings[@]}"; do
-      grep -q "^${items%.*}:" "${samplings[i]}" || continue
+      grep -q "^$study:" "${samplings[i]}" || continue
       name=$(basename "${samplings[i]}" .yaml)
       note=before-fitted-$name
       read -ra words <<< "$TRAIN_OPTIONS"
       trained=$(printf ' %q' "$training" "${words[@]}" "${arm_options[@]}")
       words=()
-      if [ "$items" = dialdefer.benchmarks ]; then words=("dialdefer.prompts.arms=[none]"); fi
+      if [ "$study" = dialdefer ]; then words=("dialdefer.prompts.arms=[none]"); fi
       AFTER=$basing LABEL=before-fitted NOTE=$notes/$note submit sample "${samplings[i]}" "name=$name-train" \
         "$items=<${trained# }" "${words[@]}" "${base[@]}"
       sampled=$sampled:$JOB
       fitted[i]=@$notes/$note
     done
-    break 2
+    break
   done
 done
 for training in "${trainings[@]}"; do

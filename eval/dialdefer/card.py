@@ -151,6 +151,8 @@ class CardEvaluation(Evaluation):
         rows: dict[str, dict[str, Any]] = {}
         unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
         for arm in arms:
+            if arm.kind in (CALIBRATED, ORACLE) and arm.path != base.path:  # made of another study's run
+                continue
             try:
                 panels = arm_panels(arm, judges, options)
                 by_source = panels_in(base, panels, variant)
@@ -170,6 +172,7 @@ class CardEvaluation(Evaluation):
                 kind=arm.kind, name=arm.name, **rows[arm.name], **scope, unlikely=list(dict.fromkeys(unlikely[arm.arm]))
             )
             for arm in arms
+            if arm.name in rows
         }
 
     def figures(self, judges: Mapping[str, CardJudge]) -> list[CardFigure]:

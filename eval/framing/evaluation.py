@@ -1,6 +1,7 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
 import argparse
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -161,7 +162,7 @@ class FramingEval(Evaluation):
     ) -> dict[str, FramedRun]:
         """Also the base's run as its thresholds judge it."""
         base = judges[BASE]
-        made = [arm.name for arm in arms if arm.kind == CALIBRATED and options.calibrated]
+        made = [arm.name for arm in arms if arm.kind == CALIBRATED and arm.path == base.path]
         return {**judges, **{n: with_thresholds(base, read_fits(options.calibrated, base.name)[0]) for n in made}}
 
     def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
@@ -198,8 +199,8 @@ def main_rows(results: Results, measure: str) -> pd.DataFrame:
     """The scores of a measure over all groups, on the average where there is one, else on the dataset."""
     scores = known_scores(results)
     rows = scores[(scores["measure"] == measure) & (scores["group"] == ALL)]
-    averaged = set(rows.loc[rows["dataset"] == AVERAGE, "judge"])
-    return rows[(rows["dataset"] == AVERAGE) | ~rows["judge"].isin(averaged)]
+    is_averaged = (rows["dataset"] == AVERAGE).groupby([rows["judge"], rows["framing"]]).transform("any")
+    return rows[(rows["dataset"] == AVERAGE) | ~is_averaged]
 
 
 def value_words(run: FramedRun) -> str:
@@ -332,9 +333,9 @@ def flipped(run: FramedRun) -> dict[str, list[int]]:
     return counts
 
 
-def stays(rows: Iterable[Any], little: float) -> bool:
+def stays(lines: Iterable[Mapping[str, Any]], little: float) -> bool:
     """Whether all of these surely move by little, if at all."""
-    return all(answered(row.low, row.high, little) == "No" for row in rows)
+    return all(answered(line["row"].low, line["row"].high, little) == "No" for line in lines)
 
 
 class RowsOf(NamedTuple):
@@ -347,34 +348,45 @@ class RowsOf(NamedTuple):
         """Framing → its row."""
         return {row.framing: row for row in main_rows(self.results, measure).itertuples() if row.judge == self.judge}
 
-    def p(self, measure: str) -> dict[str, float]:
-        """Framing → its adjusted p."""
-        rows = self.of(measure)
-        known = (row for row in p_values(self.results, measure).itertuples() if row.judge == self.judge)
-        return {row.framing: row.p_holm for row in known if row.dataset == rows[row.framing].dataset}
+    def moved(self, measure: str, net: str) -> list[dict[str, Any]]:
+        """Row, net row, adjusted p and whether it is sure of each framing, the largest first.
 
-    def significant(self, measure: str, sign: int) -> list[dict[str, Any]]:
-        """The rows, each with p, that are significantly above 0 (1) or below (-1)."""
-        rows, known = self.of(measure), self.p(measure)
-        return [{"row": rows[name], "p": p} for name, p in known.items() if sign * rows[name].value > 0 and p < LEVEL]
+        Sure: p < .05, and the interval of what is left without the placebos' mean excludes 0.
+        """
+        rows, nets, run = self.of(measure), self.of(net), self.results.judges[self.judge]
+        tested = (row for row in p_values(self.results, measure).itertuples() if row.judge == self.judge)
+        p = {(row.dataset, row.framing): row.p_holm for row in tested}
+        known = [row for row in rows.values() if row.framing in run.section.framings and not np.isnan(row.value)]
+        lines = []
+        for row in sorted(known, key=lambda row: -abs(row.value)):
+            line = {
+                "row": row,
+                "net": nets.get(row.framing),
+                "pull": None,
+                "p": p.get((row.dataset, row.framing), math.nan),
+            }
+            lines.append({**line, "is_sure": line["p"] < LEVEL and is_beyond(line["net"])})
+        return lines
+
+
+def is_beyond(row: Any) -> bool:
+    """Whether an interval excludes 0; True without one."""
+    return row is None or not row.low <= 0 <= row.high
 
 
 def said_of(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of a judge: its level in the baseline, its shifts from the largest on, what to doubt."""
     run: FramedRun = results.judges[judge]
     known = RowsOf(results, judge)
-    rows, p_holm = known.of, known.p("shift")
-    shifts, nets, pulls, unread = rows("shift"), rows("net_shift"), rows("pull"), rows("unread")
-    # Without labels what counts is how many answers change, and how many more than under the placebos.
-    others = rows("right_shift") or rows("net_changed") or rows("changed")
-    framings = [name for name in run.section.framings if name in shifts and not np.isnan(shifts[name].value)]
-    moved = [
-        {"framing": name, "shift": row, "net": nets.get(name), "pull": pulls.get(name), "p": p_holm.get(name)}
-        for name, row in sorted(shifts.items(), key=lambda pair: -abs(pair[1].value))
-        if name in framings
-    ]
+    rows, shifts, rights = known.of, known.moved("shift", "net_shift"), known.moved("right_shift", "net_right")
+    changed = [] if rights or run.section.scale else known.moved("net_changed", "net_changed")
+    framings = [line["row"].framing for line in shifts]
     base, scale = run.section.baseline, run.section.scale
     little = LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE
+    placebos = [
+        row for m in ("shift", "right_shift") for row in rows(m).values() if row.framing not in run.section.framings
+    ]
+    pulls, unread = rows("pull"), rows("unread")
     return {
         "run": run,
         "base": base,
@@ -383,16 +395,15 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "right": rows("right").get(base),
         "consistent": rows("consistent").get(base),
         "what": value_words(run),
-        "moved": moved,
+        "moved": [{**line, "pull": pulls.get(line["row"].framing)} for line in shifts],
+        "rights": [line for line in rights if line["is_sure"]],
+        "changed": [line for line in changed if line["is_sure"] and line["row"].value > 0],
         "little": little,
-        "is_still": stays([line["shift"] for line in moved], little)
-        and stays([row for name, row in others.items() if name in framings], LITTLE),
-        "less_right": known.significant("right_shift", -1),
-        "more_changed": [] if rows("right_shift") else known.significant("net_changed", 1),
-        "flipped": {name: counts for name, counts in flipped(run).items() if name in shifts},
-        "placebos": [row for name, row in shifts.items() if name not in run.section.framings],
+        "is_still": stays(shifts, little) and stays(rights, LITTLE) and all(c["row"].high < LITTLE for c in changed),
+        "flipped": flipped(run),
+        "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
-        "pulls": [row for name, row in pulls.items() if name in framings and (row.low > 0 or row.high < 0)],
+        "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
         "least_p": len(framings) * 2 / 2 ** min(len(grid.items) for grid in run.grids.values()),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
         "is_saturated": most_common(run) >= SATURATED,

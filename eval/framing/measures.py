@@ -413,6 +413,8 @@ def shift_pieces(run: FramedRun, grid: Grid, framing: str) -> Iterator[Piece]:
     if grid.placebos and framing not in grid.placebos:
         net = Measure(name="net_shift", unit=unit, statistic=two.shift)
         yield Piece([net], lambda grid: against_placebos(grid, lambda name: grid.fields["value"][:, grid.at(name)]))
+        right = Measure(name="net_right", unit="pp", statistic=in_percent.rise_of_known)
+        yield Piece([right], lambda grid: against_placebos(grid, lambda name: grid.fields["right"][:, grid.at(name)]))
         more = Measure(name="net_changed", unit="pp", statistic=in_percent.shift)
         yield Piece([more], lambda grid: against_placebos(grid, lambda name: changed(grid, name)))
     three = Sides(3, *shape, 1.0)

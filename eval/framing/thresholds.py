@@ -13,6 +13,7 @@ from eval.framing.measures import FramedRun, is_claim
 from eval.results import Evaluation
 from evenhand.errors import DataError
 from evenhand.terminal import say
+from studies.framing.asking import read_as
 
 # Of a framing in one order, as thresholds.json holds it: framing, order, threshold_nats, n_items, and the shares of the
 # first answer that it was fitted to give, before and after.
@@ -34,7 +35,10 @@ def calibrate_runs(options: argparse.Namespace, evaluation: Evaluation) -> None:
             f"{each['share_after']:.1%} (at 0: {each['share_before']:.1%})"
         )
     if left := [w.name for w in test.section.wordings if w.name not in {each["framing"] for each in fits}]:
-        say(f"None for {', '.join(left)}: what it goes on behind would be another reply.")
+        say(
+            f"None for {', '.join(left)}: what it goes on behind would be another reply. A scorecard ranks arms by all "
+            "framings, and so not this one."
+        )
     write_fits(options, train, test, fits)
 
 
@@ -42,67 +46,77 @@ def calibrate(train: FramedRun, test: FramedRun, objective: str = DDS, *, is_poo
     """Thresholds for each framing and order of the test run, fitted on the train run's margins.
 
     dds: the baseline stays as it is, and each framing gives the first answer as often as it does on these items;
-    acceptance: each gives it in half of its prompts, so items are to be asked as a true and a false claim. is_pooled:
-    one for the baseline, one for all other framings of the train run together. A framing that goes on behind a reply
-    which thresholds may change has none: what would be asked then is not known.
+    acceptance: each gives it in half of its prompts, so items are to be asked as a true and a false claim. Shares are
+    meaned over datasets and cases, as the measures are. is_pooled: one threshold for the baseline and the placebos, one
+    for all framings of the train run together. A framing that goes on behind a reply which thresholds may change has
+    none: what would be asked then is not known.
 
-    Raises DataError where an item or a prompt is in both runs, or there are no margins of two answers.
+    Raises DataError where an item is in both runs, or there are no margins of two answers.
     """
-    refuse_shared(train, test)
+    if same := shared(train, test, is_pooled):
+        raise DataError(
+            f"{test.name}: item '{same[0]}' is fitted on and would be scored, and {len(same) - 1} more; fit thresholds "
+            "on other items, such as those of `split: train`"
+        )
     if train.answers != test.answers or train.section.order_names != test.section.order_names:
         raise DataError(f"{train.name} and {test.name} differ in their answers or orders; sample both alike")
     if objective == ACCEPTANCE and not is_claim(train.section):
         raise DataError("objective acceptance: half is right where items are a true and a false claim alone; take dds")
-    margins = margins_of(train)
     base = train.section.baseline
-    others = [name for name in margins if name != base]
-    behind = {wording.name: wording.after for wording in test.section.wordings}
+    framed = [name for name, text in train.section.framings.items() if name != base and text.after is None]
     n_items = sum(len(grid.items) for grid in train.grids.values())
     fits = list[Fit]()
     for place, order in enumerate(test.section.order_names):
-        of = {name: [*every[:, :, place].T] for name, every in margins.items()}  # framing → the margins of each case
-        share = 0.5 if objective == ACCEPTANCE else share_of(of[base], 0.0)
-        pooled = [np.concatenate(case) for case in zip(*(of[name] for name in others), strict=True)]
-        for framing, after in behind.items():
-            is_base = framing == test.section.baseline
-            if after is not None and (after != test.section.baseline or objective == ACCEPTANCE):
+        of_base = margins_of(train, [base], place)
+        share = 0.5 if objective == ACCEPTANCE else share_of(of_base, 0.0)
+        for wording in test.section.wordings:
+            is_base = wording.name == test.section.baseline or (is_pooled and wording.name not in test.section.framings)
+            if wording.after is not None and (wording.after != test.section.baseline or objective == ACCEPTANCE):
                 continue
-            kinds = of[base] if is_base else pooled if is_pooled else of[framing]
+            names = framed if is_pooled else [wording.name]
+            kinds = of_base if is_base else margins_of(train, names, place)
             threshold = 0.0 if is_base and objective == DDS else nearest_threshold(kinds, share)
             shares = {"share_before": share_of(kinds, 0.0), "share_after": share_of(kinds, threshold)}
-            fitted = {"framing": framing, "order": order, "threshold_nats": threshold, "n_items": n_items}
+            fitted = {"framing": wording.name, "order": order, "threshold_nats": threshold, "n_items": n_items}
             fits.append({**fitted, **shares})
     return fits
 
 
 def share_of(kinds: Sequence[FloatArray], threshold: float) -> float:
-    """The share of margins above a threshold, meaned over cases."""
-    return float(np.mean([share_above(margins[~np.isnan(margins)], threshold) for margins in kinds]))
+    """The share of margins above a threshold, meaned over the arrays."""
+    return float(np.mean([share_above(margins, threshold) for margins in kinds]))
 
 
-def margins_of(run: FramedRun) -> dict[str, FloatArray]:
-    """Framing → (n_items, n_cases, n_orders), over all datasets. Raises DataError where one has none."""
-    grids = run.grids.values()
-    names = next(iter(grids)).framings
-    margins = {name: np.concatenate([grid.fields["odds"][:, grid.at(name)] for grid in grids]) for name in names}
-    empty = [name for name, every in margins.items() if run.section.scale or np.isnan(every).all(axis=0).any()]
-    if empty:
-        raise DataError(f"{run.name}: {empty[0]} has no margins; sample two answers with `verdict: margin`, or options")
-    return margins
-
-
-def refuse_shared(train: FramedRun, test: FramedRun) -> None:
-    """Raises DataError where what is fitted on would be scored."""
-    ids, hashes = (
-        {key(prompt) for prompt in train.plan}
-        for key in (lambda prompt: (prompt.dataset, prompt.item_id), lambda prompt: prompt.prompt_hash)
+def margins_of(run: FramedRun, framings: Sequence[str], place: int) -> list[FloatArray]:
+    """The known margins in one order: an array for each framing, dataset and case. Raises DataError without any."""
+    if len(run.answers) != 2 or run.section.scale:
+        raise DataError(f"{run.name}: thresholds part two answers, and here {len(run.answers)} are given")
+    cells = [
+        grid.fields["odds"][:, grid.at(name), case, place]
+        for name in framings
+        for grid in run.grids.values()
+        for case in range(len(grid.cases))
+    ]
+    if known := [margins[~np.isnan(margins)] for margins in cells if not np.isnan(margins).all()]:
+        return known
+    raise DataError(
+        f"{run.name}: {', '.join(framings) or 'no framing'} has no margins; sample with `verdict: margin` or options"
     )
-    same = [p.item_id for p in test.plan if (p.dataset, p.item_id) in ids or p.prompt_hash in hashes]
-    if same:
-        raise DataError(
-            f"{test.name}: item '{same[0]}' is fitted on and would be scored, and {len({*same}) - 1} more; fit "
-            "thresholds on other items, such as `framing.items.split=train`"
-        )
+
+
+def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
+    """The items of the test run that are in the train run: in equal words they have an equal prompt.
+
+    is_pooled: words may differ, so the items are read again, and held against each other as the baseline shows them.
+    """
+    hashes = {prompt.prompt_hash for prompt in train.plan}
+    same = dict.fromkeys(prompt.item_id for prompt in test.plan if prompt.prompt_hash in hashes)
+    if is_pooled:
+        section = train.section
+        asked = section.asked(train.verdict)
+        known = {read_as(row, asked, section.baseline) for row in section.rows}
+        same |= {row.item_id: None for row in test.section.rows if read_as(row, asked, section.baseline) in known}
+    return list(same)
 
 
 def with_thresholds(run: FramedRun, fits: Sequence[Fit]) -> FramedRun:

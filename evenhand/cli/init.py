@@ -23,11 +23,12 @@ def main(argv: Sequence[str]) -> None:
     words = parser.parse_args(argv)
     folder = words.folder
     files = [*sorted(STARTER.iterdir()), *([CONFIGS, CONFIGS.with_name("slurm")] if words.slurm else [])]
-    if folder.is_file():
-        raise ConfigError(f"{folder}: is a file; name a folder")
     if there := [file.name for file in files if (folder / file.name).exists()]:
         raise ConfigError(f"{folder}: already holds {', '.join(there)}; name another folder, or move them away")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
     for file in files:
         (shutil.copytree if file.is_dir() else shutil.copyfile)(file, folder / file.name)
     if words.slurm:  # its jobs run in this environment

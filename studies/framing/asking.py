@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jinja2 import meta
 
 from evenhand.errors import DataError
-from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride, digest
+from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride, digest, normalised
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
 from studies.framing.templates import ENVIRONMENT, rendered
@@ -254,3 +254,9 @@ class FramedUnit:
         turns = (Message(role="assistant", content=spoken), Message(role="user", content=ask))
         messages = (*before.messages, *turns)
         yield with_messages(self.asked, self.row, case, wording, order, known, messages, behind=digest(spoken, 8))
+
+
+def read_as(row: Row, asked: Asked, baseline: str) -> str:
+    """What a judge reads of an item in the baseline, in all its cases, but for case and white space."""
+    prompts = FramedUnit(row, asked).first_round
+    return normalised("\n".join(p.messages[-1].content for (_, name, _), p in prompts.items() if name == baseline))

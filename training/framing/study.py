@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.records import normalised
-from studies.framing.asking import Asked, FramedUnit, label_of
+from studies.framing.asking import Asked, FramedUnit, label_of, read_as
 from studies.framing.rows import Row, load_rows
 from studies.framing.section import FramingSection
 from studies.study import set_hash
@@ -100,12 +99,6 @@ class FramingTraining(StudyTraining):
         """The study's own texts; items are shown by none; see StudyTraining."""
         sources = dict.fromkeys(datasets, "its licence is not known to Evenhand")
         return {"section": section_of(config), "sources": sources, "hub": {}}
-
-
-def read_as(row: Row, asked: Asked, baseline: str) -> str:
-    """What a judge reads of an item in the baseline, in all its cases, but for case and white space."""
-    prompts = FramedUnit(row, asked).first_round
-    return normalised("\n".join(p.messages[-1].content for (_, name, _), p in prompts.items() if name == baseline))
 
 
 def candidates(row: Row, asked: Asked, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:

@@ -229,8 +229,45 @@ def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(tmp_path, monkey
     assert [scores["expert", name] for name in ("shift", "right_shift", "changed")] == [0, -50, 50]
     assert [scores[framing, "right"] for framing in ("statement", "expert", EVERY)] == [100, 50, 50]
     (said,) = results.facts["of"].values()
-    assert [line["row"].framing for line in said["less_right"]] == ["expert"]
+    assert [line["row"].framing for line in said["rights"]] == ["expert"]
     assert not said["is_still"]
+
+
+def test_what_placebos_do_as_well_is_no_answer_to_who_speaks(tmp_path, monkeypatch):
+    """Expert and placebos raise acceptance and lower what is right alike: p is small, and nothing is left (net)."""
+
+    def judge(prompt):
+        wanted = prompt.factors.label if prompt.condition == "statement" else "accept"
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    (said,) = results.facts["of"].values()
+    (shift,) = said["moved"]
+    assert (shift["row"].value, shift["net"].value, shift["is_sure"]) == (50, 0, False)
+    assert shift["p"] < 0.01
+    assert said["rights"] == []
+    assert not said["is_still"]
+    assert {row.measure for row in said["placebos"]} == {"shift", "right_shift"}
+
+
+def test_a_framing_that_one_dataset_alone_answered_is_told_of_that_dataset(tmp_path, monkeypatch):
+    items = [str(claims(tmp_path / f"{name}.jsonl", 12)) for name in "ab"]
+    for file in items[1:]:
+        Path(file).write_text(Path(file).read_text().replace('"c', '"d').replace("lie", "fib"))
+
+    def judge(prompt):
+        if prompt.dataset == "b" and prompt.condition == "expert":
+            return "Hm."
+        accepts = prompt.condition == "expert" or prompt.factors.label == "accept"
+        return prompt.answer_space[prompt.factors.names.index("accept" if accepts else "reject")]
+
+    section = {**study(Path(items[0])), "items": [{"file": file} for file in items]}
+    path = run_of(tmp_path, section, judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    (said,) = results.facts["of"].values()
+    (line,) = said["moved"]
+    assert (line["row"].dataset, line["row"].value, line["is_sure"]) == ("a", 50, True)
 
 
 def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
@@ -260,4 +297,4 @@ def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_p
     scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
     assert [scores["expert", name] for name in ("shift", "changed")] == [0, 20]
     assert scores["expert", "net_changed"] == (0 if placebo_too else 20)
-    assert [line["row"].framing for line in said["more_changed"]] == ([] if placebo_too else ["expert"])
+    assert [line["row"].framing for line in said["changed"]] == ([] if placebo_too else ["expert"])

@@ -23,7 +23,7 @@ def test_no_file_is_overwritten_and_then_none_is_written(tmp_path: Path, name: s
     with pytest.raises(ConfigError, match=f"already holds {name};"):
         main([str(tmp_path)])
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "mine")]
-    with pytest.raises(ConfigError, match=f"{name}: is a file"):
+    with pytest.raises(ConfigError, match=f"{name}: cannot be made"):
         main([str(tmp_path / name)])
 
 
