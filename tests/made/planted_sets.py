@@ -75,7 +75,8 @@ def margin_runs(root: Path) -> tuple[Path, Path, Path]:
     train = [*made_items("truthfulqa", 12), *made_items("plausibleqa", 10)]
     base = run(root, "before", leans("before", 1.0, 0.9), test, **asked)
     after = run(root, "after", leans("after", 0.9, 0.2), test, model="owner/after", **asked)
-    return base, after, run(root, "train", leans("train", 1.0, 0.8), train, **asked)
+    facts = {"checkpoint_hash": "c-before"}
+    return base, after, run(root, "train", leans("train", 1.0, 0.8), train, facts=facts, **asked)
 
 
 def narrator_set(root: Path) -> tuple[list[Path], list[Path]]:

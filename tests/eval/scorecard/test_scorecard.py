@@ -93,8 +93,9 @@ def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_pat
 
 
 def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train = run(tmp_path, "train", made.yes_sayer, made_items("bbq", 15), verdict="margin")
-    base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], verdict="margin")
+    asked: dict[str, Any] = {"verdict": "margin", "facts": {"checkpoint_hash": "c-base"}}
+    train = run(tmp_path, "train", made.yes_sayer, made_items("bbq", 15), **asked)
+    base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], **asked)
     calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--objective", "acceptance"])
     file = tmp_path / "cal" / "thresholds.json"
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]
@@ -304,13 +305,14 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     wordings = ["published", "v1", "v2"]
     variants = [{"template": w, "answer_order": o} for w in wordings for o in ("yes_first", "no_first")]
     asked: dict[str, Any] = {"verdict": "margin", "variants": (*variants, {"template": "v3"})}
-    bent = run(tmp_path, "bent", answer, **asked)
+    base_facts = {"facts": {"checkpoint_hash": "c-bent"}}
+    bent = run(tmp_path, "bent", answer, **asked, **base_facts)
     arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
     base, straight = scored(bent, f"straight={arm}").values()
     names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
     assert [base[name] for name in names] == pytest.approx([100**2 / 3, 100, 100 / 3, 250 / 3], rel=1e-3)
     assert [straight[name] for name in names] == [0, 0, 0, 100]
-    train = run(tmp_path, "train", answer, made_items("bbq", 40)[20:], **asked)
+    train = run(tmp_path, "train", answer, made_items("bbq", 40)[20:], **asked, **base_facts)
     calibrate_main([str(train), str(bent), "--out", str(tmp_path / "cal"), "--pooled"])
     options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
     d = [scored(bent, *options, variant)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
