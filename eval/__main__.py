@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
 from eval.options import calibrate_options, verb_options
-from eval.runs import is_verdict_file, refuse_repeated, runs_by_study, study_of_run
+from eval.runs import is_verdict_file, refuse_repeated, runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 
@@ -83,10 +83,11 @@ def scorecard_main(argv: Sequence[str]) -> None:
 def calibrate_main(argv: Sequence[str]) -> None:
     """`evenhand calibrate TRAIN_RUN TEST_RUN`: fit thresholds, print and write them."""
     options = calibrate_options(argv)
-    runs_by_study([options.train, options.test])  # refuses what is no run
-    study, other = (study_of_run(path) for path in (options.train, options.test))
-    if other != study:
-        raise DataError(f"{options.test}: is of {other}, and {options.train} of {study}; name runs of one study")
+    runs = runs_by_study([options.train, options.test])
+    if len(runs) > 1:
+        named = " and ".join(f"{path} is of {study}" for study, (path,) in runs.items())
+        raise DataError(f"{named}; name runs of one study")
+    (study,) = runs
     from eval.results import evaluation_of
 
     evaluation_of(study).calibrate(options)

@@ -32,24 +32,15 @@ def nearest_threshold(kinds: Sequence[FloatArray], share: float) -> float:
 
     All thresholds between two neighbouring margins judge alike, so their middle is tried, 0, and one nat beyond the
     outermost margins. Of the best the one nearest to 0 is taken: where the items do not tell thresholds apart (all
-    margins the same) the judge is changed least. NaN is left out. Raises DataError where a kind has no margin.
+    margins the same) the judge is changed least. kinds: known margins, some of each.
     """
-    known = [known_of(margins) for margins in kinds]
-    values = np.unique(np.concatenate(known))
+    values = np.unique(np.concatenate(kinds))
     values = values[np.isfinite(values)]
     beyond = [values[:1] - BEYOND, values[-1:] + BEYOND]
     thresholds = np.concatenate([[0.0], (values[1:] + values[:-1]) / 2, *beyond])
-    misses = np.array([abs(np.mean([share_above(margins, at) for margins in known]) - share) for at in thresholds])
+    misses = np.array([abs(np.mean([share_above(margins, at) for margins in kinds]) - share) for at in thresholds])
     best = thresholds[misses <= misses.min() + ROUNDING]
     return float(best[np.argmin(np.abs(best))])
-
-
-def known_of(margins: FloatArray) -> FloatArray:
-    """The margins that there are. Raises DataError where there is none."""
-    numbers = margins[~np.isnan(margins)]
-    if not len(numbers):
-        raise DataError("a threshold needs margins of true and of false claims; there are none of one kind")
-    return np.asarray(numbers)
 
 
 def share_above(margins: FloatArray, threshold: float) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.calibration import CALIBRATED, DDS, known_of, nearest_threshold, refuse_unlike, share_above, write_fits
+from eval.calibration import CALIBRATED, DDS, nearest_threshold, refuse_unlike, share_above, write_fits
 from eval.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
 from eval.dialdefer.panels import (
     BOTH_ORDERS,
@@ -38,6 +38,14 @@ def fit_threshold(true: FloatArray, false: FloatArray, share: float) -> dict[str
     """The threshold that accepts nearest to this share of claims, for margins of true and of false claims in nats."""
     true, false = known_of(true), known_of(false)
     return described(true, false, nearest_threshold([true, false], share))
+
+
+def known_of(margins: FloatArray) -> FloatArray:
+    """The margins that there are. Raises DataError where there is none."""
+    numbers = margins[~np.isnan(margins)]
+    if not len(numbers):
+        raise DataError("a threshold needs margins of true and of false claims; there are none of one kind")
+    return np.asarray(numbers)
 
 
 def described(true: FloatArray, false: FloatArray, threshold: float) -> dict[str, Any]:

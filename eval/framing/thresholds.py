@@ -67,18 +67,19 @@ def calibrate(train: FramedRun, test: FramedRun, objective: str = DDS, *, is_poo
     n_items = sum(len(grid.items) for grid in train.grids.values())
     fits = list[Fit]()
     for place, order in enumerate(test.section.order_names):
-        of_base = margins_of(train, [base], place)
-        share = 0.5 if objective == ACCEPTANCE else share_of(of_base, 0.0)
+        share = 0.5 if objective == ACCEPTANCE else share_of(margins_of(train, [base], place), 0.0)
+        of_names = dict[tuple[str, ...], dict[str, float]]()  # framings fitted on together → what was fitted
         for wording in test.section.wordings:
             is_base = wording.name == test.section.baseline or (is_pooled and wording.name not in test.section.framings)
             if wording.after is not None and (wording.after != test.section.baseline or objective == ACCEPTANCE):
                 continue
-            names = framed if is_pooled else [wording.name]
-            kinds = of_base if is_base else margins_of(train, names, place)
-            threshold = 0.0 if is_base and objective == DDS else nearest_threshold(kinds, share)
-            shares = {"share_before": share_of(kinds, 0.0), "share_after": share_of(kinds, threshold)}
-            fitted = {"framing": wording.name, "order": order, "threshold_nats": threshold, "n_items": n_items}
-            fits.append({**fitted, **shares})
+            names = (base,) if is_base else tuple(framed) if is_pooled else (wording.name,)
+            if names not in of_names:
+                kinds = margins_of(train, names, place)
+                threshold = 0.0 if is_base and objective == DDS else nearest_threshold(kinds, share)
+                shares = {"share_before": share_of(kinds, 0.0), "share_after": share_of(kinds, threshold)}
+                of_names[names] = {"threshold_nats": threshold, "n_items": n_items, **shares}
+            fits.append({"framing": wording.name, "order": order, **of_names[names]})
     return fits
 
 
