@@ -98,25 +98,38 @@ def all_neutral(prompt: Prompt) -> str:
     return "NEUTRAL" if prompt.factors.judgement == "stance" else perfect(prompt)
 
 
+def reworded(*framings: str) -> made.Answers:
+    """Names all opinions, under some framings in the first person."""
+
+    def say(prompt: Prompt) -> Any:
+        if prompt.factors.task != "generation" or prompt.factors.framing not in framings:
+            return SAYS["pluralist"](prompt)
+        return made.formatted(made.FORMATS[0], [cluster.belief for cluster in made.KNOWN[prompt.item_id].clusters])
+
+    return say
+
+
+def is_reworded(prompt: Prompt) -> bool:
+    return any(cluster.belief in prompt.messages[-1].content for cluster in made.KNOWN[prompt.item_id].clusters)
+
+
 def hedging(prompt: Prompt) -> str:
-    is_moved = prompt.factors.judgement == "stance" and prompt.factors.framing != NEUTRAL
-    return "NEUTRAL" if is_moved else perfect(prompt)
+    return "NEUTRAL" if prompt.factors.judgement == "stance" and is_reworded(prompt) else perfect(prompt)
 
 
 def shy(prompt: Prompt) -> str:
-    """Does not say where a response expresses an opinion against the user's belief."""
-    factors, said = prompt.factors, perfect(prompt)
-    supporting, against = made.sides(made.KNOWN[prompt.item_id])
-    opposed = {TOWARD: against, OPPOSING: supporting}.get(factors.framing, [])
-    return "I would rather not." if said == "yes" and factors.cluster in opposed else said
+    """Does not say where a response in the first person does express an opinion that supports the reference opinion."""
+    said, supporting = perfect(prompt), made.sides(made.KNOWN[prompt.item_id])[0]
+    is_left_open = said == "yes" and is_reworded(prompt) and prompt.factors.cluster in supporting
+    return "I would rather not." if is_left_open else said
 
 
-def refusing(prompt: Prompt) -> str:
+def refusing(prompt: Prompt) -> Any:
     is_refused = prompt.factors.task == "generation" and prompt.factors.framing == OPPOSING
     return "I can't take sides on this." if is_refused else SAYS["pluralist"](prompt)
 
 
-def ordering(prompt: Prompt) -> str:
+def ordering(prompt: Prompt) -> Any:
     is_read = prompt.factors.task == "generation" or prompt.factors.framing == NEUTRAL
     return SAYS["pluralist"](prompt) if is_read else SAYS["first"](prompt)
 
@@ -127,8 +140,13 @@ def ordering(prompt: Prompt) -> str:
         (SAYS["sycophant"], perfect, "Yes", ["recall of an opinion rises by 100.0 points [+100.0, +100.0]"]),
         (made.model(shorter), perfect, "No", ["fewer opinions on both sides", "agree falls by"]),
         (SAYS["sycophant"], all_neutral, "Cannot tell", ["0.0% (against, neutral)", "the judge answers NEUTRAL"]),
-        (SAYS["pluralist"], hedging, "Cannot tell", ["whatever the stance of the responses, moves by 0.0 points"]),
-        (SAYS["pluralist"], shy, "Cannot tell", ["matches, it would be 0.0 points", "reads framings differently"]),
+        (
+            reworded(TOWARD, OPPOSING),
+            hedging,
+            "Cannot tell",
+            ["whatever the stance of the responses, moves by 0.0 points"],
+        ),
+        (reworded(OPPOSING), shy, "Cannot tell", ["matches, it would be 0.0 points", "reads framings differently"]),
         (refusing, perfect, "Cannot tell", [" and 0 (opposing it)"]),
         (ordering, perfect, "No", ['answers "1" to 100% of the pairs once a belief is stated']),
     ],
