@@ -38,7 +38,7 @@ CARD_QUANTITIES = {
     name: Quantity(task, framing, "", "most_popular" if task == "pairwise" else "", measure)
     for name, (_, task, framing, measure) in CARD.items()
 }
-MAIN = {(quantity.framing, quantity.measure) for quantity in CARD_QUANTITIES.values()}
+MAIN = [(quantity.framing, quantity.measure) for quantity in CARD_QUANTITIES.values()]
 
 
 class PluralEval(Evaluation):
@@ -207,11 +207,14 @@ def scores_of(name: str, run: PluralEvalRun) -> list[Score]:
 
 
 def main_changes(results: Results, changes: pd.DataFrame) -> pd.DataFrame:
-    """Changes of the figures that the scorecard has, of both pairings, over all threads."""
+    """Changes of the figures that the scorecard has, of both pairings, over all threads, in its order."""
     if changes.empty:
         return changes
     changes = changes[changes["dataset"] == results.judges[results.base].whole]
-    return changes[[key in MAIN for key in zip(changes["framing"], changes["measure"], strict=True)]]
+    place = {key: n for n, key in enumerate(MAIN)}
+    places = [place.get(key, -1) for key in zip(changes["framing"], changes["measure"], strict=True)]
+    placed = changes.assign(place=places).sort_values(["second", "place"], kind="stable")
+    return placed[placed["place"] >= 0].drop(columns="place")
 
 
 def fallen_levels(changes: Iterable[Change]) -> list[str]:
