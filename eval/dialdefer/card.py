@@ -51,6 +51,7 @@ from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 FEW_ITEMS = 20
 MUCH_PP = 10.0  # of a change of what is accepted in C1: then DDS has another starting point
 GUESSED = 50.0  # percent right
+ORDERS = (YES_FIRST, NO_FIRST)  # of panels.both_orders
 ORACLE = "oracle"  # like CALIBRATED a kind of arms that thresholds on the base's run make
 ORACLE_NAME = "oracle (fitted on the test items)"
 MAIN = "mean_abs_dds_own"
@@ -117,12 +118,9 @@ class CardJudge:
     def by_order(self) -> dict[str, list[list[measures.IntArray]]]:
         """Answer order → what was replied on the averaged datasets, a list for each prompt variant that was asked in
         both orders; "" is the card's own variant."""
+        both = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
         sides: dict[str, list[list[Panel]]] = {"": [[(self.own or self.fixed)[name] for name in self.averaged]]}
-        for i, order in enumerate((YES_FIRST, NO_FIRST)):
-            sides[order] = [
-                [panel.orders[i] for name, panel in wording.items() if panel.orders and name in self.averaged]
-                for wording in self.wordings
-            ]
+        sides |= {order: [[pair[i] for pair in of_wording] for of_wording in both] for i, order in enumerate(ORDERS)}
         return {
             order: [[self.replies(panel) for panel in panels] for panels in of_wordings if panels]
             for order, of_wordings in sides.items()
@@ -170,6 +168,8 @@ class CardEvaluation(Evaluation):
         in_both = variant if is_ordered else ", ".join(filter(None, [variant, BOTH_ORDERS]))
         asked = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
         wordings = [name for name in asked if name.endswith(BOTH_ORDERS)]
+        if wordings != [in_both] and len(wordings) < 2:
+            wordings = []  # a sole one that is not the card's own
         rows: dict[str, dict[str, Any]] = {}
         unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
         for arm in arms:
@@ -275,12 +275,10 @@ class CardEvaluation(Evaluation):
             return f"was not asked {', '.join(lacking)}"
         if unlikely := [dataset for dataset in judge.unlikely if dataset in judge.datasets]:
             return f"hardly gives an answer on {', '.join(unlikely)}"
-        replies = judge.by_order
-        for order, of_wordings in replies.items():
+        for order, of_wordings in judge.by_order.items():
             rate, condition = max(map(measures.most_unreadable, of_wordings), default=(0.0, ""))
             if rate >= measures.MANY_UNREADABLE:
                 return f"{percent(rate)} of its replies in {', '.join(filter(None, [condition, order]))} cannot be read"
-        for order, of_wordings in replies.items():
             rates = zip(*map(measures.accept_rates, chain(*of_wordings)), strict=True)
             if measures.is_saturated([measures.mean_or_none(of_framing) for of_framing in rates]):
                 return " in ".join(filter(None, ["saturated", order]))
