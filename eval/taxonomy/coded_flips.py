@@ -30,7 +30,7 @@ class Searched(NamedTuple):
 
     units: Collection[str]  # all items, whether they flip or not
     flips: pd.DataFrame  # claim, unit, code, category
-    undecided: Collection[str]  # claims without a verdict on one side or both
+    undecided: Mapping[str, str]  # claim without a verdict in one framing or both → its unit
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +68,11 @@ class CodedRun:
         return Searched(
             units=[unit_of(dataset, item) for dataset, of_dataset in items.items() for item in of_dataset],
             flips=flips,
-            undecided={claim_of(dataset, *claim) for dataset, claims in undecided.items() for claim in claims},
+            undecided={
+                claim_of(dataset, item, is_true): unit_of(dataset, item)
+                for dataset, claims in undecided.items()
+                for item, is_true in claims
+            },
         )
 
 

@@ -3,6 +3,7 @@ F and J, and are queries over the scores and the flips."""
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,10 @@ class Taxonomy(Evaluation):
         (first, base), (second, after) = judges.items()
         return scores.flip_changes(base, after, (first, second), drawing_of(options))
 
+    def family(self, change: Change) -> tuple[Any, ...]:
+        """Also over the codes, and over the categories; any flip stands apart."""
+        return super().family(replace(change, setting={**change.setting, "label": change.setting["label"] == ANY}))
+
     def differences(self, base: Any, after: Any, *, is_before_after: bool) -> list[Difference]:
         return scores.run_differences(base, after) if is_before_after else []
 
@@ -165,7 +170,7 @@ def models(results: Results, flips: pd.DataFrame, shares: pd.DataFrame) -> pd.Da
     """A row for each judge: how many flips, the top code, the share of the unexplained, and what there is to doubt."""
     columns = {
         "is_coded": flips["primary"] != "",
-        "lenient": (flips["primary"] != "") & (flips["direction"] == LENIENT),
+        "lenient": flips["direction"] == LENIENT,
         "n_codes": flips["codes"].map(lambda codes: len(codes.split(BETWEEN)) if codes else 0),
         "n_replies": flips["states"].map(len),
         "n_read": flips["primaries"].map(len),
@@ -178,10 +183,8 @@ def models(results: Results, flips: pd.DataFrame, shares: pd.DataFrame) -> pd.Da
     frame = frame.join(top[["label", *ENDS]])
     rest = over_all(results, "primary_share").query("label == @UNEXPLAINED and direction == @ALL")
     frame = frame.join(rest.set_index("judge")[ENDS].add_suffix("_rest"))
-    frame["n_codes"], frame["lenient"] = (
-        frame["n_codes"] / frame["is_coded"],
-        100 * frame["lenient"] / frame["is_coded"],
-    )
+    frame["n_codes"] /= frame["is_coded"]
+    frame["lenient"] *= 100 / frame["n_flips"]
     frame["top"] = [None if pd.isna(label) else f"{label} {codes()[label].name}" for label in frame["label"]]
     frame["is_met"] = [None if pd.isna(share) else share < MOST_UNEXPLAINED for share in frame["value_rest"]]
     return frame.reset_index()
@@ -199,8 +202,7 @@ def moved(results: Results) -> pd.DataFrame:
     for measure in ("removed", "made"):
         shares = over_all(results, measure).rename(columns={end: f"{measure}_{end}" for end in ENDS})
         frame = frame.merge(shares.rename(columns={"judge": "second"}).filter(regex=f"^second$|^label$|^{measure}_"))
-    frame = frame.merge(results.changes.drop(columns=["before", "after"]), on=["second", "label"])
-    return frame[(frame["n_before"] + frame["n_after"] > 0) | (frame["label"] == ANY)]
+    return frame.merge(results.changes.drop(columns=["before", "after"]), on=["second", "label"], how="left")
 
 
 def taxonomy_tables(results: Results) -> list[TableSpec]:
@@ -218,11 +220,12 @@ def taxonomy_tables(results: Results) -> list[TableSpec]:
     flips = flips.assign(primary=flips["primary"].replace("", None), codes=flips["codes"].str.replace(BETWEEN, " "))
     changed = []
     if len(facts["moved"]):
-        occurring = results.changes.merge(facts["moved"][["second", "label"]])
         title = "Which failures were removed, left and made"
         changed = [
             spec(results, "moved", title, facts["moved"], "console", is_change=True),
-            changes_table(results, occurring, digits=2, title="Flips per 100 items, before and after"),
+            changes_table(
+                results, digits=2, title="Flips per 100 items, before and after", note=note_of(results, "changes")
+            ),
         ]
     return [
         *changed,
@@ -238,9 +241,13 @@ def taxonomy_tables(results: Results) -> list[TableSpec]:
 
 def spec(results: Results, name: str, title: str, frame: pd.DataFrame, place: Place, **keys: Any) -> TableSpec:
     """A table of this study; its note is a part of the template."""
-    note = " ".join(results.sentences.get(f"note of {name}", []))
-    columns = heads(COLUMNS[name])
-    return TableSpec(name=f"taxonomy_{name}", title=title, frame=frame, columns=columns, note=note, place=place, **keys)
+    keys |= {"columns": heads(COLUMNS[name]), "note": note_of(results, name)}
+    return TableSpec(name=f"taxonomy_{name}", title=title, frame=frame, place=place, **keys)
+
+
+def note_of(results: Results, name: str) -> str:
+    """A table's note in the template."""
+    return " ".join(results.sentences.get(f"note of {name}", []))
 
 
 EVALUATION = Taxonomy()

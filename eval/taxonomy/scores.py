@@ -207,12 +207,13 @@ class Influences(NamedTuple):
     after: pd.DataFrame
     removed: pd.DataFrame  # those before whose claim has a verdict after; is_gone: it is no flip there
     made: pd.DataFrame  # those after whose claim has a verdict before; is_gone: it is no flip there
+    left_out: pd.Series  # the units of the claims that are not compared, by claim
 
     @property
     def counts(self) -> dict[str, int]:
         """n_before and n_after, flips of the label; n_removed, flips before and none after; n_unknown, flips before
         whose claim has no verdict after; n_left, flips before and after, whatever the label is after; n_same, of the
-        label both times; n_made, flips after and none before."""
+        label both times; n_made, flips after and none before; n_left_out of n_claims are not compared."""
         n_removed, n_unknown = int(self.removed["is_gone"].sum()), len(self.before) - len(self.removed)
         return {
             "n_before": len(self.before),
@@ -222,24 +223,35 @@ class Influences(NamedTuple):
             "n_unknown": n_unknown,
             "n_after": len(self.after),
             "n_made": int(self.made["is_gone"].sum()),
+            "n_left_out": len(self.left_out),
+            "n_claims": 2 * len(self.units),
         }
 
 
 def moves(base: CodedRun, after: CodedRun) -> Iterator[Influences]:
-    """Of each label. Raises DataError where the runs cannot be paired."""
+    """Of any flip, and of each label that occurs. Raises DataError where the runs cannot be paired.
+
+    Compared are claims with a verdict in both runs; for a code or category only those whose flips all have a code: a
+    flip that the judge's reply does not explain was not removed.
+    """
     units = dict.fromkeys(unit for unit in base.searched.units if unit in set(after.searched.units))
     if not units:
         raise DataError(f"{after.run.path}: its flips are of other items than those of {base.run.path}")
     ours, theirs = (
         side._replace(flips=side.flips[side.flips["unit"].isin(units)]) for side in (base.searched, after.searched)
     )
+    no_verdict = {claim: unit for claim, unit in {**ours.undecided, **theirs.undecided}.items() if unit in units}
+    flips = pd.concat([ours.flips, theirs.flips])
+    no_code = no_verdict | flips[flips["code"] == NOT_CODED].set_index("claim")["unit"].to_dict()
     levels = {ANY: CODE, **dict.fromkeys([*codes(), NOT_CODED], CODE), **{of.category: CATEGORY for of in categories()}}
     for label, level in levels.items():
         before, later = (
             side.flips[(side.flips["code"] == label) | (side.flips["category"] == label) | (label == ANY)]
             for side in (ours, theirs)
         )
-        yield Influences(label, level, units, before, later, gone(before, theirs), gone(later, ours))
+        if label == ANY or len(before) + len(later):
+            left_out = pd.Series(no_verdict if label == ANY else no_code, dtype=object)
+            yield Influences(label, level, units, before, later, gone(before, theirs), gone(later, ours), left_out)
 
 
 def gone(flips: pd.DataFrame, other: Searched) -> pd.DataFrame:
@@ -266,19 +278,23 @@ def moved_scores(base: CodedRun, after: CodedRun, names: tuple[str, str]) -> Ite
 
 
 def flip_changes(base: CodedRun, after: CodedRun, names: tuple[str, str], drawing: Drawing) -> list[Change]:
-    """The change in flips per 100 items, paired by item, of each label."""
+    """The change in flips per 100 items, paired by item, of any flip and of each code and category that occurs."""
     changes = []
-    for moved in moves(base, after):
-        pair = paired(counted(moved.before, moved.units), counted(moved.after, moved.units), drawing)
+    for moved in (moved for moved in moves(base, after) if moved.label != NOT_CODED):
+        pair = paired(counted(moved, moved.before), counted(moved, moved.after), drawing)
         compared = Compared(*names, {"judged_by": base.judged_by, "level": moved.level, "label": moved.label})
         changes.append(change_in(PER_100, [pair], compared, ALL_ITEMS))
     return changes
 
 
-def counted(flips: pd.DataFrame, units: Collection[str]) -> Observed:
-    """Flips of each item."""
-    n = flips["unit"].value_counts().reindex(list(units), fill_value=0).to_numpy(float)[:, None]
-    return Observed(dataset=ALL_ITEMS, units=tuple(units), earned=n, counted=n * 0 + 1)
+def counted(moved: Influences, flips: pd.DataFrame) -> Observed:
+    """Flips of each item, which counts one half for each of its two claims that is compared."""
+    units, is_out = tuple(moved.units), flips["claim"].isin(moved.left_out.index)
+    of_units = [
+        claims.value_counts().reindex(units, fill_value=0) for claims in (flips["unit"][~is_out], moved.left_out)
+    ]
+    n_flips, n_out = (of_unit.to_numpy(float)[:, None] for of_unit in of_units)
+    return Observed(dataset=ALL_ITEMS, units=units, earned=n_flips, counted=1 - n_out / 2)
 
 
 def run_differences(base: CodedRun, after: CodedRun) -> list[Difference]:

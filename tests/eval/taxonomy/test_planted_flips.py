@@ -16,6 +16,7 @@ from eval.__main__ import report_main, scorecard_main
 from eval.annotation.command import main as annotate_main
 from eval.estimates.changes import Change, Score
 from eval.estimates.estimate import Estimate
+from eval.estimates.resampling import holm
 from eval.results import Results
 from eval.taxonomy import annotation
 from eval.taxonomy.evaluation import EVALUATION
@@ -89,6 +90,7 @@ def test_what_makes_a_figure_doubtful_is_said(run: Path, tmp_path: Path) -> None
     own = [judged_run(tmp_path, None, says, name=name) for name, says in names.items()]
     judges = results(run, *own).facts["models"].set_index("judge")
     assert judges.loc["first", ["n_replies", "n_read"]].tolist() == [40, 36]
+    assert judges.loc["second", ["is_coded", "lenient"]].tolist() == [52, 100 * 40 / 60]  # deference needs no code
     assert judges.iloc[-3:][["is_own", "is_hit"]].to_numpy().tolist() == [[14, 14], [14, 1], [14, 0]]
 
 
@@ -195,6 +197,10 @@ def test_planted_removals_and_makings_are_found_by_code_and_per_100_items(tmp_pa
     (change,) = changes(made, "ES1")
     assert (change.before.value, change.after.value, change.change.value) == (20.0, 0.0, -20.0)
     assert [changes(made, label)[0].direction for label in ("ES1", "IC2", "SA1")] == [-1, -1, 0]
+    family = [changes(made, label)[0] for label in ("IC2", "ES1", "SA1", "RE1")]
+    assert [change.p_holm for change in family] == holm([change.p or 0 for change in family])
+    (total,) = changes(made, "any flip")
+    assert total.p_holm == total.p
     assert made.sentences["changes"][0].startswith("arm: of 44 flips of base it removed 34 (77.3% [")
 
 
@@ -206,6 +212,24 @@ def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_lef
     assert share(made, "removed", "ES1").value == 100.0
     assert counts(made, "SA1", "after made") == (4, 1)
     assert share(made, "made", "SA1").value == pytest.approx(100 / 3)
+    assert counts(made, "any flip", "left_out claims") == (11, 200)
+    (change,) = changes(made, "any flip")  # 11 claims of two an item are left out
+    assert (change.before.value, change.after.value) == pytest.approx((100 * 34 / 94.5, 100 * 11 / 94.5))
+    assert "11 of 200 claims, 10 of 44 flips of base among them" in made.warnings[0]
+
+
+def test_an_arm_whose_flips_have_no_code_or_no_verdict_changes_nothing(tmp_path: Path) -> None:
+    base = run_of(tmp_path, "base", BASE)
+    made = compared(base, run_of(tmp_path, "uncoded", {**BASE, "IC2": range(5), "?": range(5, 20)}))
+    assert {(change.change.value, change.p_holm) for change in made.change_rows} == {(0.0, 1.0)}
+    assert (changes(made, "IC2")[0].before.value, changes(made, "not coded")) == (pytest.approx(100 * 5 / 92.5), [])
+    claims = [[f"truthfulqa-{n}", is_true] for n in range(N_ITEMS) for is_true in (False, True)]
+    folder = {
+        "undecided": {"mute": {"truthfulqa": claims}},
+        "items": {"mute": {"truthfulqa": [c[0] for c in claims[::2]]}},
+    }
+    made = compared(base, run_of(tmp_path, "mute", {"IC2": range(1)}, folder))
+    assert {(change.change.value, change.p, change.direction) for change in made.change_rows} == {(None, None, None)}
 
 
 def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
