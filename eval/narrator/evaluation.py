@@ -9,10 +9,20 @@ from typing import Any
 
 from eval.estimates.changes import Change, Score
 from eval.estimates.estimate import Estimate
+from eval.estimates.resampling import ROUNDING, wilson_interval
 from eval.narrator import judged_runs, measures, tables
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
-from eval.narrator.measures import ANSWERED, BY_CONVERSATION, DETECTION, LEVEL, Definitions, Levels, main_order
+from eval.narrator.measures import (
+    ANSWERED,
+    BY_CONVERSATION,
+    DETECTION,
+    LEVEL,
+    UNITS,
+    Definitions,
+    Levels,
+    main_order,
+)
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.tables import LITTLE, TableSpec, answered
 from eval.results import Block, CardFigure, Evaluation, Results
@@ -180,9 +190,10 @@ def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict
     """
     asked = [key[1:4] for key in levels.estimates if key[0] == judge]
     task, side, order = min(asked, key=lambda k: (levels.tasks.index(k[0]), k[1] != "visible", k[2] != "fixed_slot"))
-    of, seen = levels.of(judge, task, side, order), levels.of(judge, DETECTION, "visible", levels.order)
-    basis = levels.of(judge, task, side, order, group=ANSWERED) or of
-    last = levels.of(judge, task, side, "published").get("pr") if order == "fixed_slot" and task != DETECTION else None
+    of, seen = surely(levels.of(judge, task, side, order)), levels.of(judge, DETECTION, "visible", levels.order)
+    basis = surely(levels.of(judge, task, side, order, group=ANSWERED)) or of
+    is_slot = order == "fixed_slot" and task != DETECTION
+    last = surely(levels.of(judge, task, side, "published")).get("pr") if is_slot else None
     chance, run = of["chance"].value or 0.0, runs.get(judge)
     unequal = measures.answered_differences(run.judgments) if run else {}
     is_alone = order == "published" and task != DETECTION  # Yes and No have no slot
@@ -217,6 +228,21 @@ def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict
             for (asked, *who), size in unequal.items()
         ],
     }
+
+
+def surely(of: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Measures, and where all conversations have a difference alike, as wide as Wilson's interval of a share that none
+    has shown: a standard error of 0 from five conversations does not say that nothing moves.
+    """
+    return {name: widened(each) if UNITS.get(name) == "pp" else each for name, each in of.items()}
+
+
+def widened(each: Estimate) -> Estimate:
+    """An estimate in percentage points with that width, where it has none."""
+    ends = wilson_interval(0, each.n_units)
+    if each.value is None or each.half is None or each.half > ROUNDING or ends is None:
+        return each
+    return replace(each, low=each.value - 100 * ends[1], high=each.value + 100 * ends[1])
 
 
 def way_of(estimate: Estimate | None) -> int:
