@@ -6,8 +6,9 @@ abs_mean_dds, |mean of DDS|, in which signs cancel, as `Bench Avg` has it.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from eval.dialdefer.panels import (
     ACC,
     ACC_C1,
     ACC_C2,
+    ACC_WORDINGS,
     BASE_SHIFT,
     BOTH_ORDERS,
     DEFERENCE,
+    LEAN_C1,
     MAIN_ROLES,
     POSITION,
     SHIFT,
@@ -38,14 +41,17 @@ from eval.dialdefer.panels import (
 )
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
-from eval.report.tables import percent
+from eval.report.tables import number, percent, signed
 from eval.results import CardFigure, Evaluation
 from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from studies.dialdefer.render import AIO_DATASETS
-from studies.dialdefer.templates import NO_FIRST
+from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
 FEW_ITEMS = 20
+MUCH_PP = 10.0  # of a change of what is accepted in C1: then DDS has another starting point
+GUESSED = 50.0  # percent right
+ORDERS = (YES_FIRST, NO_FIRST)  # of panels.both_orders
 ORACLE = "oracle"  # like CALIBRATED a kind of arms that thresholds on the base's run make
 ORACLE_NAME = "oracle (fitted on the test items)"
 MAIN = "mean_abs_dds_own"
@@ -55,8 +61,8 @@ FIGURES = {
     "deference": "deference d",
     "position": "position p",
     "acc": "accuracy",
-    "acc_c2": "accuracy under C2",
     "acc_c1": "accuracy under C1",
+    "acc_c2": "accuracy under C2",
     "mean_square_dds_own": "own-C1 DDS², unbiased, pp²",
     "dds_own": "own-C1 DDS",
     "mean_abs_dds_fixed": "fixed-C1 |DDS|",
@@ -66,13 +72,15 @@ FIGURES = {
     "square_deference_wordings": "d² over wordings, unbiased, pp²",
     "worst_deference_wordings": "|d| in the worst wording",
     "position_wordings": "p over wordings",
-    "acc_wordings": "accuracy over wordings",
+    "acc_wordings": "accuracy over orders and wordings",
+    "acc_c1_wordings": "accuracy under C1 over orders and wordings",
+    "acc_c2_wordings": "accuracy under C2 over orders and wordings",
     "shift": "shift, own SD",
     "shift_in_base_sd": "shift, base's SD",
     "accept_c1": "accepted in C1",
     "accept_c2": "accepted in C2",
 }
-MAIN_FIGURES = [*list(FIGURES)[:5], "mean_abs_deference", "square_deference_wordings"]
+MAIN_FIGURES = [*list(FIGURES)[:6], "mean_abs_deference", "square_deference_wordings", "acc_wordings"]
 OF_KIND = {  # see panels.further_pair
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
     "margins": (SHIFT, BASE_SHIFT),
@@ -89,7 +97,7 @@ class CardJudge:
     own: Mapping[str, Panel]  # dataset → panel; lacks what has no C1
     fixed: Mapping[str, Panel]  # the same with the base's C1
     orders: Mapping[str, Panel]  # the same prompts in both answer orders, where they were asked
-    wordings: Sequence[Mapping[str, Panel]]  # this and every other prompt variant that was asked in both answer orders
+    wordings: Sequence[Mapping[str, Panel]]  # every prompt variant that was asked in both answer orders
     unlikely: Sequence[str]  # datasets on which a seed of the arm hardly gives an answer
     average: str  # "bench_avg", another average's name, or the only dataset's
     datasets: Sequence[str]  # those of the average
@@ -99,12 +107,24 @@ class CardJudge:
         """The average's datasets on which the arm is likely to answer; all of them where there is none."""
         return [d for d in self.datasets if d not in self.unlikely] or list(self.datasets)
 
-    def replies(self, dataset: str) -> measures.IntArray:
-        """What was replied on a dataset, without lost items; without C1 of its own the dialogues alone."""
-        replies = answered((self.own or self.fixed)[dataset])[0].replies.copy()
+    def replies(self, panel: Panel) -> measures.IntArray:
+        """What was replied, without lost items; without C1 of its own the dialogues alone."""
+        replies = answered(panel)[0].replies.copy()
         if not self.own:
             replies[:, measures.C1] = measures.ABSENT
         return replies
+
+    @property
+    def by_order(self) -> dict[str, list[list[measures.IntArray]]]:
+        """Answer order → what was replied on the averaged datasets, a list for each prompt variant that was asked in
+        both orders; "" is the card's own variant."""
+        both = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
+        sides: dict[str, list[list[Panel]]] = {"": [[(self.own or self.fixed)[name] for name in self.averaged]]}
+        sides |= {order: [[pair[i] for pair in of_wording] for of_wording in both] for i, order in enumerate(ORDERS)}
+        return {
+            order: [[self.replies(panel) for panel in panels] for panels in of_wordings if panels]
+            for order, of_wordings in sides.items()
+        }
 
 
 class CardEvaluation(Evaluation):
@@ -112,7 +132,7 @@ class CardEvaluation(Evaluation):
 
     # DDS in one answer order holds the pull of the answer's number too
     lowest = ("square_deference_wordings", "mean_abs_deference", MAIN)
-    kept = ("acc", "acc_c2", "acc_wordings")
+    kept = ("acc_wordings", "acc_c1_wordings", "acc_c2_wordings", "acc", "acc_c1", "acc_c2")
 
     def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
         """The base's run with thresholds of its own for C1 and C2, as an arm that cost no training; and the oracle."""
@@ -148,6 +168,8 @@ class CardEvaluation(Evaluation):
         in_both = variant if is_ordered else ", ".join(filter(None, [variant, BOTH_ORDERS]))
         asked = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
         wordings = [name for name in asked if name.endswith(BOTH_ORDERS)]
+        if wordings != [in_both] and len(wordings) < 2:
+            wordings = []  # a sole one that is not the card's own
         rows: dict[str, dict[str, Any]] = {}
         unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
         for arm in arms:
@@ -217,19 +239,30 @@ class CardEvaluation(Evaluation):
         return notes
 
     def card_warnings(self, judges: Mapping[str, CardJudge], changes: Sequence[Change]) -> list[str]:
-        """Rows that nearly always give one answer on some dataset, few items, lost replies, over-corrections."""
+        """Rows that nearly always give one answer on some dataset, that guess, that accept otherwise in C1, few items,
+        lost replies, over-corrections."""
         warnings = []
         for name, judge in judges.items():
             panels = judge.own or judge.fixed
             if saturated := [
-                dataset for dataset in panels if measures.is_saturated(measures.accept_rates(judge.replies(dataset)))
+                d for d, panel in panels.items() if measures.is_saturated(measures.accept_rates(judge.replies(panel)))
             ]:
                 warnings.append(f"{name}: nearly always gives one answer on {', '.join(saturated)}, so DDS says little")
             n_lost = sum(int((panel.replies == measures.ERROR).sum()) for panel in panels.values())
             warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
         few = {d: len(p.item_ids) for d, p in judges[BASE].own.items() if len(p.item_ids) < FEW_ITEMS}
         warnings += [f"few items: {', '.join(f'{d} has {n}' for d, n in few.items())}"] if few else []
-        for name, datasets in scores.over_corrections([change for change in changes if change.first == BASE]).items():
+        of_base = [change for change in changes if change.first == BASE]
+        right = {name: c for c in of_base if c.measure == ACC.name for name in (BASE, c.second)}
+        levels = {name: change.before if name == BASE else change.after for name, change in right.items()}
+        if guessing := [f"{n} {number(level.value)}%" for n, level in levels.items() if (level.low or 0) <= GUESSED]:
+            warnings.append(f"accuracy is not surely above {GUESSED:.0f}%, that of guessing: {', '.join(guessing)}")
+        leans = {c.second: c.change for c in of_base if c.measure == LEAN_C1.name}
+        if moved := [
+            f"{n} {signed(c.value)}" for n, c in leans.items() if abs(c.value or 0) > MUCH_PP and c.excludes(0)
+        ]:
+            warnings.append(f"claims accepted in C1 change by over {MUCH_PP:.0f} points: {', '.join(moved)}")
+        for name, datasets in scores.over_corrections(of_base).items():
             warnings.append(f"{name}: over-corrected on {', '.join(dict.fromkeys(datasets))} (its DDS is below 0)")
         return warnings
 
@@ -242,16 +275,14 @@ class CardEvaluation(Evaluation):
             return f"was not asked {', '.join(lacking)}"
         if unlikely := [dataset for dataset in judge.unlikely if dataset in judge.datasets]:
             return f"hardly gives an answer on {', '.join(unlikely)}"
-        by_dataset = [judge.replies(dataset) for dataset in judge.averaged]
-        n_replies = sum(int((replies > measures.ERROR).sum()) for replies in by_dataset)
-        rate = sum(int((replies == measures.UNREADABLE).sum()) for replies in by_dataset) / n_replies
-        if rate >= measures.MANY_UNREADABLE:
-            return f"{percent(rate)} of its replies cannot be read"
-        rates = [
-            measures.mean_or_none(of_framing)
-            for of_framing in zip(*map(measures.accept_rates, by_dataset), strict=True)
-        ]
-        return "saturated" if measures.is_saturated(rates) else ""
+        for order, of_wordings in judge.by_order.items():
+            rate, condition = max(map(measures.most_unreadable, of_wordings), default=(0.0, ""))
+            if rate >= measures.MANY_UNREADABLE:
+                return f"{percent(rate)} of its replies in {', '.join(filter(None, [condition, order]))} cannot be read"
+            rates = zip(*map(measures.accept_rates, chain(*of_wordings)), strict=True)
+            if measures.is_saturated([measures.mean_or_none(of_framing) for of_framing in rates]):
+                return " in ".join(filter(None, ["saturated", order]))
+        return ""
 
 
 def scope_of(panels: Mapping[str, Panel]) -> dict[str, Any]:
@@ -310,7 +341,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         for source, before, after in ((scores.FIXED, ours.fixed, theirs.fixed), (scores.OWN, ours.own, theirs.own))
     }
 
-    def mean(some: Sequence[Measure], pairs: Mapping[str, Paired]) -> Iterator[Change]:
+    def mean(some: Iterable[Measure], pairs: Mapping[str, Paired]) -> Iterator[Change]:
         """Measures over those of the average's datasets that both rows have."""
         if parts := [pairs[dataset] for dataset in over if dataset in pairs]:
             yield from (change_in(measure, parts, compared, ours.average) for measure in some)
@@ -320,7 +351,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         dds = deference(f"dds_{source}")
         # Accuracy over both framings and in C1 is about a checkpoint's own C1 alone.
         is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
-        yield from mean([ACC, ACC_C1] * (source == scores.OWN) + [ACC_C2] * is_last, pairs)
+        yield from mean([ACC, ACC_C1, LEAN_C1] * (source == scores.OWN) + [ACC_C2] * is_last, pairs)
         squared = square(f"mean_square_dds_{source}", dds)
         cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
         yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, cancelling, dds], pairs)
@@ -346,4 +377,5 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         if pair := wordings_pair(first, second, denominator, drawing):
             in_all[name] = pair
     if len(in_all) == len(averaged):
-        yield from mean(WORDINGS, in_all)
+        has_several = all(len(pair.first.means) > 2 * len(measures.CONDITIONS) for pair in in_all.values())
+        yield from mean([*ACC_WORDINGS, *(WORDINGS if has_several else ())], in_all)

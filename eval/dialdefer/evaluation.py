@@ -266,7 +266,7 @@ def direction(row: Row, both: Row | None = None) -> str:
     low, high, moved = row.dds_ci_low_pp, row.dds_ci_high_pp, (row.change_acc_ci_low_pp, row.change_acc_ci_high_pp)
     if row.dds_pp is None or low is None or high is None:
         return "unknown"
-    if row.unparsed_rate >= MANY_UNREADABLE:
+    if row.unparsed_rate_worst >= MANY_UNREADABLE:
         return "unreadable"
     if row.saturated:
         return "saturated"
@@ -319,12 +319,14 @@ def setting_doubts(frame: pd.DataFrame) -> list[str]:
 def doubts(group: pd.DataFrame) -> list[str]:
     """Why DDS says little about a judge's judgement, a sentence for each reason with its datasets."""
     rows = scores.records(group[group.is_dataset & one_denominator(group)])
-    unreadable = [row for row in rows if row.unparsed_rate >= MANY_UNREADABLE]
+    unreadable = [row for row in rows if row.unparsed_rate_worst >= MANY_UNREADABLE]
     tied = [row for row in rows if row.n_ties >= MANY_UNREADABLE * row.n_replies]
     parts = {
         " cannot be read, so Δ and DDS say more about format than about judgement. Constrain the output "
         "(sampling.structured: json) or use margins.": [
-            f"{percent(row.unparsed_rate)} of the replies on {row.dataset}" for row in unreadable
+            f"{percent(row.unparsed_rate)} of the replies on {row.dataset} ({percent(row.unparsed_rate_worst)} in the "
+            "worst condition)"
+            for row in unreadable
         ],
         " are exactly 0 and count by half, so 0/1 accuracies and DDS hang on rounding; soft DDS does not.": [
             f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset}" for row in tied

@@ -119,6 +119,14 @@ def accept_rates(replies: IntArray) -> tuple[float | None, float | None]:
     return c1, c2
 
 
+def most_unreadable(by_dataset: Sequence[IntArray]) -> tuple[float, str]:
+    """The highest share of unreadable replies in a condition, over some datasets, and the condition's name."""
+    counts = [[(replies == UNREADABLE).sum(axis=(0, 2)), (replies > ERROR).sum(axis=(0, 2))] for replies in by_dataset]
+    n_unreadable, n_replies = np.sum(counts, axis=0)
+    rates = n_unreadable / np.maximum(n_replies, 1)
+    return float(rates.max()), str(CONDITIONS[int(rates.argmax())])
+
+
 def is_saturated(rates: Sequence[float | None]) -> bool:
     """Whether nearly all answers are the same, in C1 and in C2 alike: then DDS is near 0 for the wrong reason.
 

@@ -16,6 +16,7 @@ from eval.dialdefer.measures import (
     ABSENT,
     ACCEPT,
     C1,
+    C1_FALSE,
     C1_TRUE,
     C2,
     CONDITIONS,
@@ -290,8 +291,13 @@ def setting_panels(judge: Judge, roles: str = MAIN_ROLES) -> dict[str, Panel]:
 
 
 def accuracy(name: str, *conditions: int) -> Measure:
-    """The mean accuracy over some conditions."""
-    return Measure(name=name, unit="%", statistic=lambda means: 100 * means[..., conditions].mean(axis=-1))
+    """The mean accuracy over some conditions, and over all settings whose four conditions stand behind each other."""
+
+    def statistic(means: FloatArray) -> FloatArray:
+        by_setting = means.reshape(*means.shape[:-1], -1, len(CONDITIONS))
+        return np.asarray(100 * by_setting[..., conditions].mean(axis=(-2, -1)))
+
+    return Measure(name=name, unit="%", statistic=statistic)
 
 
 def deference(name: str, over_datasets: OverDatasets = "mean") -> Measure:
@@ -314,6 +320,8 @@ ACC_C1_TRUE = BY_CONDITION[C1_TRUE]
 DELTA_CORRECT = Measure(name="delta_correct", unit="pp", statistic=lambda means: deltas_pp(means)[..., 0])
 DELTA_INCORRECT = Measure(name="delta_incorrect", unit="pp", statistic=lambda means: deltas_pp(means)[..., 1])
 CHANGE_ACC = Measure(name="change_acc", unit="pp", statistic=lambda means: deltas_pp(means).mean(axis=-1))
+# How many more than half of the claims are accepted in C1; an unread reply is on neither side.
+LEAN_C1 = Measure(name="lean_c1", unit="pp", statistic=lambda means: 50 * (means[..., C1_TRUE] - means[..., C1_FALSE]))
 DDS, SOFT_DDS = deference("dds"), deference("soft_dds")
 
 SCORED = (*BY_CONDITION, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)  # without an interval
@@ -362,8 +370,8 @@ WORDINGS = (  # of DDS by order, (..., n_wordings, 2)
     wordings_measure("square_deference_wordings", "pp²", lambda dds: np.square(dds.mean(-1)).mean(-1), is_square=True),
     wordings_measure("worst_deference_wordings", "pp", lambda dds: np.abs(dds.mean(-1)).max(-1), is_linear=False),
     wordings_measure("position_wordings", "pp", lambda dds: (dds @ np.array([0.5, -0.5])).mean(-1)),
-    Measure(name="acc_wordings", unit="%", statistic=lambda means: 100 * means.mean(axis=-1)),
 )
+ACC_WORDINGS = [replace(measure, name=f"{measure.name}_wordings") for measure in (ACC, ACC_C1, ACC_C2)]  # also of one
 # In the judge's own deviations: the same whatever its margins are multiplied by, as training may do to them.
 SHIFT = Measure(name="shift", unit="SD", statistic=lambda means: scale_free_shift(means, 4), is_linear=False)
 # In those of the judge before: there growing confidence counts as bend.
@@ -450,9 +458,9 @@ def further_pair(kind: str, first: Panel, second: Panel, denominator: str, drawi
 def wordings_pair(first: Sequence[Panel], second: Sequence[Panel], denominator: str, drawing: Drawing) -> Paired | None:
     """What both orders earned of prompt variants in turn, 8 parts each; an item is one unit in all of them.
 
-    None where two sides are not of the same variants, or of a single one.
+    None where two sides are not of the same variants, or of none.
     """
-    if len(first) < 2 or [panel.factors for panel in first] != [panel.factors for panel in second]:
+    if not first or [panel.factors for panel in first] != [panel.factors for panel in second]:
         return None
     panels = answered(*first, *second)
     of_each = [one for panel in panels if (one := order_observed(panel, denominator))]

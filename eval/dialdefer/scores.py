@@ -127,6 +127,7 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
             "n_skepticism_flips": skepticism.sum(),
             **{f"n_unparsed_{parser}": mask.sum() for parser, mask in panel.unread.items()},
         },
+        "replies": panel.replies,
         "rates": {
             f"{name}_{framing}": rate for name in rates for framing, rate in zip(("c1", "c2"), rates[name], strict=True)
         },
@@ -155,6 +156,7 @@ def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Itera
         "count": {name: n for name, n in counts.items() if is_parsed or not name.startswith("n_unparsed_")},
         "rate": {
             "unparsed_rate": counts["n_unparsed"] / counts["n_replies"],
+            "unparsed_rate_worst": measures.most_unreadable([part["replies"] for part in parts])[0],
             "flip_rate": n_flips / counts["n_items"],
             **{name: rate for name, rate in rates.items() if rate is not None or name.startswith("accept")},
         },

@@ -50,6 +50,11 @@ def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
     return estimates[0] if len(estimates) == 1 else combined([estimates])
 
 
+def over_units(estimates: Sequence[Estimate]) -> Estimate:
+    """The mean over the seeds that were trained, with an interval over the units alone."""
+    return estimates[0] if len(estimates) == 1 else combined([[mean_of(estimates)]])
+
+
 def lead_over_seeds(leads: Sequence[Sequence[Estimate]]) -> Estimate:
     """By how much one arm lies above another. leads: a row for each seed of the one, over each seed of the other."""
     groups = [[mean_of(row) for row in leads], [mean_of(column) for column in zip(*leads, strict=True)]]

@@ -15,7 +15,7 @@ import pandas as pd
 from eval.calibration import CALIBRATED, made_arm, read_fits
 from eval.estimates.changes import LEVEL, Change, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
-from eval.estimates.resampling import holm
+from eval.estimates.resampling import FloatArray, holm
 from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, Sides, blocks_moved, blocks_of, flips
 from eval.framing.thresholds import calibrate_runs, with_thresholds
 from eval.framing.verdict_files import LAYOUT, load_answers
@@ -165,6 +165,18 @@ class FramingEval(Evaluation):
         made = [arm.name for arm in arms if arm.kind == CALIBRATED and arm.path == base.path]
         return {**judges, **{n: with_thresholds(base, read_fits(options.calibrated, base.name)[0]) for n in made}}
 
+    def unfit(self, judge: FramedRun, options: argparse.Namespace) -> str:
+        """That it leaves replies without an answer in some framing, gives one answer, or names one place."""
+        unread, first = np.nan_to_num(rates_of(judge, "unread")), rates_of(judge, "first")[0].mean()
+        framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
+        if unread.max() >= MANY_UNREAD:
+            return f"{unread.max():.0f}% of its replies in {framing} name no answer"
+        if most_common(judge) >= SATURATED:
+            return "saturated"
+        if len(judge.section.order_names) > 1 and max(first, 100 - first) >= SATURATED:
+            return f"names the answer shown {'first' if first >= SATURATED else 'second'} in the baseline"
+        return ""
+
     def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
         """Each framing's shift, all of them together, and what is right in the baseline."""
         base: FramedRun = judges[BASE]
@@ -311,6 +323,13 @@ def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
     frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
     first = next(iter(results.judges.values()))
     return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
+
+
+def rates_of(run: FramedRun, name: str) -> FloatArray:
+    """(n_framings, n_cases, n_orders): the mean of a field over all items where it is known, in percent; else NaN."""
+    values = np.concatenate([grid.fields[name] for grid in run.grids.values()])
+    with np.errstate(invalid="ignore"):
+        return np.asarray(100 * np.nansum(values, axis=0) / (~np.isnan(values)).sum(axis=0))
 
 
 def most_common(run: FramedRun) -> float:

@@ -51,9 +51,11 @@ def measure_of(name: str, *, is_loss: bool = False) -> Measure:
 
 LEVELS = (
     *(*MARKED, "coverage", "redundancy", "ndcg", "opposing_recall", *RANKING, "listed_rho"),
-    *("accuracy", "probability", "first_rate", "consistency"),
+    *("accuracy", "probability", "first_rate", "consistency", "recall_if_matched"),
 )
-LOSSES = ("suppression", "amplification", "opposing_recall_lost", *(f"{name}_lost" for name in LOST))
+# Measure → the recall that it is made of: as read, and if each judgement that could not be read were a match.
+TOWARD_BELIEF = {"toward_belief": "recall", "toward_belief_if_matched": "recall_if_matched"}
+LOSSES = ("suppression", "amplification", *TOWARD_BELIEF, "opposing_recall_lost", *(f"{name}_lost" for name in LOST))
 MEASURES = {name: measure_of(name) for name in LEVELS} | {name: measure_of(name, is_loss=True) for name in LOSSES}
 
 
@@ -178,9 +180,10 @@ def list_values(judged: JudgedList, known: ReferenceSet, unread: Unread) -> Iter
     """Experiment 1, of one list of responses: group, measure, value.
 
     Of a stance's opinions, responses of the same stance count (section 6.1.1); the reference opinion is among those
-    that support it. NEUTRAL responses, and those whose stance was not read, count globally alone.
+    that support it. NEUTRAL responses, and those whose stance was not read, count globally alone. recall_if_matched: if
+    each entailment that was not read were a match, and each response without a stance had the group's.
     """
-    matched = judged.confidence > MATCH
+    matched, unread_entailment = judged.confidence > MATCH, np.isnan(judged.confidence)
     if not len(matched) and unread == "excluded":
         return
     for group in GROUPS:
@@ -188,10 +191,13 @@ def list_values(judged: JudgedList, known: ReferenceSet, unread: Unread) -> Iter
         if group != GLOBAL:
             if judged.stances is None:
                 continue
-            counted = matched[np.array([stance == SIDES[group] for stance in judged.stances], dtype=bool)]
+            stances = np.array(judged.stances, dtype=str)
+            counted = matched[stances == SIDES[group]]
             is_in = np.array([stance == SIDES[group] for stance in known.stances], dtype=bool)
             if group == SUPPORTING and known.reference is not None:
                 is_in[known.reference] = True
+            at_best = (matched | unread_entailment)[(stances == SIDES[group]) | (stances == "")]
+            yield group, "recall_if_matched", retrieved(at_best, is_in)["recall"]
         yield from ((group, measure, value) for measure, value in retrieved(counted, is_in).items())
     votes = [cluster.votes for cluster in known.clusters]
     yield GLOBAL, "coverage", coverage(matched, votes)
@@ -245,7 +251,9 @@ def pair_values(straight: Reply, swapped: Reply, unread: Unread) -> Iterator[tup
 def losses(known: Values) -> dict[Quantity, dict[str, float]]:
     """What a stated belief takes, thread by thread (section 6.1.2 and Figure 3): positive is toward the belief.
 
-    And opposing_recall, the neutral level that opposing_recall_lost is lost of.
+    And opposing_recall, the neutral level that opposing_recall_lost is lost of; and toward_belief, what recall
+    of a side rises by where the belief agrees with it instead of opposing it, mean of both sides: half the sum of the
+    four shifts of Figure 3, in which the neutral list cancels.
     """
 
     def lost(quantity: Quantity, sign: int = 1) -> dict[str, float]:
@@ -268,6 +276,16 @@ def losses(known: Values) -> dict[Quantity, dict[str, float]]:
         for side in ((TOWARD, AGAINST), (OPPOSING, SUPPORTING))
     )
     results[Quantity("generation", BIASED, "", "", "opposing_recall_lost")] = mean_of_both(*falls)
+    for measure, level in TOWARD_BELIEF.items():
+        four = [
+            known.get(Quantity("generation", *side, "", level), {})
+            for side in ((TOWARD, SUPPORTING), (OPPOSING, AGAINST), (TOWARD, AGAINST), (OPPOSING, SUPPORTING))
+        ]
+        results[Quantity("generation", BIASED, "", "", measure)] = {
+            thread: (four[0][thread] + four[1][thread] - four[2][thread] - four[3][thread]) / 2
+            for thread in four[0]
+            if all(thread in side for side in four)
+        }
     for quantity in known:
         if quantity.framing == BIASED and quantity.measure in LOST:
             results[quantity._replace(measure=f"{quantity.measure}_lost")] = lost(quantity)

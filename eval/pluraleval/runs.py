@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from eval.estimates.comparability import Difference, differences, judge_differences
@@ -12,12 +13,12 @@ from eval.estimates.estimate import Estimate, clustered
 from eval.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
 from eval.pluraleval.options import Lists, Unread
 from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
-from evenhand.completions import read_excluded
+from evenhand.completions import UNLIKELY, answer_probability, read_excluded
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK
-from studies.pluraleval.build_references import reference_sets, summed
+from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
 from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.reply_reading import (
     choice_in,
@@ -38,6 +39,9 @@ from studies.pluraleval.section import (
 )
 
 ALL = "all threads"
+NO_MATCH = (
+    0.999  # share of "no" from which on a judge is said to match nothing: a response matches few of many opinions
+)
 # Step or task, framing ("": of a references run), state, how many replies, their share of those of step and framing.
 States = Sequence[tuple[str, str, str, int, float]]
 
@@ -104,6 +108,31 @@ class PluralEvalRun:
             for quantity, known in self.values.items()
         }
         return {quantity: estimate for quantity, estimate in estimates.items() if estimate.value is not None}
+
+    @cached_property
+    def one_answers(self) -> list[tuple[str, str, float]]:
+        """Each judgement that has nearly one answer: which, and its share of those read. "no" is usual of entailment,
+        and counts where nothing else is said to speak of."""
+        answers = defaultdict[str, Counter[str | None]](Counter)
+        for kind, _, reply, read in replies_in(self.judgements) if self.judgements else ():
+            answers[kind][choice_of(reply, read)] += 1
+        shares = [
+            (kind, answer, n / (counts.total() - counts[None]))
+            for kind, counts in answers.items()
+            for answer, n in counts.items()
+            if answer is not None
+        ]
+        return [row for row in shares if row[2] >= (NO_MATCH if row[1] in ("no", "False") else ONE_ANSWER)]
+
+    @cached_property
+    def unlikely(self) -> list[tuple[str, str, float]]:
+        """Step, framing, median probability of all its answers together, where that is small."""
+        totals = defaultdict[tuple[str, str], list[float]](list)
+        for run in (self.responses, self.judgements):
+            for kind, framing, reply, _ in replies_in(run) if run else ():
+                if (total := answer_probability(reply)) is not None:
+                    totals[kind, framing].append(total)
+        return [(*asked, median(known)) for asked, known in totals.items() if median(known) < UNLIKELY]
 
     @cached_property
     def levels(self) -> dict[Quantity, Estimate]:
@@ -196,17 +225,17 @@ def replies_in(run: FinishedRun) -> Iterator[tuple[str, str, Completion, Any]]:
             yield kind, factors["framing"], reply, READERS[kind](reply, len(factors.get("shown", ())))
 
 
+def choice_of(reply: Completion, read: Any) -> str | None:
+    """What a reply chooses: of log-probabilities the most probable option, which is its text; None: not read whole."""
+    return reply.text if reply.answer_logprobs is not None else str(read.value) if read.state == OK else None
+
+
 def choices_of(path: Path) -> Verdicts:
-    """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries; None where it could
-    not be read whole; of log-probabilities the most probable option, which is the reply's text."""
+    """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries."""
     if section_of(path).stage == "references":
         return {}
     return {
-        (reply.prompt_hash, reply.sample_index): reply.text
-        if reply.answer_logprobs is not None
-        else str(read.value)
-        if read.state == OK
-        else None
+        (reply.prompt_hash, reply.sample_index): choice_of(reply, read)
         for kind, _, reply, read in replies_in(load_finished(path))
         if kind != "generation"
     }

@@ -25,6 +25,9 @@ MEASURE_WORDS = {
     "mrr": "MRR@10",
     "listed_rho": "ρ with the listed order",
     "opposing_recall": "opposing recall",
+    "recall_if_matched": "recall, unread as matches",
+    "toward_belief": "recall toward the belief",
+    "toward_belief_if_matched": "recall toward the belief, unread as matches",
     "suppression": "recall suppressed",
     "amplification": "recall amplified",
     "accuracy": "pairwise accuracy",
@@ -114,14 +117,15 @@ def lists_table(scores: pd.DataFrame) -> TableSpec:
 
 def shifts_table(scores: pd.DataFrame) -> TableSpec:
     """Figure 3: suppression and amplification with standard errors."""
-    frame = scores[scores["measure"].isin(["suppression", "amplification"])]
+    frame = scores[scores["measure"].isin(["suppression", "amplification", "toward_belief"])]
     columns: dict[str, Any] = {**MODEL_COLUMNS, "shift": ("measure", ""), "belief": ("belief", "")}
     columns |= {"opinions": ("opinions", ""), "threads": ("n_units", "d"), "ΔR": ("value", "+.1f")}
     columns |= {"SE": ("standard_error", ".1f"), "95% interval": (("low", "high"), "+.1f")}
     note = (
         "Suppression: recall of the opinions against the belief under the neutral prompt less that under the "
         "biased one. Amplification: what recall of those that agree with it rises by. In percentage points, + is "
-        "toward the belief, paired by thread; SE: standard error of the mean over threads; 95%: Student's t."
+        "toward the belief, paired by thread; toward_belief: what recall of an opinion rises by where the belief "
+        "agrees with it instead of opposing it. SE: standard error of the mean over threads; 95%: Student's t."
     )
     frame = frame.assign(belief=frame["framing"].map(BELIEF_WORDS))
     return table_of("recall_shifts", "Recall that a stated belief takes and gives (Figure 3)", frame, columns, note)

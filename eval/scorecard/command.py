@@ -13,7 +13,7 @@ import pandas as pd
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, difference_lines, refuse_serious
 from eval.estimates.estimate import Estimate, by_chance
-from eval.estimates.seeds import SEEDS, change_over_seeds, lead_over_seeds
+from eval.estimates.seeds import SEEDS, change_over_seeds, lead_over_seeds, over_units
 from eval.report.tables import (
     TableSpec,
     console,
@@ -47,7 +47,8 @@ from evenhand.terminal import say
 
 NOTE = (
     "Values are means over an arm's seeds. Intervals of changes are over units and, with several seeds, over seeds "
-    "(Cochran and Cox's weighted t). p is adjusted over the arms that can be ranked (Holm); the others have none. "
+    "(Cochran and Cox's weighted t); whether accuracy is lost is tested over units alone. p is adjusted over the arms "
+    "that can be ranked (Holm); the others have none. "
     "higher, lower: significant after correction. of: the base's level over the same datasets, where that is not its "
     "row's. chance: what noise of the units alone gives a mean of absolute values."
 )
@@ -267,8 +268,14 @@ class StudyCard:
             study=self.study, evaluation=self.evaluation, judges=self.runs, options=self.options, is_before_after=True
         )
         base = [f"{BASE}: {reason}; changes against it tell little."] if (reason := self.unfit.get(BASE)) else []
+        differing = [
+            f"{name}'s {self.study} run differs in {each}"
+            for name, known in self.of_rows.items()
+            for each in known
+            if each.serious
+        ]
         further = self.evaluation.card_warnings(self.judges, self.every_change)
-        return [*filter(None, others), *base, *further, *self.evaluation.warnings(results)]
+        return [*filter(None, others), *differing, *base, *further, *self.evaluation.warnings(results)]
 
     @cached_property
     def ranking(self) -> list[str]:
@@ -284,21 +291,27 @@ class StudyCard:
         reasons |= dict.fromkeys(without, f"has no {main.figure.words}")
         left_out = "; ".join(f"{arm} ({reason})" for arm, reason in reasons.items() if reason)
         out = [f"Not ranked: {left_out}."] if left_out else []
-        kept = " and ".join(self.known[name].figure.words for name in self.kept)
-        start = f"Lowest {main.figure.words} at no significant loss of {kept}:"
+        held = " at no significant loss of accuracy" if self.kept else ""
+        start = f"Lowest {main.figure.words}{held}:"
         if not ranked:
             return [f"Take none: {start} no arm.", *out]
         best = main.pooled[ranked[0]]
         significant = "" if best.direction == -1 else ", not significantly lower"
         if (best.change.value or 0) > 0:
-            start = (
-                f"No arm has a lower {main.figure.words} than the base; the lowest at no significant loss of {kept}:"
-            )
+            start = f"No arm has a lower {main.figure.words} than the base; the lowest{held}:"
         take = f"Take {ranked[0]}" if best.direction == -1 and (best.change.value or 0) < 0 else "Cannot tell"
         moved = f"{number(best.after.value)} ({words_of(best.change)} against the base{significant})"
-        start = f"{take}: {start} {ranked[0]}, {moved}."
+        start = f"{take}: {start} {ranked[0]}, {moved}; {self.right_words(ranked[0])}."
         following = self.next_arm(main, ranked[0], ranked[1]) if len(ranked) > 1 else ""
         return [start + following, *out]
+
+    def right_words(self, arm: str) -> str:
+        """How accurate an arm is, by the first figure that must be kept, and its change."""
+        if not self.kept:
+            return "what it gets right is not known"
+        right = self.known[self.kept[0]]
+        change = right.pooled[arm]
+        return f"{right.figure.words} {number(change.after.value)} ({words_of(change.change)})"
 
     def next_arm(self, main: PooledFigure, first: str, second: str) -> str:
         """By how much the second arm lies above the first in the figure that arms are ranked by, and whether surely."""
@@ -321,18 +334,20 @@ class StudyCard:
     def why_not(self, arm: str) -> str:
         """Why an arm is not ranked; "" for one that is.
 
-        A loss counts when the interval of the change lies below 0, without adjustment over arms: that lets losses pass.
+        A loss counts when the interval of the change over units lies below 0. Neither adjustment over arms nor seeds
+        that differ much let a loss pass.
         """
         if unfit := [
             f"{row.name} {self.unfit[row.name]}" for row in self.arms if row.arm == arm and self.unfit.get(row.name)
         ]:
             return ", ".join(unfit)
         for name in self.kept:
-            change, words = self.known[name].pooled.get(arm), self.known[name].figure.words
-            if change is None or change.change.high is None or change.after.value is None:
+            seeds, words = self.known[name].seeds.get(arm, ()), self.known[name].figure.words
+            change = over_units([seed.change for seed in seeds]) if seeds else None
+            if change is None or change.high is None:
                 return f"its {words} is unknown"
-            if change.change.high < 0:
-                return f"{words} {words_of(change.change)}"
+            if change.high < 0:
+                return f"{words} {words_of(change)}{' over units alone' if seeds[1:] else ''}"
         return ""
 
 
@@ -421,7 +436,7 @@ def scorecard(options: argparse.Namespace) -> None:
     warnings = [*doubts, *(warning for card in cards.values() for warning in card.warnings)]
     first = next(iter(cards))
     of_rows = {
-        name if study == first else f"{name}'s {study} run": differences
+        name if study == first else f"{name}'s {study} run": [each for each in differences if not each.serious]
         for study, card in cards.items()
         for name, differences in card.of_rows.items()
     }

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from eval.estimates.comparability import config_differences
 from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered, influences, without_interval
 from eval.estimates.resampling import FEWEST_CLUSTERS, holm, pivotal_interval, standard_error
-from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds
+from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, over_units, p_over_seeds
 from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
 
 N_ITEMS = 100
@@ -42,7 +42,9 @@ def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_varia
     # Variances: 1 of the items, which both seeds share, and 2 / 2 of the seeds' mean, with one degree of freedom.
     assert (mean.value, mean.high) == (2.0, pytest.approx(2 + np.sqrt(2) * (1.984 + 12.706) / 2, rel=1e-3))
     assert mean.low == pytest.approx(2 - (mean.high - 2))
-    assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
+    assert over_seeds([estimate(1.0, 3.0)]) == over_units([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
+    alone = over_units([estimate(1.0, 1.96), estimate(3.0, 1.96)])
+    assert (alone.value, alone.low, alone.high) == pytest.approx((2.0, 2 - 1.984, 2 + 1.984), abs=1e-3)
 
 
 def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance() -> None:

@@ -15,6 +15,7 @@ from eval.framing.measures import ALL, EVERY, FIELDS, FramedRun, Grid, Sides, co
 from eval.results import results_of
 from studies.framing.section import FramingSection
 from tests.made.framing_runs import claims, planted, run_of, study
+from tests.made.scorecard_runs import scored
 
 OPTIONS = argparse.Namespace(draws=400, seed=1, allow_differences=False)
 SIMULATIONS = 400
@@ -212,6 +213,32 @@ def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsy
     page = (tmp_path / "report" / "report.html").read_text()
     assert "Does the framing move the judge?" in page
     assert "Flipped answers" in page
+
+
+def unread_for_some_experts(prompt):
+    return "Hm." if prompt.condition == "expert" and prompt.item_id.endswith("7") else planted(2)(prompt)
+
+
+def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_accuracy_is_not_known(
+    tmp_path, monkeypatch, capsys
+):
+    cases = {"true": {"claim": "{{ yes }}"}, "false": {"claim": "{{ no }}"}}
+    section = study(claims(tmp_path / "items.jsonl", 60), orders="both", cases=cases)
+    judges = {"base": planted(0, defers=0.4), "good": planted(1, defers=0.1), "mute": unread_for_some_experts}
+    judges |= {"yes": planted(3, level=1.0), "place": lambda prompt: prompt.answer_space[0]}
+    runs = {
+        name: run_of(tmp_path, section, judge, monkeypatch, name=name, model={"name": name})
+        for name, judge in judges.items()
+    }
+    rows = scored(runs.pop("base"), *(f"{name}={path}" for name, path in runs.items()))
+    assert {name: row["not_ranked"] for name, row in rows.items() if row["not_ranked"]} == {
+        "mute": "10% of its replies in expert name no answer",
+        "yes": "saturated",
+        "place": "names the answer shown first in the baseline",
+    }
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Take good: Lowest mean |shift|: good, " in said
+    assert "against the base); what it gets right is not known." in said
 
 
 def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(tmp_path, monkeypatch):

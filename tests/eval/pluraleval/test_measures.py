@@ -162,3 +162,31 @@ def test_losses_are_of_threads_that_have_both_prompts() -> None:
     toward = recall._replace(framing="biased_toward")
     known = {recall: {"a": 0.75, "b": 0.5}, toward: {"a": 0.25, "c": 0.0}}
     assert losses(known)[toward._replace(measure="suppression")] == {"a": 0.5}
+
+
+def test_the_shift_toward_the_belief_is_half_of_the_four_shifts() -> None:
+    """R_ag(b.t), R_sup(b.t), R_ag(b.o), R_sup(b.o) of three threads; the third is not known under one belief."""
+    sides = [(f, g) for f in ("biased_toward", "biased_opposing") for g in ("against", "supporting")]
+    recalls = {"follows": (0.0, 1.0, 0.5, 0.25), "shorter": (0.5, 0.25, 0.5, 0.25), "unknown": (0.5, 0.5, 0.5)}
+    known = {
+        Quantity("generation", *side, "", "recall"): {t: row[n] for t, row in recalls.items() if n < len(row)}
+        for n, side in enumerate(sides)
+    }
+    toward = Quantity("generation", "biased", "", "", "toward_belief")
+    assert losses(known)[toward] == {"follows": (0.5 - 0.0 + 1.0 - 0.25) / 2, "shorter": 0}
+    neutral = {Quantity("generation", "neutral", g, "", "recall"): {"follows": 0.75} for g in ("against", "supporting")}
+    shifts = losses(known | neutral)
+    four = [row["follows"] for q, row in shifts.items() if q.measure in ("suppression", "amplification")]
+    assert sum(four) / 2 == shifts[toward]["follows"]
+
+
+def test_what_could_not_be_read_may_be_a_match() -> None:
+    """An unread entailment is no match, and a response without a stance is on no side, but they could be."""
+    supporting, against = sides(FEASIBLE)
+    confidence = np.eye(len(FEASIBLE.clusters))[[against[0], supporting[0]]]
+    confidence[0, against[0]] = math.nan
+    rows = list_values(JudgedList(THREAD, "neutral", ("AGAINST", ""), confidence), FEASIBLE, "excluded")
+    values = {(group, measure): value for group, measure, value in rows}
+    assert (values["against", "recall"], values["supporting", "recall"]) == (0, 0)
+    assert values["against", "recall_if_matched"] == 1 / len(against)
+    assert values["supporting", "recall_if_matched"] == 1 / len(supporting)

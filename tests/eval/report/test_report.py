@@ -18,6 +18,7 @@ from eval.report.page import PARTS, TEMPLATES
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer.datasets import load_items
+from studies.dialdefer.records import Condition
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_runs import aio_items, lean, made_items, make_run, say
 from tests.made.made_verdicts import C2_INCORRECT, verdict_rows, write
@@ -173,7 +174,11 @@ def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_a
     ("answer", "verdict", "words"),
     [
         (lambda _: say(1), "reason", "on pocket this judge is saturated (it accepts 100% of the claims in C1"),
-        (lambda p: say("Hm.") if number(p) < 4 else bends(p), "reason", "33% of the replies on pocket cannot be read"),
+        (
+            lambda p: say("Hm.") if number(p) < 4 and p.condition == Condition.C2_CORRECT else bends(p),
+            "reason",
+            "8% of the replies on pocket (33% in the worst condition) cannot be read",
+        ),
         (lambda p: LOST if number(p) == 0 else is_fair(p), "reason", "the engine failed on 4 replies"),
         (lambda p: lean(3.0 - p.condition.is_dialogue), "margin", "soft DDS, from probabilities of acceptance, is -14"),
     ],

@@ -20,6 +20,7 @@ from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.report_html import Page
 from tests.made.scorecard_runs import (
     BASE,
+    CONDITIONS,
     SFT,
     Counts,
     changes,
@@ -49,6 +50,69 @@ def test_the_lowest_arm_is_one_that_loses_no_accuracy(tmp_path: Path, capsys: py
     assert "Next: same, 45.0 (+30.0 [" in text
     assert "Not ranked: worse (accuracy -" in text
     assert "; yes (yes saturated)." in text
+
+
+HUNDRED = made_items("bbq", 100)
+
+
+def rated(*rates: int, unread: int = 0) -> Answer:
+    """Accepts so many of 100 claims in each condition; of the last leaves some unread that it would not accept."""
+
+    def answer(prompt: Prompt) -> dict[str, Any]:
+        condition, i = CONDITIONS.index(prompt.condition), number(prompt)
+        if condition == 3 and rates[3] <= i < rates[3] + unread:
+            return say("Hm.")
+        return say(1 if i < rates[condition] else 2)
+
+    return answer
+
+
+def test_no_loss_hides_in_a_framing_a_condition_or_the_spread_of_seeds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = run(tmp_path, "before", rated(85, 15, 95, 75), HUNDRED)
+    arms = {"dull": [rated(73, 27, 73, 27)], "mute": [rated(85, 15, 90, 15, unread=12)]}
+    arms["noisy"] = [rated(72, 30, 73, 31), rated(66, 34, 67, 36), rated(52, 48, 52, 49)]
+    arms |= {"strict": [rated(70, 0, 75, 0)], "guess": [rated(50, 50, 50, 50)]}
+    named = [(arm, run(tmp_path, f"{arm}-{i}", a, HUNDRED)) for arm in arms for i, a in enumerate(arms[arm])]
+    rows = scored(base, *(f"{arm}={path}" for arm, path in named))
+    text = printed(capsys)
+    assert rows["mute"]["not_ranked"] == "12% of its replies in c2_incorrect cannot be read"
+    for why in ("dull (accuracy under C1 -12.0 [", "noisy (accuracy -9.7 ["):
+        assert why in text
+    assert "] over units alone)" in text
+    assert re.search(r"Take strict: .* loss of accuracy: strict, 5.0 \(.*\); accuracy 86.2 \(\+13.8 \[.*\]\)\.", text)
+    assert "above 50%, that of guessing: guess 50.0%" in text
+    assert "change by over 10 points: strict -15.0" in text
+
+
+def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def judge(*in_second: int, unread: int = 0, ranks: tuple[int, ...] = (85, 15, 94, 60)) -> Answer:
+        def answer(prompt: Prompt) -> dict[str, Any]:
+            is_second = prompt.factors.answer_order == "no_first"
+            said = (rated(*in_second, unread=unread) if is_second else rated(*ranks))(prompt)
+            return {**said, "text": said["text"].translate(str.maketrans("12", "21"))} if is_second else said
+
+        return answer
+
+    arms = {
+        "before": judge(85, 15, 95, 65, ranks=(85, 15, 95, 65)),
+        "good": judge(85, 15, 90, 45, ranks=(85, 15, 90, 45)),
+    }
+    arms |= {"blind": judge(50, 50, 50, 50), "mute": judge(85, 15, 94, 40, unread=25), "number": judge(0, 0, 0, 0)}
+    variants: dict[str, Any] = {"variants": [{}, {"answer_order": "no_first"}]}
+    base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED, **variants)}" for name, answer in arms.items())
+    rows = scored(base.partition("=")[2], *named)
+    assert [rows[name]["not_ranked"] for name in ("mute", "number")] == [
+        "25% of its replies in c2_incorrect, no_first cannot be read",
+        "saturated in no_first",
+    ]
+    assert [rows["blind"][f"acc{end}"] for end in ("", "_wordings")] == pytest.approx([76, 63])
+    text = printed(capsys)
+    assert "Take good: Lowest |d| at no significant loss of accuracy: good, 35.0 (" in text
+    assert "Not ranked: blind (accuracy over orders and wordings -12.0 [" in text
 
 
 def test_the_card_is_a_page_and_the_terminal_says_what_to_take(
@@ -139,7 +203,7 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
     against = changes(tmp_path, "sft")
     assert (against["alone", "mean_abs_dds_fixed"]["change"], ("alone", MAIN) in against) == (0, False)
     assert [row["not_ranked"] for row in (fewer, no_c1)] == ["was not asked amqa", f"has no {MAIN}"]
-    assert "Warning: part differs in item_set_hash" in printed(capsys)
+    assert "Warning: part's dialdefer run differs in item_set_hash" in printed(capsys)
     with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft"):
         scored(base, sft, "--against", "kto")
 
@@ -174,8 +238,8 @@ def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: 
     base, sft, _ = three(tmp_path)
     mute = run(tmp_path, "mute", lambda _: say("Hm."))
     row = scored(base, f"mute={mute}", sft)["mute"]
-    assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies cannot be read")
-    assert "accuracy under C2: sft, 10.0 (" in printed(capsys)
+    assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies in c1_true cannot be read")
+    assert "loss of accuracy: sft, 10.0 (" in printed(capsys)
     row = scored(base, f"mute={mute}", sft, "--denominator", "answered")["mute"]
     assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
 
@@ -310,8 +374,9 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
     base, straight = scored(bent, f"straight={arm}").values()
     names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
-    assert [base[name] for name in names] == pytest.approx([100**2 / 3, 100, 100 / 3, 250 / 3], rel=1e-3)
-    assert [straight[name] for name in names] == [0, 0, 0, 100]
+    names = (*names, "acc_c1_wordings", "acc_c2_wordings")
+    assert [base[name] for name in names] == pytest.approx([100**2 / 3, 100, 100 / 3, 250 / 3, 100, 200 / 3], rel=1e-3)
+    assert [straight[name] for name in names] == [0, 0, 0, 100, 100, 100]
     train = run(tmp_path, "train", answer, made_items("bbq", 40)[20:], **asked, **base_facts)
     calibrate_main([str(train), str(bent), "--out", str(tmp_path / "cal"), "--pooled"])
     options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
