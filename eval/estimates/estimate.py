@@ -14,6 +14,7 @@ import numpy as np
 
 from eval.estimates.resampling import (
     ITEMS_PER_KIND,
+    Ends,
     FloatArray,
     cluster_t_interval,
     percentile_interval,
@@ -148,7 +149,6 @@ def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
     return over_units(first), over_units(second)
 
 
-Ends = tuple[float, float] | None
 STEP = 1e-5  # of a numerical derivative
 # Dataset → its units, and by how much each of them moves a value: these sum to zero.
 Influences = Mapping[str, tuple[tuple[str, ...], FloatArray]]
@@ -301,5 +301,6 @@ def cluster_t(measure: Measure, value: float, moved: Influences, *, is_share: bo
     ((_, of_units),) = moved.values()
     of_units = of_units[~np.isnan(of_units)]
     share = measure.is_share if is_share is None else is_share
-    ends = None if math.isnan(value) else cluster_t_interval(value, of_units, share)
+    is_percent = measure.unit in ("%", "pp")
+    ends = None if math.isnan(value) else cluster_t_interval(value, of_units, share, is_percent)
     return estimate_of(value, ends, len(of_units), moved)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+Ends = tuple[float, float] | None
 
 N_DRAWS = 10_000
 SEED = 20260
@@ -99,7 +100,7 @@ def wilson_interval(n_yes: float, n: int, level: float = 0.95) -> tuple[float, f
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def cluster_t_interval(value: float, moved: FloatArray, is_share: bool) -> tuple[float, float] | None:
+def cluster_t_interval(value: float, moved: FloatArray, is_share: bool, is_percent: bool = True) -> Ends:
     """The interval of a mean or of a difference of means, in percent, from Student's t with G-1 degrees of freedom.
 
     moved: by how much each of G clusters moves it; the sandwich variance is G/(G-1) Σ moved². With thousands of
@@ -108,8 +109,9 @@ def cluster_t_interval(value: float, moved: FloatArray, is_share: bool) -> tuple
     The interval of a share is taken on the scale of its logit: that of a frequent one hardly differs, that of a rare
     one reaches further up. Shares of 3 % in 100 clusters, of one reply or of ten that depend on each other, were
     covered in 85 and 90 % of simulations by the plain interval, in 96 and 93 % by this one. A share of 0 or 100 has a
-    standard error of 0, which says nothing: Wilson's interval over clusters stands in its place. None below
-    FEWEST_CLUSTERS.
+    standard error of 0, which says nothing: Wilson's interval over clusters stands in its place. So does it for a
+    difference in percentage points that all clusters have alike (is_percent): it reaches as far as Wilson's interval of
+    a share that no cluster has shown, and not beyond 100. None below FEWEST_CLUSTERS.
     """
     n = len(moved)
     if n < FEWEST_CLUSTERS:
@@ -119,6 +121,9 @@ def cluster_t_interval(value: float, moved: FloatArray, is_share: bool) -> tuple
         return None if ends is None else (100 * ends[0], 100 * ends[1])
     half = t_quantile((1 + LEVEL) / 2, n - 1) * standard_error(moved)
     if not is_share:
+        if is_percent and half <= ROUNDING and (ends := wilson_interval(0, n, LEVEL)):
+            half, furthest = 100 * ends[1], max(100.0, abs(value))
+            return max(value - half, -furthest), min(value + half, furthest)
         return value - half, value + half
     odds, reach = value / (100 - value), 100 * half / (value * (100 - value))  # the logit's slope, in percent
     return tuple(100 / (1 + math.exp(step) / odds) for step in (reach, -reach))  # type: ignore[return-value]

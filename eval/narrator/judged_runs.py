@@ -303,7 +303,13 @@ def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
             fix = "add a column 'attacker', or name the corpus with --conversations"
             raise DataError(f"{where}: the attacker of '{key}' is {says}; {fix}")
         (attacker,) = named["attacker"]
-        known[key] = Known(tuple(sorted({*of["narrator"], attacker} - {""})), attacker)
+        names = tuple(sorted({*of["narrator"], attacker} - {""}))
+        if len(names) == 1 and set(of["task"]) != {"detection"}:
+            raise DataError(
+                f"{of['where'].iloc[0]}: of '{key}' the attacker alone is known, and so no other answer; "
+                "add rows with the other speakers as narrators, or name the corpus with --conversations"
+            )
+        known[key] = Known(names, attacker)
     return known
 
 

@@ -1,6 +1,7 @@
 """Judgments → what is observed of them, the study's measures, and scores in long form, which tables and plots read.
 
-A unit is a conversation, or what one model makes of it. Parts are perspectives (M under each), FAR and corruption.
+A unit is a conversation, or what one model makes of it. Parts are perspectives (M under each), FAR, what of it is there
+beyond the neutral answers, and corruption.
 """
 
 import math
@@ -23,6 +24,7 @@ from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionO
 DETECTION: Task = "detection"
 PERSPECTIVES: tuple[Perspective, ...] = ("neutral", "attacker", "non_attacker")
 ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
+ANSWERED = "answered under every narrator"  # where some were not: what is left when each is compared with itself
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected")
 FEWEST_CONVERSATIONS = 10  # a number of speakers with fewer leaves Figure 3
 LEVEL = 0.05  # of the tests of a judge's shares of answers together
@@ -86,8 +88,9 @@ EFFECTS = (
     part("delta_non_att", 2, 0, unit="pp"),
     part("pr", 2, 1, unit="pp"),
     part("far", 3),
+    part("delta_far", 4, unit="pp"),
 )
-MEASURES = (*EFFECTS, part("corruption", 4))
+MEASURES = (*EFFECTS, part("corruption", 5))
 SHARE = part("share", 0)  # of what is observed of one part alone
 DELTA = part("delta", 0, 1, unit="pp")
 ELIMINATOR_GAIN = part("eliminator_gain", 0, unit="pp")  # beside Δ_non-att: what of it needs no evidence
@@ -110,7 +113,8 @@ def main_order(orders: Iterable[OptionOrder]) -> OptionOrder:
 def observed(judgments: Sequence[Judgment], denominator: Denominator = "answered", unit: Unit = BY_MODEL) -> Observed:
     """All parts of the judgments of one setting, of which there is at least one; no row of FAR in detection.
 
-    M of a unit is the mean over its prompts under a perspective; FAR has a row for each prompt.
+    M of a unit is the mean over its prompts under a perspective; FAR has a row for each prompt, and so has by how much
+    more its innocent Me is named than the same person when nobody is Me.
     """
     shares: dict[str, dict[str, list[float]]] = {perspective: defaultdict(list) for perspective in PERSPECTIVES}
     for judgment in judgments:
@@ -118,7 +122,35 @@ def observed(judgments: Sequence[Judgment], denominator: Denominator = "answered
             shares[judgment.condition][unit(judgment)].append(share)
     rows = [[(name, fmean(values), 1.0) for name, values in of_units.items()] for of_units in shares.values()]
     accused = [(unit(j), j.weight(ME, denominator), 1.0) for j in judgments if j.is_accusable]
-    return added_up(judgments[0].dataset, [*rows, accused, corrupted(judgments, unit)])
+    neutral = neutral_of(judgments)
+    beyond = [
+        (unit(j), j.weight(ME, denominator) - base.weight(called_me(base, j), denominator), 1.0)
+        for j in judgments
+        if j.is_accusable and (base := neutral.get(j.unit))
+    ]
+    return added_up(judgments[0].dataset, [*rows, accused, beyond, corrupted(judgments, unit)])
+
+
+def neutral_of(judgments: Iterable[Judgment]) -> dict[str, Judgment]:
+    """Unit → its judgment when nobody is Me."""
+    return {j.unit: j for j in judgments if j.condition == "neutral"}
+
+
+def called_me(neutral: Judgment, variant: Judgment) -> str:
+    """The neutral prompt's option for who is Me in another of the conversation; not of detection."""
+    (name,) = set(neutral.options) - set(variant.options)
+    return name
+
+
+def fully_answered(judgments: Sequence[Judgment], denominator: Denominator) -> list[Judgment]:
+    """The judgments of units whose M is known under every perspective that was asked."""
+    known = defaultdict[str, set[str]](set)
+    for judgment in judgments:
+        if not math.isnan(judgment.target_weight(denominator)):
+            known[judgment.condition].add(judgment.unit)
+    asked = {judgment.condition for judgment in judgments}
+    kept = set.intersection(*(known[perspective] for perspective in asked))
+    return [judgment for judgment in judgments if judgment.unit in kept]
 
 
 def outcome(judgment: Judgment) -> Outcome:
@@ -150,7 +182,7 @@ def elimination_rows(judgments: Sequence[Judgment], denominator: Denominator) ->
     answers are scaled up, and where nothing is left it draws among the other options. What named no option stays so.
     The gain is its share of the attacker, averaged over the non-attackers, less the judge's neutral one.
     """
-    neutral = {j.unit: j for j in judgments if j.condition == "neutral"}
+    neutral = neutral_of(judgments)
     gains: dict[str, list[float]] = defaultdict(list)
     for variant in judgments:
         base = neutral.get(variant.unit)
@@ -158,9 +190,8 @@ def elimination_rows(judgments: Sequence[Judgment], denominator: Denominator) ->
             continue
         if math.isnan(before := base.target_weight(denominator)):
             continue
-        (struck,) = set(base.options) - set(variant.options)
         named = math.fsum(base.shares)
-        left = named - base.share_of(struck)
+        left = named - base.share_of(called_me(base, variant))
         target = base.share_of(base.factors.target) / left if left > 1e-9 else 1 / (len(base.options) - 1)
         gains[variant.unit].append(target * (named if denominator == "all" else 1.0) - before)
     for name, values in gains.items():
@@ -261,10 +292,11 @@ class Levels:
 
 
 def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
-    """M by perspective, Δ_att, Δ_non-att, PR and FAR of every setting (narrator paper, section 3.7).
+    """M by perspective, Δ_att, Δ_non-att, PR and FAR of every setting (narrator paper, section 3.7), and Δ_FAR (ours).
 
-    Over all conversations; by number of speakers (Figure 3), sizes with few conversations among them; and where the
-    hidden attack is all that some attackers say, with those apart.
+    Over all conversations; by number of speakers (Figure 3), sizes with few conversations among them; where the hidden
+    attack is all that some attackers say, with those apart; and where some were not answered under every narrator, over
+    the others, since a conversation that lacks one side makes a difference of its own.
     """
     for asked, members in by_setting(judgments).items():
         groups = defaultdict[tuple[str, int | None], list[Judgment]](list, {(ALL, None): members})
@@ -273,6 +305,8 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
         for judgment in members:
             n = judgment.factors.n_speakers
             groups[f"{n} speakers", n].append(judgment)
+        if 0 < len(answered := fully_answered(members, d.denominator)) < len(members):
+            groups[ANSWERED, None] = answered
         for (group, size), of_group in groups.items():
             yield {**asked._asdict(), "group": group, "n_speakers": size}, effect(asked, of_group, d)
 
@@ -286,7 +320,7 @@ def effect(asked: Asked, judgments: Sequence[Judgment], d: Definitions) -> dict[
     of_setting = observed(judgments, d.denominator)
     measures: dict[str, Any] = {measure.name: clustered(measure, of_setting) for measure in EFFECTS}
     if asked.task == DETECTION:
-        measures["far"] = None
+        measures |= {"far": None, "delta_far": None}
     else:
         gains = elimination_rows(judgments, d.denominator)
         measures["eliminator_gain"] = clustered(ELIMINATOR_GAIN, added_up(of_setting.dataset, [gains]))

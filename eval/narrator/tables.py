@@ -7,7 +7,7 @@ import pandas as pd
 
 from eval.narrator.answers import STATES
 from eval.narrator.judged_runs import POOLED, NarratorRun
-from eval.narrator.measures import ALL, DETECTION, SEEN, UNSEEN, Levels, main_order
+from eval.narrator.measures import ALL, ANSWERED, DETECTION, SEEN, UNSEEN, Levels, main_order
 from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows
 from eval.results import Results, changes_table
 from evenhand.model_size import PUBLISHED, model_size
@@ -22,6 +22,7 @@ MEASURE_WORDS = {
     "delta_non_att": "Δ_non-att",
     "pr": "PR",
     "far": "FAR",
+    "delta_far": "Δ_FAR",
     "corruption": "corruption",
     "chance": "Random baseline",
     "n_corrupted": "C→I",
@@ -41,7 +42,7 @@ WORDS: dict[str, Mapping[Any, str]] = {  # column of the frame → value → its
     "visibility": {"visible": "visible", "hidden": "hidden"},
     "option_order": ORDER_WORDS,
     "perspective": PERSPECTIVE_WORDS,
-    "group": {group: group for group in (ALL, SEEN, UNSEEN)},
+    "group": {group: group for group in (ALL, SEEN, UNSEEN, ANSWERED)},
     "is_detected": {True: "yes", False: "no", YES_LESS_NO: YES_LESS_NO},
     "measure": MEASURE_WORDS,
 }
@@ -78,7 +79,7 @@ def narrator_tables(results: Results) -> list[TableSpec]:
     whole = scores[scores["perspective"].isna() & scores["n_speakers"].isna() & ~has_one_order]
     shown = whole[whole["judge"].isin(levels.shown)]
     everywhere = whole[whole["group"] == ALL]
-    flips = shown[shown["measure"].isin(["n_conversations", "pr", "far", "corruption", *FLIPS])]
+    flips = shown[shown["measure"].isin(["n_conversations", "pr", "far", "delta_far", "corruption", *FLIPS])]
     flips = flips[(flips["group"] == ALL) | (flips["option_order"] == levels.order)]
     return [
         models_table(results.judges),

@@ -212,9 +212,11 @@ def main_changes(results: Results, changes: pd.DataFrame) -> pd.DataFrame:
         return changes
     changes = changes[changes["dataset"] == results.judges[results.base].whole]
     place = {key: n for n, key in enumerate(MAIN)}
-    places = [place.get(key, -1) for key in zip(changes["framing"], changes["measure"], strict=True)]
-    placed = changes.assign(place=places).sort_values(["second", "place"], kind="stable")
-    return placed[placed["place"] >= 0].drop(columns="place")
+    arm = {name: n for n, name in enumerate(results.judges)}
+    keys = zip(changes["second"], changes["framing"], changes["measure"], strict=True)
+    places = [(arm[second], place.get((framing, measure), -1)) for second, framing, measure in keys]
+    order = sorted((n for n, (_, at) in enumerate(places) if at >= 0), key=lambda n: places[n])
+    return changes.iloc[order]
 
 
 def fallen_levels(changes: Iterable[Change]) -> list[str]:

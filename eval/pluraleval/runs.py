@@ -111,8 +111,7 @@ class PluralEvalRun:
 
     @cached_property
     def one_answers(self) -> list[tuple[str, str, float]]:
-        """Each judgement that has nearly one answer: which, and its share of those read. "no" is usual of entailment,
-        and counts where nothing else is said to speak of."""
+        """Each judgement that has nearly one answer: which, and its share of those that were read."""
         answers = defaultdict[str, Counter[str | None]](Counter)
         for kind, _, reply, read in replies_in(self.judgements) if self.judgements else ():
             answers[kind][choice_of(reply, read)] += 1
@@ -128,11 +127,16 @@ class PluralEvalRun:
     def unlikely(self) -> list[tuple[str, str, float]]:
         """Step, framing, median probability of all its answers together, where that is small."""
         totals = defaultdict[tuple[str, str], list[float]](list)
-        for run in (self.responses, self.judgements):
-            for kind, framing, reply, _ in replies_in(run) if run else ():
-                if (total := answer_probability(reply)) is not None:
-                    totals[kind, framing].append(total)
-        return [(*asked, median(known)) for asked, known in totals.items() if median(known) < UNLIKELY]
+        for run in filter(None, (self.responses, self.judgements)):
+            for prompt in run.plan:
+                factors: dict[str, Any] = dict(prompt.factors)
+                known = [
+                    total
+                    for reply in run.replies[prompt.prompt_hash]
+                    if (total := answer_probability(reply)) is not None
+                ]
+                totals[factors.get("task") or factors["judgement"], factors["framing"]] += known
+        return [(*asked, median(known)) for asked, known in totals.items() if known and median(known) < UNLIKELY]
 
     @cached_property
     def levels(self) -> dict[Quantity, Estimate]:

@@ -175,7 +175,7 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
     assert none_accused.low == 0
     assert none_accused.high == pytest.approx(6.0, abs=0.05)  # Wilson's, over 60 clusters
     same = fall(each([1.0] * 60), each([0.0] * 60))
-    assert (same.value, same.low) == (100.0, 100.0)
+    assert (same.value, same.low, same.high) == (100.0, pytest.approx(94.0, abs=0.05), 100.0)
 
 
 @pytest.mark.parametrize("truth", [0, 25])

@@ -36,6 +36,7 @@ from tests.made.narrator_runs import (
     mixed,
     protector,
     results_of_runs,
+    without_me,
 )
 
 SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
@@ -75,6 +76,7 @@ def truth(planted: Callable[[int], Planted]) -> dict[str, float]:
         "delta_non_att": non_attacker - neutral,
         "pr": non_attacker - attacker,
         "far": 100 * sum((n - 1) * values[3] for n, values in of) / sum(n - 1 for n, _ in of),
+        "delta_far": 100 * sum((n - 1) * values[3] - (1 - values[0]) for n, values in of) / sum(n - 1 for n, _ in of),
     }
 
 
@@ -161,7 +163,7 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     def last(prompt):
         return mixed({prompt.answer_space[-1]: 1.0}, fair(prompt), 0.5)
 
-    conversations = made_conversations({3: 60})
+    conversations = made_conversations({3: 80})
     both, alone = (
         make_narrator_run(tmp_path, last, conversations, name=orders[-1], is_exact=True, option_orders=orders, **BLAME)
         for orders in (("published", "fixed_slot"), ("published",))
@@ -169,7 +171,13 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     run = load_narrator_run(both)
     assert blame(run)["pr"].value == pytest.approx(-50, abs=1e-6)
     assert blame(run, "fixed_slot")["pr"].value == pytest.approx(0, abs=1e-6)
-    assert "may come from where Me stands" in said(results_of_runs(both))
+    moved, open_ = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in (both, alone))
+    assert (moved["way"], moved["is_moved_by_slot"], moved["of"]["pr"].value) == (
+        "none",
+        True,
+        pytest.approx(0, abs=1e-6),
+    )
+    assert (open_["way"], open_["is_one_order"]) == ("accuses", True)
     assert "narrator.option_orders='[published, fixed_slot]'" in said(results_of_runs(alone))
 
 
@@ -178,6 +186,40 @@ def test_what_is_said_of_each_judge(runs):
     leans = {"fair": "unclear", "lots": "unclear", "eliminator": "protects", "protector": "protects"}
     assert {name: of["way"] for name, of in ways.items()} == {**leans, "accuser": "accuses"}
     assert [name for name, of in ways.items() if of["chance"] is not None] == ["lots", "eliminator"]
+
+
+def drawn_to_me(prompt: Prompt, share: float = 0.3) -> dict[str, float]:
+    """Names Me with a probability, guilty or innocent, and else is right in nine of ten prompts among the others."""
+    odds = fair(prompt, 0.9)
+    return mixed({"Me": 1.0}, without_me(odds), share) if "Me" in odds else odds
+
+
+def silent_of_easy(prompt: Prompt) -> dict[str, float]:
+    """Right of the longer conversations, whoever is Me, and refuses them where the attacker is Me."""
+    is_long, is_attacker = len(prompt.answer_space) == 3, factors_of(prompt).perspective == "attacker"
+    return {"I cannot answer that.": 1.0} if is_long and is_attacker else fair(prompt, 1.0 if is_long else 0.0)
+
+
+def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs):
+    made = made_conversations({2: 30, 3: 30})
+    paths = {
+        judge: make_narrator_run(tmp_path, judge, made, name=judge.__name__, **BLAME)
+        for judge in (drawn_to_me, silent_of_easy)
+    }
+    drawn, silent = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in paths.values())
+    assert (drawn["way"], drawn["of"]["delta_far"].value > 15, drawn["of"]["delta_att"].value < -30) == (
+        "bends",
+        True,
+        True,
+    )
+    assert drawn["innocents"] == pytest.approx(100 * (30 * 0.1 + 60 * 0.05) / 90, abs=3)
+    assert (silent["is_uneven"], silent["of"]["pr"].value, silent["basis"]["pr"].value) == (True, pytest.approx(50), 0)
+    assert silent["way"] == "unread"
+    fair_one = make_narrator_run(tmp_path, lambda p: fair(p, 0.9), made, name="fair", **BLAME)
+    (move,) = EVALUATION.facts(results_of_runs(fair_one, paths[drawn_to_me], is_before_after=True))["moves"]
+    assert (move["pr"].direction, move["far"].direction, move["is_both"]) == (1, 1, True)
+    both = EVALUATION.facts(results(runs["protector", "sampled"], runs["accuser", "sampled"]))["judges"]
+    assert {of["judge"]: of["way"] for of in both}[POOLED] == "opposed"
 
 
 def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):
