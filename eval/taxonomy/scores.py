@@ -288,13 +288,13 @@ def flip_changes(base: CodedRun, after: CodedRun, names: tuple[str, str], drawin
 
 
 def counted(moved: Influences, flips: pd.DataFrame) -> Observed:
-    """Flips of each item, which counts one half for each of its two claims that is compared."""
+    """Flips of each item; one counts if any of its two claims is compared."""
     units, is_out = tuple(moved.units), flips["claim"].isin(moved.left_out.index)
     of_units = [
         claims.value_counts().reindex(units, fill_value=0) for claims in (flips["unit"][~is_out], moved.left_out)
     ]
     n_flips, n_out = (of_unit.to_numpy(float)[:, None] for of_unit in of_units)
-    return Observed(dataset=ALL_ITEMS, units=units, earned=n_flips, counted=1 - n_out / 2)
+    return Observed(dataset=ALL_ITEMS, units=units, earned=n_flips, counted=(n_out < 2).astype(float))
 
 
 def run_differences(base: CodedRun, after: CodedRun) -> list[Difference]:

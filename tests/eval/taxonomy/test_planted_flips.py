@@ -213,23 +213,24 @@ def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_lef
     assert counts(made, "SA1", "after made") == (4, 1)
     assert share(made, "made", "SA1").value == pytest.approx(100 / 3)
     assert counts(made, "any flip", "left_out claims") == (11, 200)
-    (change,) = changes(made, "any flip")  # 11 claims of two an item are left out
-    assert (change.before.value, change.after.value) == pytest.approx((100 * 34 / 94.5, 100 * 11 / 94.5))
+    (change,) = changes(made, "any flip")  # each of the 11 claims is one of an item's two
+    assert (change.before.value, change.after.value, change.change.n_units) == (34.0, 11.0, N_ITEMS)
     assert "11 of 200 claims, 10 of 44 flips of base among them" in made.warnings[0]
 
 
 def test_an_arm_whose_flips_have_no_code_or_no_verdict_changes_nothing(tmp_path: Path) -> None:
-    base = run_of(tmp_path, "base", BASE)
-    made = compared(base, run_of(tmp_path, "uncoded", {**BASE, "IC2": range(5), "?": range(5, 20)}))
-    assert {(change.change.value, change.p_holm) for change in made.change_rows} == {(0.0, 1.0)}
-    assert (changes(made, "IC2")[0].before.value, changes(made, "not coded")) == (pytest.approx(100 * 5 / 92.5), [])
-    claims = [[f"truthfulqa-{n}", is_true] for n in range(N_ITEMS) for is_true in (False, True)]
-    folder = {
-        "undecided": {"mute": {"truthfulqa": claims}},
-        "items": {"mute": {"truthfulqa": [c[0] for c in claims[::2]]}},
+    unanswered = [[f"truthfulqa-{n}", is_true] for n in range(5, N_ITEMS) for is_true in (False, True)]
+    arms: dict[str, tuple[Codes, Mapping[str, Any], tuple[float, int]]] = {
+        "uncoded": ({**BASE, "IC2": range(5), "?": range(5, 20)}, {}, (5.0, N_ITEMS)),
+        "mute": ({"IC2": range(5)}, {"undecided": {"mute": {"truthfulqa": unanswered}}}, (100.0, 5)),
     }
-    made = compared(base, run_of(tmp_path, "mute", {"IC2": range(1)}, folder))
-    assert {(change.change.value, change.p, change.direction) for change in made.change_rows} == {(None, None, None)}
+    base = run_of(tmp_path, "base", BASE)
+    for name, (of, facts, level) in arms.items():
+        made = compared(base, run_of(tmp_path, name, of, facts))
+        assert {(change.change.value, change.p_holm) for change in made.change_rows} == {(0.0, 1.0)}
+        (change,) = changes(made, "IC2")
+        assert (change.before.value, change.change.n_units) == level
+        assert not changes(made, "not coded")
 
 
 def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
