@@ -220,6 +220,9 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
     assert (move["pr"].direction, move["far"].direction, move["is_both"]) == (1, 1, True)
     both = EVALUATION.facts(results(runs["protector", "sampled"], runs["accuser", "sampled"]))["judges"]
     assert {of["judge"]: of["way"] for of in both}[POOLED] == "opposed"
+    few = make_narrator_run(tmp_path, lambda p: fair(p, 1.0), made_conversations({3: 5}), name="few", **BLAME)
+    (of_few,) = EVALUATION.facts(results_of_runs(few))["judges"]
+    assert (of_few["way"], of_few["of"]["pr"].high) == ("unclear", pytest.approx(43.4, abs=0.1))  # Wilson's, of 0 in 5
 
 
 def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):
