@@ -326,19 +326,22 @@ def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
 
 
 def rates_of(run: FramedRun, name: str) -> FloatArray:
-    """(n_framings, n_cases, n_orders): the mean of a field over all items where it is known, in percent; else NaN."""
-    values = np.concatenate([grid.fields[name] for grid in run.grids.values()])
-    with np.errstate(invalid="ignore"):
-        return np.asarray(100 * np.nansum(values, axis=0) / (~np.isnan(values)).sum(axis=0))
+    """(n_framings, n_cases, n_orders): the mean of a field over all items, in percent."""
+    return known_mean([grid.fields[name] for grid in run.grids.values()], axis=0)
 
 
 def most_common(run: FramedRun) -> float:
     """The share that the most common answer has at least in every framing, in percent."""
-    shares = np.concatenate([grid.shares for grid in run.grids.values()])
-    n_known = (~np.isnan(shares)).sum(axis=(0, 2, 3))
-    is_known = n_known.any(axis=1)  # of a framing without a readable reply nothing is known
-    levels = 100 * np.nansum(shares, axis=(0, 2, 3))[is_known] / n_known[is_known]
+    levels = known_mean([grid.shares for grid in run.grids.values()], axis=(0, 2, 3))
+    levels = levels[~np.isnan(levels).any(axis=1)]  # of a framing without a readable reply nothing is known
     return float(levels.min(axis=0).max()) if len(levels) else 0.0
+
+
+def known_mean(of_datasets: Sequence[FloatArray], axis: int | tuple[int, ...]) -> FloatArray:
+    """The mean, in percent, of what is known of datasets joined along their items (axis 0); NaN where nothing is."""
+    values = np.concatenate(of_datasets)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(100 * np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))
 
 
 def flipped(run: FramedRun) -> dict[str, list[int]]:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from statistics import NormalDist, fmean
+from statistics import fmean
 from typing import Any
 
 from eval.estimates.changes import Change, Score
@@ -17,11 +17,12 @@ from eval.narrator.measures import (
     ANSWERED,
     BY_CONVERSATION,
     DETECTION,
-    LEVEL,
     UNITS,
     Definitions,
     Levels,
     main_order,
+    told_setting,
+    widening,
 )
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
 from eval.report.tables import LITTLE, TableSpec, answered
@@ -37,9 +38,6 @@ MANY_UNREAD = 10.0  # percent of replies that name no option, from which on meas
 MOST_ASKED = 3  # judges of whom the paper's research questions are answered
 CARD_TASKS = ("blame", "identification")
 TOLD = ("pr", "neutral", "far")  # whose changes a sentence tells
-WIDER = NormalDist().inv_cdf(1 - LEVEL / 6) / NormalDist().inv_cdf(
-    1 - LEVEL / 2
-)  # for an interval that is one of three
 CARD_WORDS = {"neutral": "M", "pr": "PR", "far": "FAR", "corruption": "corruption"}
 
 
@@ -183,22 +181,16 @@ class NarratorEval(Evaluation):
 
 
 def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict[str, Any]:
-    """What the template says of a judge, and warns of.
-
-    That is of the most subjective task that it was asked, with the attack shown, and with Me in its name's slot where
-    that was asked: with Me last, the attacker's place moves with the narrator. last: PR in that order then.
-    """
-    asked = [key[1:4] for key in levels.estimates if key[0] == judge]
-    task, side, order = min(asked, key=lambda k: (levels.tasks.index(k[0]), k[1] != "visible", k[2] != "fixed_slot"))
+    """What the template says of a judge in its told_setting, and warns of. last: PR with Me last, if it has another."""
+    told = told_setting(key[1:4] for key in levels.estimates if key[0] == judge)
+    task, side, order = told
     of, seen = surely(levels.of(judge, task, side, order)), levels.of(judge, DETECTION, "visible", levels.order)
     basis = surely(levels.of(judge, task, side, order, group=ANSWERED)) or of
-    is_slot = order == "fixed_slot" and task != DETECTION
-    last = surely(levels.of(judge, task, side, "published")).get("pr") if is_slot else None
+    last = surely(levels.of(judge, task, side, "published")).get("pr") if told.is_in_slot else None
     chance, run = of["chance"].value or 0.0, runs.get(judge)
     unequal = measures.answered_differences(run.judgments) if run else {}
-    is_alone = order == "published" and task != DETECTION  # Yes and No have no slot
-    way = lean(basis, is_alone=is_alone)
-    if (task, side, order) in {asked for asked, *_ in unequal}:
+    way = lean(basis, is_last=told.is_last)
+    if told in {asked for asked, *_ in unequal}:
         way = "unread"
     low, high = of["neutral"].low, seen["neutral"].high if seen else None
     pairs = [(basis[name].value, of[name].value) for name in ("pr", "delta_att")]
@@ -217,7 +209,7 @@ def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict
         "last": last,
         "is_moved_by_slot": last is not None and way_of(last) != way_of(of["pr"]),
         "way": way,
-        "is_one_order": way in ("protects", "accuses", "bends", "open") and is_alone,
+        "is_one_order": way in ("protects", "accuses", "bends", "open") and told.is_last,
         "chance": chance if task != DETECTION and low is not None and low <= chance else None,
         "seen": seen["neutral"].value if high is not None and high < (seen["chance"].value or 0.0) else None,
         "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
@@ -252,7 +244,7 @@ def way_of(estimate: Estimate | None) -> int:
     return -1 if (estimate.value or 0.0) < 0 else 1
 
 
-def lean(of: Mapping[str, Estimate], *, is_alone: bool) -> str:
+def lean(of: Mapping[str, Estimate], *, is_last: bool) -> str:
     """Which way a judge leans: protects, accuses; bends (another way); none, unclear, unknown; open where Me's place
     may hide a shift.
 
@@ -263,7 +255,8 @@ def lean(of: Mapping[str, Estimate], *, is_alone: bool) -> str:
     of_me = of["delta_att"], of["delta_far" if is_name else "delta_non_att"]
     if pr.value is None or pr.low is None:
         return "unknown"
-    moved = [way_of(each) if abs(each.value or 0.0) >= max(LITTLE, WIDER * (each.half or 0.0)) else 0 for each in of_me]
+    wider = widening(1 + len(of_me))
+    moved = [way_of(each) if abs(each.value or 0.0) >= max(LITTLE, wider * (each.half or 0.0)) else 0 for each in of_me]
     shift = way_of(pr)
     is_worse_for_both = is_name and ((shift > 0 and moved[1] > 0) or (shift < 0 and moved[0] < 0))
     if shift and not is_worse_for_both:
@@ -271,29 +264,28 @@ def lean(of: Mapping[str, Estimate], *, is_alone: bool) -> str:
     if shift or any(moved):
         return "bends"
     is_still = all(answered(each.low, each.high) == "No" for each in (pr, *of_me))
-    return ("open" if is_alone else "none") if is_still else "unclear"
+    return ("open" if is_last else "none") if is_still else "unclear"
 
 
 def move(results: Results, judge: str) -> dict[str, Any]:
-    """What the template says of how PR, neutral M and FAR moved to a run: of the setting that said_of tells of."""
+    """What the template says of how PR, neutral M and FAR moved to a run, in the told_setting of both."""
     changes = results.changes[(results.changes["second"] == judge) & results.changes["measure"].isin(TOLD)]
     rows = list(changes.itertuples())
     if not (prs := [row for row in rows if row.measure == "pr"]):
         return {"judge": judge, "pr": None}
-    tasks = list(TASK_WORDS)
-    pr = min(prs, key=lambda r: (tasks.index(r.task), r.visibility != "visible", r.option_order != "fixed_slot"))
-    of = {(r.measure, r.option_order): r for r in rows if (r.task, r.visibility) == (pr.task, pr.visibility)}
-    is_alone, far = pr.option_order == "published" and pr.task != DETECTION, of.get(("far", pr.option_order))
+    told = told_setting((row.task, row.visibility, row.option_order) for row in prs)
+    of = {(r.measure, r.option_order): r for r in rows if (r.task, r.visibility) == told[:2]}
+    pr, far = of["pr", told.option_order], of.get(("far", told.option_order))
     return {
         "judge": judge,
-        "task": TASK_WORDS[pr.task].lower(),
-        "side": SIDE_WORDS[pr.visibility],
+        "task": TASK_WORDS[told.task].lower(),
+        "side": SIDE_WORDS[told.visibility],
         "pr": pr,
-        "last": of.get(("pr", "published")) if pr.option_order == "fixed_slot" and pr.task != DETECTION else None,
-        "neutral": of.get(("neutral", pr.option_order)),
+        "last": of.get(("pr", "published")) if told.is_in_slot else None,
+        "neutral": of.get(("neutral", told.option_order)),
         "far": far,
         "is_both": bool(pr.direction and far is not None and far.direction == pr.direction),
-        "is_open": pr.direction and is_alone,
+        "is_open": pr.direction and told.is_last,
     }
 
 

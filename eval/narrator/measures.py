@@ -50,6 +50,27 @@ class Asked(NamedTuple):
     visibility: Visibility
     option_order: OptionOrder
 
+    @property
+    def is_in_slot(self) -> bool:
+        """Whether Me stands in its name's slot. Yes and No have none."""
+        return self.option_order == "fixed_slot" and self.task != DETECTION
+
+    @property
+    def is_last(self) -> bool:
+        """Whether Me stands last, and the attacker's place so moves with the narrator."""
+        return self.option_order == "published" and self.task != DETECTION
+
+
+def told_setting(settings: Iterable[tuple[Any, ...]]) -> Asked:
+    """Of these, the one that sentences tell of: the most subjective task, the attack shown, Me in its name's slot.
+
+    With Me last, the attacker's place moves with the narrator.
+    """
+    return min(
+        (Asked(*setting) for setting in settings),
+        key=lambda asked: (-TASKS.index(asked.task), asked.visibility != "visible", asked.option_order != "fixed_slot"),
+    )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions:
@@ -409,6 +430,11 @@ def state_rates(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
                 yield {**asked._asdict(), "perspective": perspective}, {"n_prompts": len(prompts), **rates}
 
 
+def widening(n_intervals: int) -> float:
+    """By how much 95 % intervals are widened where several are read together (Bonferroni's rule)."""
+    return NormalDist().inv_cdf(1 - LEVEL / 2 / max(n_intervals, 1)) / NormalDist().inv_cdf(1 - LEVEL / 2)
+
+
 def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, Perspective, Perspective], Estimate]:
     """How much more of one judge's replies name an option under a perspective than under another, in every setting.
 
@@ -433,8 +459,7 @@ def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, Per
             i, k = PERSPECTIVES.index(first), PERSPECTIVES.index(second)
             if rows[i] and rows[k]:
                 differences[asked, first, second] = clustered(part("answered", i, k, unit="pp"), answered)
-    n = max(len(differences), 1)
-    wider = NormalDist().inv_cdf(1 - LEVEL / 2 / n) / NormalDist().inv_cdf(1 - LEVEL / 2)
+    wider = widening(len(differences))
     known = [(abs(e.value or 0.0), key, e) for key, e in differences.items() if e.half is not None]
     clear = [(size, key, e) for size, key, e in known if size >= max(SMALLEST_BIAS, wider * (e.half or 0.0))]
     return {key: e for _, key, e in sorted(clear, key=lambda triple: -triple[0])}
