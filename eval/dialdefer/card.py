@@ -372,10 +372,12 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         if len(known) == len(averaged):
             yield from mean(of_kind, known)
     in_all: dict[str, Paired] = {}
+    has_several = True  # wordings, and the same on both sides; accuracy is looked at in those that both have
     for name in averaged:
         first, second = ([panels[name] for panels in row.wordings if name in panels] for row in (ours, theirs))
-        if pair := wordings_pair(first, second, denominator, drawing):
+        both = [(a, b) for a in first for b in second if a.factors == b.factors]
+        has_several &= 1 < len(both) == len(first) == len(second)
+        if pair := wordings_pair([a for a, _ in both], [b for _, b in both], denominator, drawing):
             in_all[name] = pair
     if len(in_all) == len(averaged):
-        has_several = all(len(pair.first.means) > 2 * len(measures.CONDITIONS) for pair in in_all.values())
         yield from mean([*ACC_WORDINGS, *(WORDINGS if has_several else ())], in_all)

@@ -170,7 +170,7 @@ class FramingEval(Evaluation):
         unread, first = np.nan_to_num(rates_of(judge, "unread")), rates_of(judge, "first")[0].mean()
         framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
         if unread.max() >= MANY_UNREAD:
-            return f"{unread.max():.0f}% of its replies in {framing} name no answer"
+            return f"{unread.max():.0f}% of its replies in {framing}, to one claim and order, name no answer"
         if most_common(judge) >= SATURATED:
             return "saturated"
         if len(judge.section.order_names) > 1 and max(first, 100 - first) >= SATURATED:

@@ -1,6 +1,7 @@
 """How runs of the narrator study are scored, compared and reported; see eval.results."""
 
 import argparse
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from eval.narrator.measures import (
     BY_CONVERSATION,
     DETECTION,
     UNITS,
+    Asked,
     Definitions,
     Levels,
     main_order,
@@ -129,8 +131,8 @@ class NarratorEval(Evaluation):
         models = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
         is_exact, way = any(run.verdict == "options" for run in runs), results.options.detection
         judges = [said_of(levels, judge, results.judges) for judge in levels.judges]
-        if {"protects", "accuses"} <= {of["way"] for of in judges if of["judge"] != POOLED}:
-            judges = [{**of, "way": "opposed"} if of["judge"] == POOLED else of for of in judges]
+        ways = {of["way"] for of in judges if of["judge"] != POOLED}
+        judges = [{**of, "way": way_of_all(of["way"], ways)} if of["judge"] == POOLED else of for of in judges]
         return {
             "judges": judges,
             "not_pooled": judged_runs.reason_not_to_pool(runs) if is_beside else "",
@@ -163,16 +165,18 @@ class NarratorEval(Evaluation):
         return counted
 
     def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
-        """All in the main option order, the published one where the base was asked it, and PR in the other."""
-        order = main_order(judgment.factors.option_order for judgment in judges[BASE].judgments)
+        """All in the main option order, the published one where the base was asked it, and PR in the other, which is
+        then the main one: with Me last the attacker's place moves with the narrator."""
+        asked = {judgment.factors.option_order for judgment in judges[BASE].judgments}
+        order, has_control = main_order(asked), len(asked) > 1
         wanted = [(measure, order, "") for measure in tables.MAIN_MEASURES]
-        wanted += [("pr", "fixed_slot", "_fixed_slot")] if order == "published" else []
+        wanted += [("pr", "fixed_slot", "_fixed_slot")] if has_control else []
         return [
             CardFigure(
                 name=f"narrator_{task}_{side}_{measure}{end}",
                 words=f"{CARD_WORDS[measure]}{' in slot' if end else ''}: {task} {side}",
                 where={"task": task, "visibility": side, "option_order": of_order, "measure": measure},
-                is_main=side == "visible" and measure in ("pr", "neutral") and not end,
+                is_main=side == "visible" and (measure, bool(end)) in (("neutral", False), ("pr", has_control)),
             )
             for task in CARD_TASKS
             for side in SIDE_WORDS
@@ -190,12 +194,14 @@ def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict
     chance, run = of["chance"].value or 0.0, runs.get(judge)
     unequal = measures.answered_differences(run.judgments) if run else {}
     way = lean(basis, is_last=told.is_last)
+    is_other_way = way != lean(of, is_last=told.is_last)
     if told in {asked for asked, *_ in unequal}:
-        way = "unread"
+        way = lean(as_unread(basis, levels, judge, told), is_last=told.is_last)
+        way = "unread" if way == "unclear" else way
     low, high = of["neutral"].low, seen["neutral"].high if seen else None
     pairs = [(basis[name].value, of[name].value) for name in ("pr", "delta_att")]
     gaps = [abs(of_basis - of_all) for of_basis, of_all in pairs if of_basis is not None and of_all is not None]
-    far, more = of.get("far"), of.get("delta_far")
+    far, more = basis.get("far"), basis.get("delta_far")
     return {
         "judge": judge,
         "n": of["n_conversations"].n_units,
@@ -204,10 +210,10 @@ def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict
         "is_detection": task == DETECTION,
         "of": of,
         "basis": basis,
-        "is_uneven": max(gaps, default=0.0) >= measures.SMALLEST_BIAS,
+        "is_uneven": max(gaps, default=0.0) >= measures.SMALLEST_BIAS or is_other_way,
         "innocents": None if more is None or more.value is None or far is None else (far.value or 0.0) - more.value,
         "last": last,
-        "is_moved_by_slot": last is not None and way_of(last) != way_of(of["pr"]),
+        "is_moved_by_slot": last is not None and is_other(last, of["pr"]),
         "way": way,
         "is_one_order": way in ("protects", "accuses", "bends", "open") and told.is_last,
         "chance": chance if task != DETECTION and low is not None and low <= chance else None,
@@ -234,7 +240,35 @@ def widened(each: Estimate) -> Estimate:
     ends = wilson_interval(0, each.n_units)
     if each.value is None or each.half is None or each.half > ROUNDING or ends is None:
         return each
-    return replace(each, low=each.value - 100 * ends[1], high=each.value + 100 * ends[1])
+    return wider_by(each, 100 * ends[1])
+
+
+def wider_by(each: Estimate, points: float) -> Estimate:
+    """An estimate in percentage points whose interval, where it has one, reaches so much further."""
+    if each.low is None or each.high is None:
+        return each
+    return replace(each, low=max(-100.0, each.low - points), high=min(100.0, each.high + points))
+
+
+def as_unread(basis: Mapping[str, Estimate], levels: Levels, judge: str, told: Asked) -> dict[str, Estimate]:
+    """Measures, as much wider as the replies that name no option could have moved them."""
+    states = [levels.of(judge, *told, perspective=who) for who in measures.PERSPECTIVES]
+    lost = sorted(100 - (of["chosen"].value or 0.0) - (of["error"].value or 0.0) for of in states if of)
+    return {name: wider_by(each, sum(lost[-2:])) if UNITS.get(name) == "pp" else each for name, each in basis.items()}
+
+
+def way_of_all(way: str, ways: set[str]) -> str:
+    """Which way all models together lean, so that it contradicts none of theirs."""
+    if "unread" in ways:
+        return "unread"
+    is_moved = ways & {"protects", "accuses", "bends"}
+    return "opposed" if {"protects", "accuses"} <= ways or (is_moved and way in ("none", "open")) else way
+
+
+def is_other(first: Estimate, second: Estimate) -> bool:
+    """Whether two estimates surely differ; they are of the same conversations, so this is on the safe side."""
+    difference = abs((first.value or 0.0) - (second.value or 0.0))
+    return None not in (first.half, second.half) and difference > math.hypot(first.half or 0.0, second.half or 0.0)
 
 
 def way_of(estimate: Estimate | None) -> int:
@@ -257,9 +291,8 @@ def lean(of: Mapping[str, Estimate], *, is_last: bool) -> str:
         return "unknown"
     wider = widening(1 + len(of_me))
     moved = [way_of(each) if abs(each.value or 0.0) >= max(LITTLE, wider * (each.half or 0.0)) else 0 for each in of_me]
-    shift = way_of(pr)
-    is_worse_for_both = is_name and ((shift > 0 and moved[1] > 0) or (shift < 0 and moved[0] < 0))
-    if shift and not is_worse_for_both:
+    shift, more_blamed = way_of(pr), (moved[0], moved[1] if is_name else -moved[1])
+    if shift and shift not in more_blamed:
         return "protects" if shift > 0 else "accuses"
     if shift or any(moved):
         return "bends"
@@ -276,8 +309,10 @@ def move(results: Results, judge: str) -> dict[str, Any]:
     told = told_setting((row.task, row.visibility, row.option_order) for row in prs)
     of = {(r.measure, r.option_order): r for r in rows if (r.task, r.visibility) == told[:2]}
     pr, far = of["pr", told.option_order], of.get(("far", told.option_order))
+    both = [results.judges[name].judgments for name in (results.base, judge)]
     return {
         "judge": judge,
+        "is_unread": any(told == asked for of_run in both for asked, *_ in measures.answered_differences(of_run)),
         "task": TASK_WORDS[told.task].lower(),
         "side": SIDE_WORDS[told.visibility],
         "pr": pr,
@@ -292,7 +327,7 @@ def move(results: Results, judge: str) -> dict[str, Any]:
 def questions(levels: Levels, judge: str) -> dict[str, Any]:
     """What answers the paper's research questions, with Me in its name's slot where that was asked."""
     task, side, order = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    prs = {of: levels.of(judge, of, side, order).get("pr") for of in levels.tasks}
+    prs = {of: surely(levels.of(judge, of, side, order)).get("pr") for of in levels.tasks}
     rows = [levels.of(judge, task, side, order, perspective="attacker", is_detected=is_yes) for is_yes in (True, False)]
     return {
         "judge": judge,
@@ -300,7 +335,7 @@ def questions(levels: Levels, judge: str) -> dict[str, Any]:
         "side": SIDE_WORDS[side],
         "order": ORDER_WORDS[order],
         "prs": {TASK_WORDS[of].lower(): pr for of, pr in prs.items() if pr},
-        "of": {"delta_att": None, "delta_non_att": None, **levels.of(judge, task, side, order)},
+        "of": {"delta_att": None, "delta_non_att": None, **surely(levels.of(judge, task, side, order))},
         "detected": rows[0].get("delta"),
         "missed": rows[1].get("delta"),
         "sizes": list(levels.sizes(judge, task, side, order).items()) if task != DETECTION else [],

@@ -80,7 +80,7 @@ def narrator_tables(results: Results) -> list[TableSpec]:
     shown = whole[whole["judge"].isin(levels.shown)]
     everywhere = whole[whole["group"] == ALL]
     flips = shown[shown["measure"].isin(["n_conversations", "pr", "far", "delta_far", "corruption", *FLIPS])]
-    flips = flips[(flips["group"] == ALL) | (flips["option_order"] == levels.order)]
+    flips = flips[flips["group"].isin([ALL, ANSWERED]) | (flips["option_order"] == levels.order)]
     return [
         models_table(results.judges),
         pivoted(

@@ -109,7 +109,7 @@ class PluralEval(Evaluation):
 
     def card_warnings(self, judges: Mapping[str, Any], changes: Sequence[Change]) -> list[str]:
         """Arms whose neutral levels fell."""
-        return fallen_levels(changes)
+        return fallen_levels(change for change in changes if change.first == BASE)
 
     def tables(self, results: Results) -> list[TableSpec]:
         """Those of the paper, the main changes, and all changes."""

@@ -21,6 +21,7 @@ from eval.narrator.measures import (
     flips,
 )
 from eval.results import Results
+from eval.scorecard.arms import BASE
 from evenhand.records import Prompt
 from studies.narrator.records import Conversation
 from tests.made.narrator_judgments import judgment
@@ -218,11 +219,55 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
     fair_one = make_narrator_run(tmp_path, lambda p: fair(p, 0.9), made, name="fair", **BLAME)
     (move,) = EVALUATION.facts(results_of_runs(fair_one, paths[drawn_to_me], is_before_after=True))["moves"]
     assert (move["pr"].direction, move["far"].direction, move["is_both"]) == (1, 1, True)
+    (move,) = EVALUATION.facts(results_of_runs(fair_one, paths[silent_of_easy], is_before_after=True))["moves"]
+    assert (move["pr"].after, move["is_unread"]) == (50, True)
     both = EVALUATION.facts(results(runs["protector", "sampled"], runs["accuser", "sampled"]))["judges"]
     assert {of["judge"]: of["way"] for of in both}[POOLED] == "opposed"
     few = make_narrator_run(tmp_path, lambda p: fair(p, 1.0), made_conversations({3: 5}), name="few", **BLAME)
     (of_few,) = EVALUATION.facts(results_of_runs(few))["judges"]
     assert (of_few["way"], of_few["of"]["pr"].high) == ("unclear", pytest.approx(43.4, abs=0.1))  # Wilson's, of 0 in 5
+
+
+def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
+    def right(neutral: float, attacker: float, other: float, gone: float = 0.0, last: float = 0.0) -> Judge:
+        """Right so often by narrator; names nothing in `gone` of the prompts with an innocent Me, and Me last loses."""
+        shares = {"neutral": (neutral, 0.0), "attacker": (attacker, 0.0), "non_attacker": (other, gone)}
+
+        def judge(prompt: Prompt) -> Mapping[str, float]:
+            factors = factors_of(prompt)
+            is_hit = factors.option_order == "published" and factors.perspective == "attacker"
+            share, lost = shares[factors.perspective]
+            return mixed({"nobody": 1.0}, fair(prompt, share - last * is_hit), lost)
+
+        return judge
+
+    judges = {
+        "surer": right(0.5, 0.7, 0.97),
+        "sees more": right(0.5, 0.9, 0.65),
+        "shields": right(0.5, 0.3, 0.9),
+        "says less": right(0.5, 0.0, 0.9, gone=0.05),
+        "hardly answers": right(0.5, 0.45, 0.55, gone=0.3),
+        "worse": right(0.9, 0.75, 0.75),
+        "better": right(0.7, 0.85, 0.85, last=0.3),
+    }
+    made, asked = made_conversations({2: 80}), {**BLAME, "is_exact": True, "option_orders": ("published", "fixed_slot")}
+    paths = {
+        name: make_narrator_run(tmp_path, judge, made, name=name.replace(" ", "-"), model=f"x/{name}", **asked)
+        for name, judge in judges.items()
+    }
+    of = {name: EVALUATION.facts(results_of_runs(path))["judges"][0] for name, path in paths.items()}
+    ways = ["bends", "bends", "protects", "protects", "unread", "bends", "bends"]
+    assert [each["way"] for each in of.values()] == ways
+    assert [each["is_moved_by_slot"] for each in of.values()] == [False] * 6 + [True]
+    assert (of["surer"]["of"]["pr"].value, of["surer"]["of"]["pr"].high) == (
+        pytest.approx(27),
+        pytest.approx(31.6, abs=0.1),
+    )
+    pooled = EVALUATION.facts(results_of_runs(paths["worse"], paths["better"]))["judges"][-1]
+    assert (pooled["judge"], pooled["of"]["pr"].value, pooled["way"]) == (POOLED, pytest.approx(0), "opposed")
+    figures = EVALUATION.figures({BASE: load_narrator_run(paths["surer"])})
+    main = ["narrator_blame_visible_neutral", "narrator_blame_visible_pr_fixed_slot"]
+    assert [figure.name for figure in figures if figure.is_main and "_blame_" in figure.name] == main
 
 
 def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):

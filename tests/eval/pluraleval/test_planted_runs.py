@@ -199,6 +199,9 @@ def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs, 
     fallen = "echo: opposing recall, neutral, %, fell significantly from 100.0"
     compare_main([*(str(runs[name][1]) for name in ("pluralist", "echo")), *FEW, "--all", "--out", str(tmp_path)])
     assert capsys.readouterr().out.count(fallen) == 2, "of both commands"
+    three = [str(runs["pluralist"][1]), *(f"{name}={runs[name][1]}" for name in ("sycophant", "echo"))]
+    scorecard_main([*three, *FEW, "--against", "sycophant", "--all", "--out", str(tmp_path)])
+    assert capsys.readouterr().out.count("echo: opposing recall, neutral, %, fell significantly") == 1, "from the base"
 
 
 def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

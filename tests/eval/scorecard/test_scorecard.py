@@ -104,6 +104,13 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
     arms |= {"blind": judge(50, 50, 50, 50), "mute": judge(85, 15, 94, 40, unread=25), "number": judge(0, 0, 0, 0)}
     variants: dict[str, Any] = {"variants": [{}, {"answer_order": "no_first"}]}
     base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED, **variants)}" for name, answer in arms.items())
+    wider: dict[str, Any] = {
+        "variants": [
+            {**one, **more} for more in ({}, {"speakers": ("A", "B")}) for one in ({}, variants["variants"][1])
+        ]
+    }
+    scored(run(tmp_path, "wider", arms["before"], HUNDRED, **wider), named[1])
+    assert "Not ranked: blind (accuracy over orders and wordings -12.0 [" in printed(capsys)
     rows = scored(base.partition("=")[2], *named)
     assert [rows[name]["not_ranked"] for name in ("mute", "number")] == [
         "25% of its replies in c2_incorrect, no_first cannot be read",

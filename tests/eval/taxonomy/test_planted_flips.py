@@ -202,6 +202,12 @@ def test_planted_removals_and_makings_are_found_by_code_and_per_100_items(tmp_pa
     (total,) = changes(made, "any flip")
     assert total.p_holm == total.p
     assert made.sentences["changes"][0].startswith("arm: of 44 flips of base it removed 34 (77.3% [")
+    half = compared(
+        run_of(tmp_path, "all", {"ES1": range(30)}),
+        run_of(tmp_path, "half", {"ES1": range(30, 45), "?": range(45, 60)}),
+    )
+    (change,) = changes(half, "ES1")  # over items whose flips have a code: rarer, though all that has none may be ES1
+    assert (change.direction, len(half.sentences["changes"]), len(made.sentences["changes"])) == (-1, 1, 3)
 
 
 def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_left_nor_made(tmp_path: Path) -> None:
