@@ -232,7 +232,7 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
     }
     rows = scored(runs.pop("base"), *(f"{name}={path}" for name, path in runs.items()))
     assert {name: row["not_ranked"] for name, row in rows.items() if row["not_ranked"]} == {
-        "mute": "10% of its replies in expert name no answer",
+        "mute": "10% of its replies in expert, to one claim and order, name no answer",
         "yes": "saturated",
         "place": "names the answer shown first in the baseline",
     }
