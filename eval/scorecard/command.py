@@ -314,22 +314,30 @@ class StudyCard:
         return f"{right.figure.words} {number(change.after.value)} ({words_of(change.change)})"
 
     def next_arm(self, main: PooledFigure, first: str, second: str) -> str:
-        """By how much the second arm lies above the first in the figure that arms are ranked by, and whether surely."""
-
-        def lead(lower: str, upper: str) -> Change:
-            changes = self.evaluation.card_changes({row: self.judges[row] for row in (lower, upper)}, self.options)
-            return [change for change in changes if main.figure.is_of(change)][-1]
-
+        """By how much the second arm lies above the first in the figure that arms are ranked by, whether surely, and in
+        which figures of accuracy it surely does too."""
         seeds = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
-        leads = [[lead(lower, upper) for upper in seeds[1]] for lower in seeds[0]]
-        rise = lead_over_seeds([[change.change for change in row] for row in leads])
-        is_significant = rise.low is not None and rise.low > 0
-        if len(seeds[0]) == len(seeds[1]) == 1:
-            is_significant = leads[0][0].direction == 1
+        changes = [
+            [self.evaluation.card_changes({row: self.judges[row] for row in pair}, self.options) for pair in pairs]
+            for pairs in ([(lower, upper) for upper in seeds[1]] for lower in seeds[0])
+        ]
+
+        def lead_in(figure: CardFigure) -> tuple[Estimate, bool]:
+            leads = [[[c for c in of_pair if figure.is_of(c)][-1] for of_pair in row] for row in changes]
+            rise = lead_over_seeds([[change.change for change in row] for row in leads])
+            is_single = len(seeds[0]) == len(seeds[1]) == 1
+            return rise, leads[0][0].direction == 1 if is_single else rise.low is not None and rise.low > 0
+
+        rise, is_significant = lead_in(main.figure)
+        kept = [self.known[name].figure for name in self.kept]
+        in_both = [f for f in kept if all(any(map(f.is_of, of_pair)) for row in changes for of_pair in row)]
+        rights = [(figure.words, *lead_in(figure)) for figure in in_both]
+        better = ", ".join(f"{words} {words_of(gain)}" for words, gain, is_sure in rights if is_sure)
         tested = f"the difference is {'' if is_significant else 'not '}significant"
         if min(map(len, seeds)) == 1 < max(map(len, seeds)):  # one seed tells no variance
             tested = "not tested: one of the two has a single seed"
-        return f" Next: {second}, {number(main.pooled[second].after.value)} ({words_of(rise)} above it; {tested})."
+        following = f" Next: {second}, {number(main.pooled[second].after.value)} ({words_of(rise)} above it; {tested})."
+        return following + (f" But {second} is right more often: {better}." if better else "")
 
     def why_not(self, arm: str) -> str:
         """Why an arm is not ranked; "" for one that is.

@@ -86,6 +86,19 @@ def test_no_loss_hides_in_a_framing_a_condition_or_the_spread_of_seeds(
     assert "change by over 10 points: strict -15.0" in text
 
 
+def test_a_next_arm_that_is_right_more_often_is_named_with_by_how_much(tmp_path: Path, capsys: Any) -> None:
+    rates = {"before": (70, 30, 90, 60), "meek": (70, 30, 72, 28), "sharp": (95, 5, 97, 10)}
+    base, *arms = (f"{name}={run(tmp_path, name, rated(*of), HUNDRED)}" for name, of in rates.items())
+    scored(base.partition("=")[2], *arms)
+    text = printed(capsys)
+    assert "Take meek: " in text
+    said = re.search(
+        r"But sharp is right more often: accuracy \+(\S+) \[.*?\], .* under C1 \+(\S+) .* under C2 \+(\S+) ", text
+    )
+    assert said
+    assert [float(more) for more in said.groups()] == [23.2, 25.0, 21.5]
+
+
 def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
