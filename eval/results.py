@@ -152,7 +152,7 @@ class Evaluation:
             shared = [dataset for dataset in block.parts if other and dataset in other.parts]
             pairs = {d: paired(block.parts[d], other.parts[d], drawing) for d in shared if other}
             compared = Compared(first, second, block.setting)
-            for over, datasets in block.over.items():
+            for over, datasets in ({**other.over, **block.over} if other else {}).items():
                 if parts := [pairs[dataset] for dataset in datasets if dataset in pairs]:
                     changes += [change_in(measure, parts, compared, over) for measure in block.measures]
         return changes

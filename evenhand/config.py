@@ -76,7 +76,7 @@ def config_file(word: str) -> Path:
     if not named:
         near = difflib.get_close_matches(name, [*ours, *(file.stem for file in ours.values())], n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
-        raise ConfigError(f"{word}: no such file, and no config of Evenhand's; {hint}They lie in {CONFIGS}")
+        raise ConfigError(f"{word}: no such file, and no config of Evenhand's; {hint}those lie in {CONFIGS}")
     return min(named, key=lambda file: file.parent.name not in ("inference", "training"))
 
 

@@ -43,6 +43,8 @@ def main(argv: Sequence[str]) -> None:
         others = [word for word in others if word not in words]
         config = config_tree([name, *words])
         key = study_in(config, name)
+        if outside := [f"'{own}'" for own in config if own in section_class(key).model_fields]:
+            raise ConfigError(f"{name}: {', '.join(outside)} at the top level; indent it, it is a key of '{key}'")
         dataset, verdict = Shown(config[key]), config.get("verdict")
     schema = section_class(key)
     options, rest = parser(name, dataset, schema, verdict).parse_known_args(others)

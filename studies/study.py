@@ -165,7 +165,7 @@ def refuse_repeats(ids: Iterable[str], dataset: str) -> None:
     for unit_id in ids:
         if unit_id in seen:
             raise DataError(
-                f"{dataset}: the id '{unit_id}' occurs twice; is it listed twice? Else correct or rebuild it"
+                f"{dataset}: the id '{unit_id}' occurs twice; give each its own, or is the file or folder named twice?"
             )
         seen.add(unit_id)
 

@@ -18,10 +18,11 @@ from eval.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspe
 from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
 from eval.estimates.estimate import drawing_of
-from eval.report.tables import LITTLE, TableSpec, answered, percent, signed
+from eval.report.tables import LITTLE, TableSpec, answered, is_enough, is_unknown, percent, signed
 from eval.results import Results
 from eval.runs import SampledRun, Verdicts
 from eval.scorecard.arms import first_model
+from evenhand.completions import UNLIKELY
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown as shown_text
 from evenhand.terminal import say
@@ -102,7 +103,7 @@ class DialDeferEval(CardEvaluation):
             of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
             line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
             line |= {
-                "direction": direction(row, both),
+                "direction": direction_of_all(row, both, frame),
                 "move": moves.get((f"{row.model} ({row.run})", bool(both))),
             }
             measure, of = ("deference", both) if both else ("dds", row)
@@ -270,13 +271,31 @@ def direction(row: Row, both: Row | None = None) -> str:
         return "unreadable"
     if row.saturated:
         return "saturated"
+    likely = [getattr(row, f"p_answer_{framing}", None) for framing in ("c1", "c2")]  # of margins
+    if min([p for p in likely if not is_unknown(p)], default=1.0) < UNLIKELY:
+        return "unlikely"
     if both is not None and both.deference_ci_low_pp is not None and both.deference_ci_high_pp is not None:
         low, high = both.deference_ci_low_pp, both.deference_ci_high_pp
         moved = both.change_acc_orders_ci_low_pp, both.change_acc_orders_ci_high_pp
     answer = answered(low, high, LITTLE_PP)
     if answer == "Yes":
         return "deferring" if low > 0 else "skeptical"
-    return {"Yes": "swayed", "No": "unmoved"}.get(answered(*moved), "unclear") if answer == "No" else "unclear"
+    way = {"Yes": "swayed", "No": "unmoved"}.get(answered(*moved), "unclear") if answer == "No" else "unclear"
+    return "unclear" if way == "unmoved" and not is_enough(row.n_items) else way
+
+
+def direction_of_all(row: Row, both: Row | None, frame: pd.DataFrame) -> str:
+    """The same, and doubted where the other answer order says little, or where datasets of an average move."""
+    other = alike(row, frame[~frame.answer_order.isin([row.answer_order, BOTH_ORDERS])]) if both else None
+    if other is not None and (doubt := direction(other)) in ("unreadable", "saturated", "unlikely"):
+        return doubt
+    way, main = direction(row, both), both or row
+    if way != "unmoved" or len(row.datasets) == 1:
+        return way
+    keys = ("run", "model", "arm", "roles", "c1_source", "denominator", "variant")
+    parts = scores.records(frame[frame.is_dataset & frame.dataset.isin(row.datasets)])
+    of_parts = [direction(it, both and it) for it in parts if all(getattr(it, k) == getattr(main, k) for k in keys)]
+    return way if {*of_parts} <= {"unmoved", "unclear"} else "unclear"
 
 
 def main_changes(results: Results) -> dict[tuple[str, bool], Any]:
@@ -290,7 +309,8 @@ def main_changes(results: Results) -> dict[tuple[str, bool], Any]:
         is_dds = (of_arm.measure == "dds") & (of_arm.variant == first.variant)
         is_own = of_arm.c1_source == scores.OWN
         wanted = {False: of_arm[is_dds & (is_own | ~(is_dds & is_own).any())]}
-        wanted[True] = of_arm[is_own & (of_arm.measure == "deference")]
+        in_both = ", ".join(filter(None, [first.variant, BOTH_ORDERS]))
+        wanted[True] = of_arm[is_own & (of_arm.measure == "deference") & (of_arm.variant == in_both)]
         moves |= {
             (run, is_both): scores.records(
                 rows.assign(rank=scores.narrowness(rows)).sort_values("rank", kind="stable")

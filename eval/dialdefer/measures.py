@@ -121,9 +121,8 @@ def accept_rates(replies: IntArray) -> tuple[float | None, float | None]:
 
 def most_unreadable(by_dataset: Sequence[IntArray]) -> tuple[float, str]:
     """The highest share of unreadable replies in a condition, over some datasets, and the condition's name."""
-    counts = [[(replies == UNREADABLE).sum(axis=(0, 2)), (replies > ERROR).sum(axis=(0, 2))] for replies in by_dataset]
-    n_unreadable, n_replies = np.sum(counts, axis=0)
-    rates = n_unreadable / np.maximum(n_replies, 1)
+    counts = [((replies == UNREADABLE).sum(axis=(0, 2)), (replies > ERROR).sum(axis=(0, 2))) for replies in by_dataset]
+    rates = np.mean([n_unreadable / np.maximum(n, 1) for n_unreadable, n in counts], axis=0)  # as averages weigh them
     return float(rates.max()), str(CONDITIONS[int(rates.argmax())])
 
 

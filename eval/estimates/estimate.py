@@ -222,7 +222,7 @@ def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
     noise = added_by_noise(measure, [part.observed for part in parts])
     value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - noise
     ends = ends_of(measure, value, measure.over([part.of(measure) for part in parts]) - 2 * noise)
-    return estimate_of(value, ends, sum(len(part.observed.units) for part in parts))
+    return estimate_of(value, ends, sum(int(part.observed.counted.any(axis=1).sum()) for part in parts))
 
 
 def clustered(measure: Measure, observed: Observed) -> Estimate:

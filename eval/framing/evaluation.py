@@ -19,7 +19,7 @@ from eval.estimates.resampling import FloatArray, holm
 from eval.framing.measures import ALL, AVERAGE, EVERY, FramedRun, Sides, blocks_moved, blocks_of, flips
 from eval.framing.thresholds import calibrate_runs, with_thresholds
 from eval.framing.verdict_files import LAYOUT, load_answers
-from eval.report.tables import LITTLE, TableSpec, answered
+from eval.report.tables import LITTLE, TableSpec, answered, is_enough
 from eval.results import Block, CardFigure, Evaluation, Results, changes_table
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE, CardArm
@@ -167,14 +167,18 @@ class FramingEval(Evaluation):
 
     def unfit(self, judge: FramedRun, options: argparse.Namespace) -> str:
         """That it leaves replies without an answer in some framing, gives one answer, or names one place."""
-        unread, first = np.nan_to_num(rates_of(judge, "unread")), rates_of(judge, "first")[0].mean()
+        by_dataset = [percent_known([grid.fields["unread"]], axis=0) for grid in judge.grids.values()]
+        unread = np.nan_to_num(np.fmax.reduce(by_dataset))
+        places = np.nan_to_num(rates_of(judge, "first").mean(axis=(1, 2)), nan=50.0)
+        at = int(np.abs(places - 50).argmax())
+        first, where = places[at], next(iter(judge.grids.values())).framings[at]
         framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
         if unread.max() >= MANY_UNREAD:
             return f"{unread.max():.0f}% of its replies in {framing}, to one claim and order, name no answer"
         if most_common(judge) >= SATURATED:
             return "saturated"
         if len(judge.section.order_names) > 1 and max(first, 100 - first) >= SATURATED:
-            return f"names the answer shown {'first' if first >= SATURATED else 'second'} in the baseline"
+            return f"names the answer shown {'first' if first >= SATURATED else 'second'} in {where}"
         return ""
 
     def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
@@ -193,7 +197,7 @@ class FramingEval(Evaluation):
             for i, name in enumerate(framings, start=1)
         ]
         together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
-        figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together, is_absolute=True))
+        figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together))
         right = {**where, "framing": base.section.baseline, "measure": "right"}
         figures.append(CardFigure(name="right", words=f"right: {base.section.baseline}", where=right))
         framed = {**together, "measure": "right"}
@@ -327,17 +331,17 @@ def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
 
 def rates_of(run: FramedRun, name: str) -> FloatArray:
     """(n_framings, n_cases, n_orders): the mean of a field over all items, in percent."""
-    return known_mean([grid.fields[name] for grid in run.grids.values()], axis=0)
+    return percent_known([grid.fields[name] for grid in run.grids.values()], axis=0)
 
 
 def most_common(run: FramedRun) -> float:
     """The share that the most common answer has at least in every framing, in percent."""
-    levels = known_mean([grid.shares for grid in run.grids.values()], axis=(0, 2, 3))
+    levels = percent_known([grid.shares for grid in run.grids.values()], axis=(0, 2, 3))
     levels = levels[~np.isnan(levels).any(axis=1)]  # of a framing without a readable reply nothing is known
     return float(levels.min(axis=0).max()) if len(levels) else 0.0
 
 
-def known_mean(of_datasets: Sequence[FloatArray], axis: int | tuple[int, ...]) -> FloatArray:
+def percent_known(of_datasets: Sequence[FloatArray], axis: int | tuple[int, ...]) -> FloatArray:
     """The mean, in percent, of what is known of datasets joined along their items (axis 0); NaN where nothing is."""
     values = np.concatenate(of_datasets)
     with np.errstate(invalid="ignore"):
@@ -357,7 +361,8 @@ def flipped(run: FramedRun) -> dict[str, list[int]]:
 
 def stays(lines: Iterable[Mapping[str, Any]], little: float) -> bool:
     """Whether all of these surely move by little, if at all."""
-    return all(answered(line["row"].low, line["row"].high, little) == "No" for line in lines)
+    rows = [line["row"] for line in lines]
+    return all(is_enough(row.n_units) and answered(row.low, row.high, little) == "No" for row in rows)
 
 
 class RowsOf(NamedTuple):
@@ -373,9 +378,12 @@ class RowsOf(NamedTuple):
     def moved(self, measure: str, net: str) -> list[dict[str, Any]]:
         """Row, net row, adjusted p and whether it is sure of each framing, the largest first.
 
-        Sure: p < .05, and the interval of what is left without the placebos' mean excludes 0.
+        Sure: p < .05, the interval of what is left without the placebos' mean excludes 0, and few replies are unread.
         """
         rows, nets, run = self.of(measure), self.of(net), self.results.judges[self.judge]
+        scores = known_scores(self.results)
+        mine = scores[(scores["judge"] == self.judge) & (scores["group"] == ALL) & (scores["measure"] == "unread")]
+        unread = {(row.dataset, row.framing) for row in mine[mine["value"] >= MANY_UNREAD].itertuples()}
         tested = (row for row in p_values(self.results, measure).itertuples() if row.judge == self.judge)
         p = {(row.dataset, row.framing): row.p_holm for row in tested}
         known = [row for row in rows.values() if row.framing in run.section.framings and not np.isnan(row.value)]
@@ -387,13 +395,14 @@ class RowsOf(NamedTuple):
                 "pull": None,
                 "p": p.get((row.dataset, row.framing), math.nan),
             }
-            lines.append({**line, "is_sure": line["p"] < LEVEL and is_beyond(line["net"])})
+            is_known = not unread & {(row.dataset, row.framing), (row.dataset, run.section.baseline)}
+            lines.append({**line, "is_sure": is_known and line["p"] < LEVEL and is_beyond(line["net"])})
         return lines
 
 
 def is_beyond(row: Any) -> bool:
     """Whether an interval excludes 0; True without one."""
-    return row is None or not row.low <= 0 <= row.high
+    return row is None or row.low > 0 or row.high < 0
 
 
 def said_of(results: Results, judge: str) -> dict[str, Any]:
@@ -401,10 +410,15 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     run: FramedRun = results.judges[judge]
     known = RowsOf(results, judge)
     rows, shifts, rights = known.of, known.moved("shift", "net_shift"), known.moved("right_shift", "net_right")
-    changed = [] if rights or run.section.scale else known.moved("net_changed", "net_changed")
+    changed = known.moved("net_changed", "net_changed")
     framings = [line["row"].framing for line in shifts]
     base, scale = run.section.baseline, run.section.scale
     little = LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE
+    is_saturated, first = most_common(run) >= SATURATED, rows("first").get(base)
+    is_one_place = first is not None and max(first.value, 100 - first.value) >= SATURATED
+    others = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]
+    is_still = len(framings) == len(run.section.framings) - 1 and all(row.high < LITTLE for row in others)
+    is_still = is_still and stays(shifts, little) and stays(rights, LITTLE)
     placebos = [
         row for m in ("shift", "right_shift") for row in rows(m).values() if row.framing not in run.section.framings
     ]
@@ -421,15 +435,16 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "rights": [line for line in rights if line["is_sure"]],
         "changed": [line for line in changed if line["is_sure"] and line["row"].value > 0],
         "little": little,
-        "is_still": stays(shifts, little) and stays(rights, LITTLE) and all(c["row"].high < LITTLE for c in changed),
+        "is_still": is_still and not EVALUATION.unfit(run, results.options),
         "flipped": flipped(run),
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
-        "least_p": len(framings) * 2 / 2 ** min(len(grid.items) for grid in run.grids.values()),
+        "least_p": len(framings) * 2 / 2 ** sum(len(grid.items) for grid in run.grids.values()),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
-        "is_saturated": most_common(run) >= SATURATED,
-        "first": rows("first").get(base),
+        "is_saturated": is_saturated,
+        "is_one_place": is_one_place,
+        "first": first,
         "doubts": run.doubts,
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }

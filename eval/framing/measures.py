@@ -18,7 +18,7 @@ from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
 from eval.results import Block
 from eval.runs import FinishedRun
-from evenhand.completions import answer_doubts
+from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
 from studies.framing.replies import CHOSEN, ERROR, TIE, choice_in
@@ -122,7 +122,9 @@ class FramedRun(FinishedRun):
     @cached_property
     def doubts(self) -> list[str]:
         """What to know of its answers before believing a figure."""
-        return answer_doubts(chain.from_iterable(self.replies.values()), self.verdict)
+        n_excluded = len(read_excluded(self.path))
+        left_out = [f"{n_excluded} items are left out, since they do not fit the context window."] if n_excluded else []
+        return [*left_out, *answer_doubts(chain.from_iterable(self.replies.values()), self.verdict)]
 
     @cached_property
     def answers(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Answers from anywhere, of a study of framings: files → runs with sections that say as much as the files do."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from eval.runs import PlannedPrompt
 from eval.verdict_files import Column, Layout, place, read_frames
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
-from studies.framing.asking import GIVEN
+from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
 from studies.framing.section import FramingSection, FramingText
 
 BETWEEN = "|"  # names in the column `answers`
@@ -25,6 +26,7 @@ LAYOUT = Layout(
         "dataset": Column(str, default="external"),
         "case": Column(str, default="", types=(str, int)),
         "label": Column(str, default="", types=(str, int)),
+        "order": Column(str, default=GIVEN),
     }
 )
 
@@ -48,6 +50,8 @@ def load_answers(paths: Sequence[Path]) -> tuple[dict[str, FramedRun], list[str]
         for name in (row.answer, row.label):
             if name and name not in answers:
                 raise DataError(f"{row.where}: '{name[:40]}' is none of the answers {listed}; an unread one is empty")
+        if row.order not in (GIVEN, SWAPPED):
+            raise DataError(f"{row.where}: order is '{row.order[:40]}'; it is {GIVEN} or {SWAPPED}")
     section = section_of(rows, answers)
     models = {str(model): run_of(paths[0], of, section) for model, of in rows.groupby("model", sort=False)}
     return models, list(ignored)
@@ -58,11 +62,25 @@ def section_of(rows: pd.DataFrame, answers: Sequence[str]) -> FramingSection:
     numbers = [int(name) for name in answers if name.isdecimal()]
     is_scale = len(answers) > 2 and [*map(str, range(numbers[0], numbers[-1] + 1))] == [*answers] if numbers else False
     kind: dict[str, Any] = {"scale": (numbers[0], numbers[-1])} if is_scale else {"answers": {a: a for a in answers}}
-    framings = {name: FramingText(text="") for name in rows["framing"].unique()}
+    is_swapped = (rows["order"] == SWAPPED).any()
+    names = rows["framing"].unique()
+    placebos = sorted((name for name in names if re.fullmatch(PLACEBO.format(r"\d+"), name)), key=len)
+    if placebos != [PLACEBO.format(i) for i in range(1, len(placebos) + 1)]:
+        raise DataError(
+            f"framing: number placebos from 1: {', '.join(map(PLACEBO.format, range(1, len(placebos) + 1)))}"
+        )
+    framings = {name: FramingText(text="") for name in names if name not in placebos}
     cases: dict[str, dict[str, str]] = {name: {} for name in rows["case"].unique()}
     first = next(iter(framings))
     return FramingSection.model_construct(
-        items=(), ask="{{ framing }}", baseline=first, framings=framings, cases=cases, orders=GIVEN, **kind
+        items=(),
+        ask="{{ framing }}{{ choices }}",  # shows the answers' order
+        baseline=first,
+        framings=framings,
+        placebos=[FramingText(text="")] * len(placebos),
+        cases=cases,
+        orders="both" if is_swapped else GIVEN,
+        **kind,
     )
 
 
@@ -71,10 +89,12 @@ def run_of(path: Path, rows: pd.DataFrame, section: FramingSection) -> FramedRun
     names = tuple(section.answer_texts)
     symbols = {name: str(place) for place, name in enumerate(names)}
     plan, replies = list[PlannedPrompt](), dict[str, list[Completion]]()
-    for (dataset, item, framing, case), of in rows.groupby(["dataset", "item_id", "framing", "case"], sort=False):
-        key = digest([dataset, item, framing, case], 16)
-        factors = {"group": item, "case": case, "order": GIVEN, "symbols": (*symbols.values(),), "names": names}
-        factors |= {"texts": names, "first": names[0], "label": of["label"].iloc[0] or None}
+    keys = ["dataset", "item_id", "framing", "case", "order"]
+    for (dataset, item, framing, case, order), of in rows.groupby(keys, sort=False):
+        key = digest([dataset, item, framing, case, order], 16)
+        factors = {"group": item, "case": case, "order": order, "symbols": (*symbols.values(),), "names": names}
+        first = names[0] if order == GIVEN else names[-1]
+        factors |= {"texts": names, "first": first, "label": of["label"].iloc[0] or None}
         prompt = {"item_id": item, "dataset": dataset, "condition": framing, "factors": tuple(factors.items())}
         plan.append(PlannedPrompt(prompt_hash=key, **prompt))
         texts = [symbols.get(answer, "") for answer in of["answer"]]

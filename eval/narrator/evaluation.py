@@ -27,7 +27,7 @@ from eval.narrator.measures import (
     widening,
 )
 from eval.narrator.tables import ORDER_WORDS, TASK_WORDS
-from eval.report.tables import LITTLE, TableSpec, answered
+from eval.report.tables import LITTLE, TableSpec, answered, is_enough
 from eval.results import Block, CardFigure, Evaluation, Results
 from eval.runs import Verdicts, load_finished
 from eval.scorecard.arms import BASE
@@ -296,7 +296,7 @@ def lean(of: Mapping[str, Estimate], *, is_last: bool) -> str:
         return "protects" if shift > 0 else "accuses"
     if shift or any(moved):
         return "bends"
-    is_still = all(answered(each.low, each.high) == "No" for each in (pr, *of_me))
+    is_still = is_enough(pr.n_units) and all(answered(each.low, each.high) == "No" for each in (pr, *of_me))
     return ("open" if is_last else "none") if is_still else "unclear"
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 
+from eval.estimates.resampling import wilson_interval
 from evenhand.files import write_whole
 from evenhand.terminal import say
 
@@ -91,6 +92,15 @@ def answered(low: float | None, high: float | None, little: float = LITTLE) -> s
     if low is None or high is None or is_unknown(low + high):
         return "Cannot tell"
     return "No" if -little < low and high < little else "Yes" if low > 0 or high < 0 else "Cannot tell"
+
+
+def is_enough(n_units: float) -> bool:
+    """Whether so many units, none of which shows a thing, say that less than LITTLE percent do (Wilson); 73 or more.
+
+    Of fewer, intervals of what hardly varies are too narrow for a No.
+    """
+    ends = wilson_interval(0, int(n_units))
+    return ends is not None and 100 * ends[1] < LITTLE
 
 
 def significance(direction: int | None) -> str:

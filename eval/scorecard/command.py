@@ -299,7 +299,8 @@ class StudyCard:
         significant = "" if best.direction == -1 else ", not significantly lower"
         if (best.change.value or 0) > 0:
             start = f"No arm has a lower {main.figure.words} than the base; the lowest{held}:"
-        take = f"Take {ranked[0]}" if best.direction == -1 and (best.change.value or 0) < 0 else "Cannot tell"
+        is_lower = best.direction == -1 and (best.change.value or 0) < 0 and not self.unfit.get(BASE)
+        take = f"Take {ranked[0]}" if is_lower else "Cannot tell"
         moved = f"{number(best.after.value)} ({words_of(best.change)} against the base{significant})"
         start = f"{take}: {start} {ranked[0]}, {moved}; {self.right_words(ranked[0])}."
         following = self.next_arm(main, ranked[0], ranked[1]) if len(ranked) > 1 else ""

@@ -190,7 +190,11 @@ def label_of(asked: Asked, row: Row, case: str) -> str | None:
     if column is None:
         return fixed
     if column not in row.values:
-        raise DataError(f"{row.where}: label '{column}' is no column of it, and none of {', '.join(answers)}")
+        columns = f"empty, or no column of the file, which has {', '.join(row.values)}"
+        raise DataError(
+            f"{row.where}: no label in '{column}' ({columns}), and that is none of the answers {', '.join(answers)}. "
+            "Give every item a label, or leave columns.label out"
+        )
     label = str(row.values[column])
     if label not in answers:
         raise DataError(f"{row.where}: its {column} is '{label[:40]}'; the answers are {', '.join(answers)}")

@@ -6,13 +6,16 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from eval.__main__ import compare_main, report_main, score_main
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.framing.evaluation import EVALUATION, p_values
 from eval.framing.measures import ALL, EVERY, FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
+from eval.framing.verdict_files import load_answers
 from eval.results import results_of
+from evenhand.errors import DataError
 from studies.framing.section import FramingSection
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scorecard_runs import scored
@@ -234,7 +237,7 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
     assert {name: row["not_ranked"] for name, row in rows.items() if row["not_ranked"]} == {
         "mute": "10% of its replies in expert, to one claim and order, name no answer",
         "yes": "saturated",
-        "place": "names the answer shown first in the baseline",
+        "place": "names the answer shown first in statement",
     }
     said = " ".join(capsys.readouterr().out.split())
     assert "Take good: Lowest mean |shift|: good, " in said
@@ -300,10 +303,66 @@ def test_a_framing_that_one_dataset_alone_answered_is_told_of_that_dataset(tmp_p
 def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
     keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
     keys |= {"ask": "{{ framing }}", "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor: {{ yes }}"}}
-    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), lambda _: "4", monkeypatch)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
-    (said,) = results.facts["of"].values()
-    assert (said["little"], said["is_still"]) == (pytest.approx(0.45), True)
+    judges = {"still": lambda prompt: str(3 + int(prompt.item_id[-1]) % 2), "same": lambda _: "4"}
+    judges["both ways"] = lambda p: str(
+        int(judges["still"](p)) + (p.condition == "expert") * (-1) ** int(p.item_id.removeprefix("c"))
+    )
+    made = {(name, 80): judge for name, judge in judges.items()} | {("still", 40): judges["still"]}
+    said = {}
+    for (name, n), judge in made.items():
+        section = study(claims(tmp_path / f"{n}.jsonl", n), **keys)
+        path = run_of(tmp_path, section, judge, monkeypatch, name=f"{name.replace(' ', '-')}{n}")
+        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        ((_, said[name, n]),) = results.facts["of"].items()
+    assert [of["little"] for of in said.values()] == pytest.approx([0.45] * 4)
+    # "No" is for a judge that gives several scores, to 73 items or more, none of which changes.
+    assert [key for key, of in said.items() if of["is_still"]] == [("still", 80)]
+
+
+def test_no_needs_a_judge_that_judges_in_every_framing(tmp_path, monkeypatch):
+    def named(wanted):
+        return lambda prompt: prompt.answer_space[prompt.factors.names.index(wanted(prompt))]
+
+    honest = named(lambda prompt: prompt.factors.label)
+    judges = {
+        "honest": honest,
+        "yes": named(lambda _: "accept"),
+        "place": lambda prompt: prompt.answer_space[0],
+        "mute": lambda p: "Hm." if p.condition == "expert" and int(p.item_id[1:]) % 5 == 0 else honest(p),
+        "places expert": lambda p: p.answer_space[0] if p.condition == "expert" else honest(p),
+    }
+    section = study(claims(tmp_path / "i.jsonl", 80), placebos=[])
+    of = {}
+    for name, judge in judges.items():
+        path = run_of(tmp_path, section, judge, monkeypatch, name=name.replace(" ", "-"))
+        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        (of[name],) = results.facts["of"].values()
+    assert [name for name, said in of.items() if said["is_still"]] == ["honest"]
+
+
+def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path, capsys):
+    rows = [
+        {"item_id": i, "framing": framing, "order": order, "answers": "yes|no", "label": "yes" if i < 40 else ""}
+        | {"answer": "yes" if (framing == "friend") == (i % 2 == 0) or (order == "swapped" and i > 70) else "no"}
+        for i in range(80)
+        for framing in ("plain", "friend", "placebo 1")
+        for order in ("given", "swapped")
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
+    score_main([str(tmp_path / "a.csv"), "--draws", "100", "--out", str(tmp_path)])
+    scores = pd.DataFrame(json.loads((tmp_path / "scores.json").read_text()))
+    of = scores[scores["group"] == ALL].set_index(["framing", "measure"])
+    # Swapped, of the nine items from 71 on all are yes: five more for the friend, four more where it is plain.
+    found = [of.loc[("friend", name), "value"] for name in ("shift", "pull", "net_shift")]
+    assert found == pytest.approx([0.625, -0.625, 0.625])
+    assert (of.loc[("plain", "right"), "n_units"], of.loc[("plain", "value"), "n_units"]) == (40, 80)
+    assert ("placebo 1", "net_shift") not in of.index
+    report_main([str(tmp_path / "a.csv"), "--draws", "100", "--out", str(tmp_path / "report")])
+    assert "placebo 1" in (tmp_path / "report" / "report.html").read_text()
+    for column, value, problem in (("order", "back", "it is given or swapped"), ("framing", "placebo 3", "placebo 1")):
+        pd.DataFrame([*rows, {**rows[0], column: value}]).to_csv(tmp_path / "b.csv", index=False)
+        with pytest.raises(DataError, match=problem):
+            load_answers([tmp_path / "b.csv"])
 
 
 @pytest.mark.parametrize("placebo_too", [False, True])

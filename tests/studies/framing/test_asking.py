@@ -141,7 +141,11 @@ def test_an_item_that_cannot_be_asked_is_named_with_file_and_line(row, words, tm
 
 
 def test_a_label_is_an_answer_or_a_columns_value(tmp_path):
-    rows = [{"id": "a", "yes": "y", "right": "accept"}, {"id": "b", "yes": "z", "right": "maybe"}]
+    rows = [
+        {"id": "a", "yes": "y", "right": "accept"},
+        {"id": "b", "yes": "z", "right": "maybe"},
+        {"id": "c", "yes": "z"},
+    ]
     write_jsonl(tmp_path / "items.jsonl", rows)
     for keys in (
         {"cases": {"one": {"claim": "{{ yes }}", "label": "right"}}},
@@ -152,6 +156,8 @@ def test_a_label_is_an_answer_or_a_columns_value(tmp_path):
         assert {p.factors.label for p in units[0].next_prompts({})} == {"accept"}
         with pytest.raises(DataError, match=r"items.jsonl:2: its right is 'maybe'"):
             units[1].next_prompts({})
+        with pytest.raises(DataError, match=r"items.jsonl:3: no label in 'right' \(empty, .* which has id, yes"):
+            units[2].next_prompts({})
 
 
 def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_groups_together(tmp_path):
