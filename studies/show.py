@@ -41,11 +41,7 @@ def main(argv: Sequence[str]) -> None:
     if not key:
         words = [word for word in others if "=" in word and not word.startswith("--")]
         others = [word for word in others if word not in words]
-        config = config_tree([name, *words])
-        key = study_in(config, name)
-        if outside := [f"'{own}'" for own in config if own in section_class(key).model_fields]:
-            raise ConfigError(f"{name}: {', '.join(outside)} at the top level; indent it, it is a key of '{key}'")
-        dataset, verdict = Shown(config[key]), config.get("verdict")
+        key, dataset, verdict = asked_in(name, words)
     schema = section_class(key)
     options, rest = parser(name, dataset, schema, verdict).parse_known_args(others)
     tree: dict[str, Any] = deepcopy(dict(dataset.section))
@@ -70,6 +66,15 @@ def main(argv: Sequence[str]) -> None:
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
         say(f"--- {', '.join(f'{name}: {value}' for name, value in factors_of(prompt).items())}")
         say(f"--- options: {' | '.join(prompt.answer_space) or 'free text'}\n")
+
+
+def asked_in(name: str, words: Sequence[str]) -> tuple[str, Shown, Any]:
+    """(the study, its section, the verdict) of a config. Raises ConfigError for keys of the section outside of it."""
+    config = config_tree([name, *words])
+    key = study_in(config, name)
+    if outside := [f"'{own}'" for own in config if own in section_class(key).model_fields]:
+        raise ConfigError(f"{name}: {', '.join(outside)} at the top level; indent it, it is a key of '{key}'")
+    return key, Shown(config[key]), config.get("verdict")
 
 
 def units_of(section: StudySection, verdict: str, name: str) -> Sequence[Unit]:

@@ -18,6 +18,7 @@ from eval.dialdefer.panels import (
     BOTH_ORDERS,
     Judge,
     Panel,
+    item_texts,
     judge_of_run,
     load_run,
     named,
@@ -27,6 +28,7 @@ from eval.dialdefer.panels import (
 from eval.dialdefer.scores import own_panels
 from evenhand.errors import DataError
 from evenhand.terminal import say
+from studies.dialdefer.item_table import HeldOut
 from studies.dialdefer.render import AIO_DATASETS
 
 # The thresholds of one judge in one prompt variant, as thresholds.json holds them: model, objective, variant ("" for
@@ -156,6 +158,7 @@ def calibrate_runs(options: argparse.Namespace) -> None:
     asked = ("template", "speakers", "answer_order") if options.pooled else ()
     keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", *asked)))
     refuse_unlike(train, test, [f"dialdefer.{key}" for key in keys])
+    HeldOut(item_texts(test).values()).refuse(item_texts(train).values(), str(train.path))
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)
     words = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {words}:")

@@ -18,7 +18,7 @@ from eval.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspe
 from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
 from eval.estimates.estimate import drawing_of
-from eval.report.tables import LITTLE, TableSpec, answered, is_enough, is_unknown, percent, signed
+from eval.report.tables import LITTLE, TableSpec, answered, is_enough, percent, signed
 from eval.results import Results
 from eval.runs import SampledRun, Verdicts
 from eval.scorecard.arms import first_model
@@ -272,7 +272,7 @@ def direction(row: Row, both: Row | None = None) -> str:
     if row.saturated:
         return "saturated"
     likely = [getattr(row, f"p_answer_{framing}", None) for framing in ("c1", "c2")]  # of margins
-    if min([p for p in likely if not is_unknown(p)], default=1.0) < UNLIKELY:
+    if any(p is not None and p < UNLIKELY for p in likely):
         return "unlikely"
     if both is not None and both.deference_ci_low_pp is not None and both.deference_ci_high_pp is not None:
         low, high = both.deference_ci_low_pp, both.deference_ci_high_pp

@@ -117,7 +117,7 @@ def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in() -> N
 
 
 def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_than_their_items(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items = made_items("bbq", 60)
     train = make_run(tmp_path, yes_sayer, items=items[:30], name="train", verdict="margin")
@@ -131,6 +131,11 @@ def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_
     other = make_run(tmp_path, yes_sayer, items=items[:30], name="other", verdict="margin", model="owner/other")
     with pytest.raises(DataError, match="thresholds of owner/other say nothing about owner/model"):
         main([str(other), str(test), "--out", str(tmp_path / "out")])
+    copies = {train.name: [replace(item, item_id=f"own-{item.item_id}") for item in items[30:]], test.name: items[30:]}
+    texts = {name: {item.item_id: item for item in of_run} for name, of_run in copies.items()}
+    monkeypatch.setattr("eval.dialdefer.calibrate.item_texts", lambda run: texts[run.name])
+    with pytest.raises(DataError, match=r"'own-.*' asks the same question as the test item"):
+        main([str(train), str(test), "--out", str(tmp_path / "out")])
 
 
 margins = st.lists(
