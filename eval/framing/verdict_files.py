@@ -63,9 +63,11 @@ def section_of(rows: pd.DataFrame, answers: Sequence[str]) -> FramingSection:
     is_scale = len(answers) > 2 and [*map(str, range(numbers[0], numbers[-1] + 1))] == [*answers] if numbers else False
     kind: dict[str, Any] = {"scale": (numbers[0], numbers[-1])} if is_scale else {"answers": {a: a for a in answers}}
     is_swapped = (rows["order"] == SWAPPED).any()
+    if is_swapped and is_scale:
+        raise DataError(f"order: the numbers of a scale have one order; leave {SWAPPED} out")
     names = rows["framing"].unique()
-    placebos = sorted((name for name in names if re.fullmatch(PLACEBO.format(r"\d+"), name)), key=len)
-    if placebos != [PLACEBO.format(i) for i in range(1, len(placebos) + 1)]:
+    placebos = [name for name in names if re.fullmatch(PLACEBO.format(r"\d+"), name)]
+    if {*placebos} != {PLACEBO.format(i) for i in range(1, len(placebos) + 1)}:
         raise DataError(
             f"framing: number placebos from 1: {', '.join(map(PLACEBO.format, range(1, len(placebos) + 1)))}"
         )
