@@ -170,7 +170,8 @@ class FramingEval(Evaluation):
         by_dataset = [percent_known([grid.fields["unread"]], axis=0) for grid in judge.grids.values()]
         unread = np.nan_to_num(np.fmax.reduce(by_dataset))
         places = np.nan_to_num(rates_of(judge, "first").mean(axis=(1, 2)), nan=50.0)
-        at = int(np.abs(places - 50).argmax())
+        is_labelled = not np.isnan(rates_of(judge, "right")).all()  # what is right then tells of places in framings
+        at = 0 if is_labelled else int(np.abs(places - 50).argmax())
         first, where = places[at], next(iter(judge.grids.values())).framings[at]
         framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
         if unread.max() >= MANY_UNREAD:
@@ -416,6 +417,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     little = LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE
     is_saturated, first = most_common(run) >= SATURATED, rows("first").get(base)
     is_one_place = first is not None and max(first.value, 100 - first.value) >= SATURATED
+    sure = {line["row"].framing for line in (*shifts, *rights) if line["is_sure"]}
     others = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]
     is_still = len(framings) == len(run.section.framings) - 1 and all(row.high < LITTLE for row in others)
     is_still = is_still and stays(shifts, little) and stays(rights, LITTLE)
@@ -433,7 +435,9 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "what": value_words(run),
         "moved": [{**line, "pull": pulls.get(line["row"].framing)} for line in shifts],
         "rights": [line for line in rights if line["is_sure"]],
-        "changed": [line for line in changed if line["is_sure"] and line["row"].value > 0],
+        "changed": [
+            line for line in changed if line["is_sure"] and line["row"].value > 0 and line["row"].framing not in sure
+        ],
         "little": little,
         "is_still": is_still and not EVALUATION.unfit(run, results.options),
         "flipped": flipped(run),
