@@ -240,9 +240,14 @@ def alike(row: Row, frame: pd.DataFrame) -> Row | None:
     return next((it for it in scores.records(frame) if all(getattr(it, k) == getattr(row, k) for k in keys)), None)
 
 
+def in_other_order(row: Row, frame: pd.DataFrame) -> Row | None:
+    """The row of the same prompts with the answers in the other order."""
+    return alike(row, frame[~frame.answer_order.isin([row.answer_order, BOTH_ORDERS])])
+
+
 def over_orders(row: Row, both: Row | None, frame: pd.DataFrame) -> dict[str, float | None]:
     """How often a judge accepts claims and is right, as statements and from a speaker; with `both` of both orders."""
-    orders = [row, alike(row, frame[~frame.answer_order.isin([row.answer_order, BOTH_ORDERS])])] if both else [row]
+    orders = [row, in_other_order(row, frame)] if both else [row]
     names = ("accept_rate_c1", "accept_rate_c2", "acc_c1", "acc_c2")
     return {name: mean_or_none([getattr(of, name) for of in orders if of]) for name in names}
 
@@ -286,7 +291,7 @@ def direction(row: Row, both: Row | None = None) -> str:
 
 def direction_of_all(row: Row, both: Row | None, frame: pd.DataFrame) -> str:
     """The same, and doubted where the other answer order says little, or where datasets of an average move."""
-    other = alike(row, frame[~frame.answer_order.isin([row.answer_order, BOTH_ORDERS])]) if both else None
+    other = in_other_order(row, frame) if both else None
     if other is not None and (doubt := direction(other)) in ("unreadable", "saturated", "unlikely"):
         return doubt
     way, main = direction(row, both), both or row
