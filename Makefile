@@ -26,7 +26,7 @@ install = @$(PIP) install --progress-bar off --no-compile --no-deps $(1) >> $(VE
 require_python = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
   echo 'Evenhand needs Python 3.11 or newer: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
 NO_TORCH := It is neither at download.pytorch.org nor in the index and find-links of pip's own configuration.
-BENCH ?= $(BIN)/python -m tests.bench
+BENCH ?= $(BIN)/python -m bench
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-gpu test-slurm test-harnesses faults lint bench venv venv-dev venv-cuda lock clean

@@ -7,9 +7,9 @@ from typing import Any
 
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.runs import is_verdict_file, study_of_run
+from evenhand.item_files import HUB, downloaded
+from evenhand.registry import STUDIES, load_part
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
-from studies.item_files import HUB, downloaded
-from studies.registry import STUDIES, load_part
 
 
 def positive(text: str) -> int:

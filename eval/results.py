@@ -28,8 +28,8 @@ from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_o
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
 from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
 from evenhand.errors import DataError
+from evenhand.registry import STUDIES, load_part
 from evenhand.terminal import say
-from studies.registry import STUDIES, load_part
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,6 +11,7 @@ from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.files import sha256_of
 from evenhand.records import Completion
+from evenhand.registry import STUDIES, study_in
 from evenhand.run_directory import (
     CONFIG_FILE,
     PLAN_FILE,
@@ -19,7 +20,6 @@ from evenhand.run_directory import (
     read_plan_lines,
     refuse_incomplete,
 )
-from studies.registry import STUDIES, study_in
 
 SUFFIXES = (".jsonl", ".csv", ".parquet")
 # (prompt hash, sample) → what its reply was read as; None: it could not be read. Lacks replies that are no verdicts.

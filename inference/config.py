@@ -17,9 +17,9 @@ from evenhand.checkpoints import ModelConfig
 from evenhand.config import Closed, HiddenError, config_tree, parse_config
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
+from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from studies.registry import study_in, with_section
-from studies.study import StudyRun
+from evenhand.study import StudyRun
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
 WAY = "export it (OPENAI_API_KEY=...) and name the variable in engine.api_key_env; it is sent as a bearer token"

@@ -7,6 +7,7 @@ from typing import Any
 
 from evenhand.config import config_tree, read_yaml
 from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.registry import study_in
 from evenhand.run_directory import (
     CONFIG_FILE,
     PROVENANCE_FILE,
@@ -14,11 +15,10 @@ from evenhand.run_directory import (
     read_plan_lines,
     refuse_incomplete,
 )
+from evenhand.study import drawn
 from inference import sampling
 from inference.config import InferenceConfig, parse_sampling_config
 from inference.schedule import prompts_of
-from studies.registry import study_in
-from studies.study import drawn
 
 SEED = "asked again"  # of the units that --sample draws
 

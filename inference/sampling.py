@@ -22,13 +22,13 @@ from evenhand.run_directory import (
     run_path,
     write_plan,
 )
+from evenhand.study import LazyUnits
 from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong
 from inference.open_engine import device_name, open_engine
 from inference.schedule import Plan, Run, Schedule, first_due
 from inference.watchdog import Watchdog
-from studies.study import LazyUnits
 
 Started = tuple[Watchdog, Engine]
 

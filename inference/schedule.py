@@ -11,8 +11,8 @@ from pathlib import Path
 from evenhand.completions import Answers, read_excluded
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt, digest
+from evenhand.study import OneRound, Unit, Units, refuse_repeats
 from inference.config import InferenceConfig, SamplingConfig
-from studies.study import OneRound, Unit, Units, refuse_repeats
 
 AHEAD = 32_768  # prompts that are handed out before their replies: twice what an engine holds, sorted as one piece
 

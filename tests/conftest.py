@@ -3,12 +3,17 @@
 import importlib.util
 import os
 import platform
+import shutil
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from evenhand.checkpoints import load_tokenizer
+from evenhand.embedded import embedded_model_path
 from evenhand.machine import gpus, torch_cuda_build
 from evenhand.provenance import package_versions
 from tests.made.fuzz import IS_MANY, N_EXAMPLES
@@ -47,6 +52,44 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with the embedded model's tokenizer. torch, which most test files do without, is imported here."""
+    from tests.made.training_runs import tiny_model
+
+    return tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def byte_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model that reads bytes."""
+    from tests.made.one_batch import byte_model
+
+    return byte_model(tmp_path_factory.mktemp("bytes"))
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Any:
+    """The embedded model's."""
+    return load_tokenizer(embedded_model_path())
+
+
+@pytest.fixture(scope="session")
+def finished(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of SFT; not to be changed."""
+    from tests.made.training_runs import tiny_run
+    from training.train import train
+
+    optimiser = {"max_steps": 2, "learning_rate": 0.05}
+    return train(tiny_run("sft", model, tmp_path_factory.mktemp("runs"), optimiser=optimiser))
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run."""
+    return Path(shutil.copytree(finished, tmp_path / finished.name))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

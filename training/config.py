@@ -13,8 +13,8 @@ from pydantic import Field, model_validator
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import config_tree, did_you_mean, parse_config
 from evenhand.errors import ConfigError
-from studies.registry import STUDIES, load_part, study_in, with_section
-from studies.study import StudyRun, StudySection
+from evenhand.registry import STUDIES, load_part, study_in, with_section
+from evenhand.study import StudyRun, StudySection
 from training.examples import Example, Excluded
 from training.sections import (
     ConsistencyConfig,

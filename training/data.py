@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from evenhand.errors import ConfigError
 from evenhand.records import digest
-from studies.study import ALL, Draw
+from evenhand.study import ALL, Draw
 from training.config import StudyTraining, TrainingConfig
 from training.examples import Example, Excluded
 from training.sections import DevConfig

@@ -15,8 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from evenhand.checkpoints import ModelConfig
 from evenhand.embedded import EMBEDDED_NAME, WHEEL
 from evenhand.files import read_jsonl
+from evenhand.registry import STUDIES
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
-from studies.registry import STUDIES
 from training.run_folder import EXCLUDED_FILE, finished_config
 
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"

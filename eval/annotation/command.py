@@ -13,9 +13,9 @@ from eval.options import positive
 from evenhand.config import Closed, did_you_mean, parse_config
 from evenhand.errors import DataError
 from evenhand.files import write_whole
+from evenhand.registry import STUDIES, load_part
 from evenhand.run_directory import read_json
 from evenhand.terminal import say
-from studies.registry import STUDIES, load_part
 
 
 class LabelFile(Closed):

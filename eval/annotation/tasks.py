@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eval.runs import study_of_run
+from evenhand.built_folder import MANIFEST_FILE
 from evenhand.errors import DataError
 from evenhand.records import digest
+from evenhand.registry import STUDIES
 from evenhand.run_directory import CONFIG_FILE, read_json
-from studies.built_folder import MANIFEST_FILE
-from studies.registry import STUDIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

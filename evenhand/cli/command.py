@@ -35,13 +35,13 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
         case "init":
             from evenhand.cli.init import main
         case "show":
-            from studies.show import main
+            from evenhand.cli.show import main
         case "keys":
             from evenhand.cli.keys import main
         case "build":
-            from studies.build import main
+            from evenhand.cli.build import main
         case "fetch":
-            from studies.fetch import main
+            from evenhand.cli.fetch import main
         case "doctor":
             from evenhand.cli.doctor.command import main
         case "sample":

@@ -12,10 +12,10 @@ from eval.harness_logs import EXACT, OWN, Answer, answered, figures
 from evenhand.errors import ConfigError
 from evenhand.files import write_json, write_jsonl, write_whole
 from evenhand.records import Prompt, plain
+from evenhand.registry import study_in
 from evenhand.run_directory import planned_line
+from evenhand.study import OneRound
 from inference.config import InferenceConfig, load_sampling_config
-from studies.registry import study_in
-from studies.study import OneRound
 
 TEMPLATES = Path(__file__).with_name("harness")
 FILES = {

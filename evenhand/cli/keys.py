@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from evenhand.config import models_in
+from evenhand.registry import STUDIES
 from inference.config import sampling_schema
-from studies.registry import STUDIES
 from training.config import METHODS, training_schema
 
 WIDTH = 118

@@ -9,17 +9,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from evenhand.built_folder import is_built, read_manifest
 from evenhand.config import did_you_mean, is_none, parse_config
 from evenhand.errors import ConfigError, DataError
+from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.records import normalised
-from studies.built_folder import is_built, read_manifest
+from evenhand.study import refuse_repeats, set_hash
 from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed
 from studies.dialdefer.records import OWN_ITEMS, Item
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.unified.catalogue import DATASETS
-from studies.item_files import ItemSource, file_records, name_in, plain_record
-from studies.study import refuse_repeats, set_hash
 
 
 def known_dataset(name: str) -> str:
@@ -165,5 +165,5 @@ def published_among(items: Iterable[Item]) -> int:
 
 
 def item_set_hash(items: Iterable[Item]) -> str:
-    """The hash of some items; see studies.study."""
+    """The hash of some items; see evenhand.study."""
     return set_hash({**asdict(item), "meta": dict(item.meta)} for item in items)

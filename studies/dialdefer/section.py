@@ -9,11 +9,11 @@ from pydantic import Field
 from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
+from evenhand.study import ALL, Draw, LazyUnits, OneRound, Shown, StudySection, Units, refuse_draw
 from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
 from studies.dialdefer.templates import template_for
-from studies.study import ALL, Draw, LazyUnits, OneRound, Shown, StudySection, Units, refuse_draw
 
 ALL_CONDITIONS = tuple(Condition)
 

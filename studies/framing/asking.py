@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from jinja2 import meta
 
 from evenhand.errors import DataError
+from evenhand.json_replies import without_thinking
 from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride, digest, normalised
+from evenhand.study import Replies
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
 from studies.framing.templates import ENVIRONMENT, rendered
-from studies.json_replies import without_thinking
-from studies.study import Replies
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
@@ -213,7 +213,7 @@ class FramedUnit:
         return self.row.item_id
 
     def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
-        """See studies.study.Unit. What goes on behind a reply that names no answer is not asked."""
+        """See evenhand.study.Unit. What goes on behind a reply that names no answer is not asked."""
         first = self.first_round
         if any(prompt.prompt_hash not in replies for prompt in first.values()):
             return tuple(first.values())

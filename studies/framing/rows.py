@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from evenhand.config import Closed
+from evenhand.item_files import ItemSource, file_records, name_in, plain_record
+from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import Record
-from studies.item_files import ItemSource, file_records, name_in, plain_record
-from studies.registry import STUDIES, load_part
 
 
 class Row(NamedTuple):

@@ -7,7 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from evenhand.config import Closed
+from evenhand.item_files import ItemSource
 from evenhand.records import Completion, Prompt
+from evenhand.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, refuse_repeats, set_hash
 from studies.framing.asking import (
     AFTER,
     GIVEN,
@@ -23,8 +25,6 @@ from studies.framing.asking import (
 )
 from studies.framing.rows import Columns, Row, load_rows
 from studies.framing.templates import refuse
-from studies.item_files import ItemSource
-from studies.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, refuse_repeats, set_hash
 
 MOST_ANSWERS = 101
 

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from evenhand.built_folder import building, described, finished, sources_at, write_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
 from evenhand.sources.fetching import Origin, fetch
-from studies.built_folder import building, described, finished, sources_at, write_rows
 from studies.narrator.convokit import CMV, DATASET, DATASETS, FILES, Folder, find_dump, read_dump
 from studies.narrator.corpora import BUILD, CONVERSATIONS_FILE, conversation_set_hash
 from studies.narrator.corpus import FACTS, facts_of, subset

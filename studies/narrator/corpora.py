@@ -7,13 +7,13 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from evenhand.built_folder import read_manifest, read_rows
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from studies.built_folder import read_manifest, read_rows
+from evenhand.study import drawn, refuse_repeats, set_hash
 from studies.narrator import pocket
 from studies.narrator.convokit import DATASETS
 from studies.narrator.records import Conversation, Turn
-from studies.study import drawn, refuse_repeats, set_hash
 
 BUILD = "narrator"  # NAME of `evenhand build NAME`
 CONVERSATIONS_FILE = "conversations.jsonl"
@@ -102,5 +102,5 @@ def conversation_of(row: Mapping[str, Any]) -> Conversation:
 
 
 def conversation_set_hash(conversations: Iterable[Conversation]) -> str:
-    """The hash of some conversations; see studies.study."""
+    """The hash of some conversations; see evenhand.study."""
     return set_hash(map(asdict, conversations))

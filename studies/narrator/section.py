@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple, Self
 from pydantic import Field, field_validator
 
 from evenhand.records import Prompt
+from evenhand.study import ALL, Draw, LazyUnits, OneRound, Shown, StudySection, Units, refuse_draw
 from studies.narrator import pocket
 from studies.narrator.corpora import CORPORA, CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.names import under
@@ -21,7 +22,6 @@ from studies.narrator.records import (
     Task,
     Visibility,
 )
-from studies.study import ALL, Draw, LazyUnits, OneRound, Shown, StudySection, Units, refuse_draw
 
 
 class PromptVariant(NamedTuple):

@@ -25,6 +25,7 @@ from evenhand.run_directory import (
     read_plan_lines,
     refuse_incomplete,
 )
+from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units
 from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
 from studies.pluraleval.records import (
     STANCES,
@@ -47,7 +48,6 @@ from studies.pluraleval.sources import (
     load_threads,
     pocket_references,
 )
-from studies.study import LazyUnits, OneRound, Shown, StudySection, Units
 
 KEY = "pluraleval"
 Stage = Literal["references", "responses", "judgements"]

@@ -10,13 +10,13 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, TypeAdapter, model_validator
 
+from evenhand.built_folder import file_hash, read_rows
 from evenhand.config import Closed
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from evenhand.records import normalised
-from studies.built_folder import file_hash, read_rows
+from evenhand.study import drawn
 from studies.pluraleval.records import FEASIBLE, Cluster, Comment, Opinion, ReferenceSet, Thread
-from studies.study import drawn
 
 POCKET: Literal["pocket-threads"] = "pocket-threads"
 WILDSCOPE = "wildscope"

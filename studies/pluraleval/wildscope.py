@@ -21,12 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from evenhand.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
 from evenhand.sources.fetching import say
 from evenhand.sources.raw_files import LONGEST, opened
 from evenhand.sources.record_fields import LONE_SURROGATE
-from studies.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
 from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_hash
 from studies.pluraleval.sources import THREADS, WILDSCOPE
 

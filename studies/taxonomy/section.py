@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 from evenhand.errors import DataError
 from evenhand.records import Prompt, SamplingOverride
+from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units, set_hash
 from studies.flips import KIND, Flip, flips_hash, read_flips
-from studies.study import LazyUnits, OneRound, Shown, StudySection, Units, set_hash
 from studies.taxonomy.codebook import DATASET, own_flips
 from studies.taxonomy.prompts import TEMPLATE_VERSION, messages, schema
 

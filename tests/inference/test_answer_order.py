@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.measures import ACCEPT, ERROR, TIE, UNREADABLE
-from eval.dialdefer.panels import BOTH_ORDERS, both_orders
-from eval.dialdefer.scores import records, untreated_c1
 from evenhand.records import Prompt
+from studies.dialdefer.measures import ACCEPT, ERROR, TIE, UNREADABLE
+from studies.dialdefer.panels import BOTH_ORDERS, both_orders
 from studies.dialdefer.records import Condition
+from studies.dialdefer.scores import records, untreated_c1
 from tests.made.experiment_runs import run_with, says_one, use_few_items, with_variants
 from tests.made.paper_figures import frame_of
 from tests.made.scripted_engine import AnsweringEngine

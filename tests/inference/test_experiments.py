@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.panels import variant_of
 from evenhand.errors import ConfigError
 from inference.config import InferenceConfig, load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
+from studies.dialdefer.panels import variant_of
 from studies.dialdefer.section import prompt_variants
 from studies.dialdefer.templates import SETS, TEMPLATES
 from tests.made.experiment_runs import N_ITEMS, run_with, says_one, use_few_items, with_variants

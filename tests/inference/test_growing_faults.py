@@ -12,9 +12,9 @@ from evenhand.completions import Answers, CompletionLog, every_completion
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import is_done
+from evenhand.study import Units
 from inference.sampling import sample
 from inference.schedule import Plan, Run, in_shard
-from studies.study import Units
 from tests.made.growing_run import N_STEPS, N_UNITS, TRIALS, Chain, Found, GrowingRun, asked_by, growing_engine
 from tests.made.read_back import completions_of
 from tests.made.scripted_engine import AnsweringEngine, config, scripted

@@ -16,6 +16,7 @@ from evenhand.completions import read_excluded
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_json, read_plan_lines, rewrite_plan, run_path, write_plan
+from evenhand.study import LazyUnits, OneRound
 from evenhand.terminal import run_main
 from inference import sampling, schedule, watchdog
 from inference.config import FREE_OF_EFFECT
@@ -24,7 +25,6 @@ from inference.sampling import sample
 from inference.schedule import first_prompts
 from studies.dialdefer import section as planning
 from studies.dialdefer.records import read_plan
-from studies.study import LazyUnits, OneRound
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.scripted_engine import AnsweringEngine, answers, config, scripted
 

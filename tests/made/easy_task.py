@@ -35,7 +35,7 @@ def easy_items(n: int) -> list[Item]:
 
 def plant(items: list[Item], monkeypatch: pytest.MonkeyPatch) -> None:
     """Have training runs take these items, whatever their config asks for."""
-    monkeypatch.setattr("training.dialdefer.study.load_items", lambda _: items)
+    monkeypatch.setattr("studies.dialdefer.training.load_items", lambda _: items)
 
 
 def easy_run(model: Path, root: Path, **sections: Any) -> AnyRun:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.panels import JudgedRun, load_run
 from evenhand.records import Prompt
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from studies.dialdefer import section as planning
 from studies.dialdefer.datasets import DatasetSpec
+from studies.dialdefer.panels import JudgedRun, load_run
 from studies.dialdefer.records import Item
 from tests.made.made_runs import aio_items, made_items, say
 from tests.made.sampling_configs import sampling_config

@@ -18,10 +18,10 @@ from evenhand.completions import every_completion
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import is_done
+from evenhand.study import Replies, Unit, Units
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from inference.watchdog import EXIT_STATUS
-from studies.study import Replies, Unit, Units
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
 from tests.toy_study.asks import Fruit
 

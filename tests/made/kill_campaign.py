@@ -180,7 +180,7 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
             "--any-revision",
         ]
         words += ["--split", "resample", "--size", "halueval=9", "advisorqa=9"]
-        return Command(entry="studies.build:main", words=words)
+        return Command(entry="evenhand.cli.build:main", words=words)
     if name == "report":
         made = partial(copied, pocket_run(folder / "made", leans, verdict="margin"))
         return Command(entry="eval.__main__:report_main", words=["run", "--draws", "50"], prepare=made)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.dialdefer.measures import ACCEPT, PARSERS, REJECT, TIE, UNREADABLE
-from eval.dialdefer.panels import Judge, Panel
+from studies.dialdefer.measures import ACCEPT, PARSERS, REJECT, TIE, UNREADABLE
+from studies.dialdefer.panels import Judge, Panel
 from studies.dialdefer.records import Factors
 
 

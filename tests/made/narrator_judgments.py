@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eval.narrator.judged_runs import Judgment, states_of
+from studies.narrator.judged_runs import Judgment, states_of
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import yaml
 
-from eval.narrator.evaluation import EVALUATION
 from eval.results import Results, results_of
 from evenhand.completions import append_completions
 from evenhand.files import sha256_of, write_json
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, write_plan
+from studies.narrator.evaluation import EVALUATION
 from studies.narrator.prompts import ME, narrator_prompts
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 

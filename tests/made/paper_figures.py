@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.measures import ABSENT, RIGHT
-from eval.dialdefer.panels import MAIN_ROLES, Judge, Panel
-from eval.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
 from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing
 from eval.report.tables import Cell, TableSpec
+from studies.dialdefer.measures import ABSENT, RIGHT
+from studies.dialdefer.panels import MAIN_ROLES, Judge, Panel
 from studies.dialdefer.render import own_labels
+from studies.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
 from tests.made.made_panels import made_judge, made_panel
 from tests.made.places import GOLDEN
 

@@ -18,7 +18,7 @@ PROCESSES.set_forkserver_preload(
     [
         *("training.train", "training.merge", "training.__main__", "eval.__main__", "inference.__main__"),
         *("inference.transformers_engine", "inference.openai_engine", "transformers.models.llama.modeling_llama"),
-        *("studies.build", "studies.dialdefer.aio.command", "praw", "tests.made.kill_host"),
+        *("evenhand.cli.build", "studies.dialdefer.aio.command", "praw", "tests.made.kill_host"),
     ]
 )
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.panels import load_run
 from eval.scorecard.arms import cost_of
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.files import read_jsonl
 from evenhand.records import Prompt
+from studies.dialdefer.panels import load_run
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean, made_items, make_run, say
 from tests.made.places import ROOT

@@ -5,8 +5,8 @@ import json
 import pytest
 import yaml
 
-from eval.framing.measures import ALL
 from evenhand.cli.command import entry_of
+from studies.framing.measures import ALL
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from eval.dialdefer.tables import amplifications, domain_table, label_table, mitigation_table, summary_table
 from eval.report.tables import Cell
+from studies.dialdefer.tables import amplifications, domain_table, label_table, mitigation_table, summary_table
 from tests.made.paper_figures import (
     GEMMA,
     counts_of_table_20,

@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from eval.__main__ import compare_main, report_main, score_main, scorecard_main
+from evenhand.cli.show import main as show_main
 from evenhand.config import read_yaml
 from evenhand.records import Prompt
+from evenhand.registry import STUDIES
 from evenhand.run_directory import is_done
 from inference.config import parse_sampling_config
 from inference.sampling import sample
-from studies.registry import STUDIES
-from studies.show import main as show_main
 from tests.made.fake_cluster import configs, make_cluster, run
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.places import CONFIGS

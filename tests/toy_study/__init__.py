@@ -3,7 +3,7 @@
 It is what docs/new-study.md walks through: a folder, and the one line of `registered`.
 """
 
-from studies.registry import Study
+from evenhand.registry import Study
 
 KEY = "toy"
 TOY = Study(

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from pydantic import Field
 
 from evenhand.records import Message, Prompt, SamplingOverride, digest
-from studies.study import Replies, Shown, StudySection, Units
+from evenhand.study import Replies, Shown, StudySection, Units
 
 FRUITS = {"mango": "yes", "lemon": "no", "fig": "yes", "lime": "no", "date": "yes", "cranberry": "no"}
 

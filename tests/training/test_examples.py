@@ -9,12 +9,12 @@ from inference.encoding import Encoder
 from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
+from studies.dialdefer.training import TRAINING, section_of
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import THINKING
 from tests.made.training_runs import pocket, tiny_run
 from training.config import AnyRun
-from training.dialdefer.study import TRAINING, section_of
 from training.examples import set_padding
 
 ITEMS = list(pocket_items("train"))[:6]

@@ -16,6 +16,7 @@ from evenhand.files import sha256_of
 from evenhand.run_directory import DONE_FILE, read_json
 from inference.sampling import model_facts
 from studies.dialdefer.pocket import pocket_items
+from studies.dialdefer.training import TRAINING
 from tests.made.fuzz import more_families
 from tests.made.made_merges import spoil, untrained_run, with_margins
 from tests.made.places import ROOT
@@ -23,7 +24,6 @@ from tests.made.sampling_configs import sampling_config
 from tests.made.training_runs import adapter_of, tiny_model, tiny_run
 from training import merged_checkpoint
 from training.data import TrainingData
-from training.dialdefer.study import TRAINING
 from training.merge import main
 from training.merged_checkpoint import compare, merge, refuse_shared, round_to_bf16, sample_prompts, write_merged
 from training.qlora import load_base, skeleton

@@ -10,12 +10,12 @@ import torch
 from evenhand.run_directory import DONE_FILE, read_json
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import HeldOut
+from studies.dialdefer.training import TRAINING
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_runs import adapter_of, logged
 from training.callbacks import Selection
 from training.config import parse_training_config
 from training.data import TrainingData, without_dev
-from training.dialdefer.study import TRAINING
 from training.qlora import trainable
 from training.sections import DevConfig
 from training.train import train

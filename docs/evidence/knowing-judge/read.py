@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from eval.dialdefer.calibrate import fit_threshold
-from eval.framing.evaluation import FramingEval
 from eval.report.plots import Plot, finish, line_plot
 from evenhand.terminal import run_main
+from studies.dialdefer.calibrate import fit_threshold
+from studies.framing.evaluation import FramingEval
 
 LEAST_RIGHT = 90.0  # % of true and of false claims
 FEWEST = 80  # test items

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from evenhand.built_folder import is_built, read_manifest
 from evenhand.errors import ConfigError
-from studies.built_folder import is_built, read_manifest
 from studies.dialdefer.unified.build import Request, build
 from studies.dialdefer.unified.card import notes_on, table8_text
 from studies.dialdefer.unified.catalogue import DATASETS, list_text

@@ -13,10 +13,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from eval.__main__ import report_main
-from eval.dialdefer import panels as dialdefer_runs
 from eval.report.page import PARTS, TEMPLATES
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
+from studies.dialdefer import panels as dialdefer_runs
 from studies.dialdefer.datasets import load_items
 from studies.dialdefer.records import Condition
 from tests.made.hostile_texts import HOSTILE

@@ -11,12 +11,12 @@ from evenhand import provenance as facts
 from evenhand.cli.reproduce import main
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt
+from evenhand.registry import STUDIES
 from evenhand.run_directory import read_json, read_plan_lines
 from inference import sampling
 from inference.config import parse_sampling_config
 from inference.rerun import prepare
 from inference.sampling import sample
-from studies.registry import STUDIES
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 from tests.toy_study import KEY, TOY
 

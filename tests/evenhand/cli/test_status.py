@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from eval.dialdefer.panels import load_run
 from evenhand.cli.status.command import main
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
+from studies.dialdefer.panels import load_run
 from tests.made.made_runs import made_items, make_run, say
 
 ITEMS = made_items("pocket", 3)

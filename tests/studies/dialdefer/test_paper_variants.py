@@ -9,10 +9,10 @@ import statistics
 
 import pytest
 
-from eval.dialdefer.items import reversal_table
-from eval.dialdefer.panels import Judge
-from eval.dialdefer.tables import paraphrase_table
 from eval.estimates.estimate import Drawing
+from studies.dialdefer.item_tables import reversal_table
+from studies.dialdefer.panels import Judge
+from studies.dialdefer.tables import paraphrase_table
 from tests.made.paper_figures import GEMMA, N_NULLS, agrees, counts_of_table_20, frame_of, golden, lines, panels_with
 
 EXCEPTIONS = {

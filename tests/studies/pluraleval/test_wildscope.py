@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from evenhand.cli.build import main as build_main
 from evenhand.errors import DataError
-from studies.build import main as build_main
 from studies.pluraleval.records import Thread
 from studies.pluraleval.sources import ThreadSpec, load_threads
 from studies.pluraleval.wildscope import Stratum, Wanted, build, lines_of

@@ -1,0 +1,156 @@
+"""Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO.
+
+Steps of 16 prompts, dialogues of about 200 tokens. All train on the same 16 examples, a microbatch at a time, in turn
+with each other and with a pass of matrix products. A step is the median microbatch times their number, and the
+optimiser's part.
+
+`make bench ARGS=training` takes the embedded model and the paper's 4 x 4 (DialDefer, Tables 35 and 37);
+`python -m bench.training FOLDER 16` another checkpoint, and microbatches of 16.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import torch
+import transformers.trainer
+from transformers import TrainerCallback
+
+from bench.necessary import training_flops, training_tokens
+from bench.turns import Matmul, Worker, now, peak_gib, race
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.model_size import model_size
+from evenhand.run_directory import read_json
+from tests.made.stock_trl import train_with_trl
+from training import train
+from training.config import AnyRun, parse_training_config
+from training.data import examples_of, load_data
+
+STEP = 16  # prompts
+GOALS = {"SFT tokens/s": 2.0, "DPO examples/s": 2.5}
+SHARE_GOAL = 0.6
+
+Tree = dict[str, Any]
+
+
+def has_bf16() -> bool:
+    """Whether this machine computes bf16 in hardware; elsewhere it is several times slower than float32."""
+    if torch.cuda.is_available():
+        return True
+    info = Path("/proc/cpuinfo")
+    return info.exists() and not {"avx512_bf16", "amx_bf16"}.isdisjoint(info.read_text().split())
+
+
+def config(method: str, model: str, size: int, *, is_trl: bool = False) -> Tree:
+    """A run at the paper's settings: ours with what makes it fast, TRL's with gradient checkpointing on NF4."""
+    dtype, precision = ("bfloat16", "bf16") if has_bf16() else ("float32", "no")
+    tree: Tree = {
+        "method": method,
+        "name": "bench",
+        "model": {"name": model},
+        "dialdefer": {
+            "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": STEP // 2}],
+            "prompts": {"template": "published", "conditions": ["c2_correct", "c2_incorrect"]},
+        },
+        "quantisation": {"compute_dtype": dtype, "hold": "nf4" if is_trl else "dequantised"},
+        "optimiser": {
+            "learning_rate": 2e-4 if method == "sft" else 5e-5,
+            "per_device_batch_size": size,
+            "gradient_accumulation_steps": STEP // size,
+            "max_steps": 8,
+            "mixed_precision": precision,
+            "gradient_checkpointing": is_trl,
+        },
+    }
+    return tree | ({"precompute_reference": not is_trl} if method == "dpo" else {})
+
+
+def contender(tree: Tree, root: str, *, is_trl: bool = False) -> Worker:
+    """A training run, which takes a microbatch at a time."""
+    tree = {**tree, "run": {"root": tempfile.mkdtemp(dir=root)}}
+    return Worker(["bench.training", "work", json.dumps(tree), *["trl"] * is_trl], root)
+
+
+class Gate(TrainerCallback):
+    """Waits before each microbatch until it is told to go on, and says how long the one before took."""
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        print("READY", flush=True)
+        self.wait()
+
+    def on_substep_end(self, *_: Any, **__: Any) -> None:
+        self.say(now() - self.began, 0.0)
+
+    def on_pre_optimizer_step(self, *_: Any, **__: Any) -> None:
+        self.stepped = now()
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self.say(self.stepped - self.began, now() - self.stepped)
+
+    def say(self, microbatch: float, optimiser: float) -> None:
+        print("TOOK", microbatch, optimiser, flush=True)
+        self.wait()
+
+    def wait(self) -> None:
+        if not sys.stdin.readline().strip():
+            print("PEAK", peak_gib(), flush=True)
+            os._exit(0)  # what is left of the run is not asked for
+        self.began = now()
+
+
+def work(tree: Tree, *, is_trl: bool) -> None:
+    """What a contender does."""
+    transformers.trainer.DEFAULT_CALLBACKS.append(Gate)
+    (train_with_trl if is_trl else train.train)(parse_training_config(tree, "bench"))
+
+
+def main(model: str = "embedded", size: int = 4) -> None:
+    trees = {is_trl: {m: config(m, model, size, is_trl=is_trl) for m in ("sft", "dpo")} for is_trl in (True, False)}
+    runs: dict[str, AnyRun] = {method: parse_training_config(tree, "bench") for method, tree in trees[False].items()}
+    parts = STEP // size
+    run = runs["sft"]
+    checkpoint = resolve(run.model, weights=False)
+    lengths = [e.n_tokens for e in examples_of(load_data(run), run, load_tokenizer(checkpoint))[0]]
+    shape = model_size(read_json(checkpoint / "config.json"))
+    tokens = {method: training_tokens(one) for method, one in runs.items()}
+    print(f"training, {model}, {parts} x {size} prompts of {min(lengths)} to {max(lengths)} tokens", flush=True)
+    with tempfile.TemporaryDirectory() as root:
+        matmul = Matmul(shape, round(tokens["sft"].n), run.quantisation.compute_dtype, root, backward=True)
+        of_trl = {method: contender(tree, root, is_trl=True) for method, tree in trees[True].items()}
+        ours = {method: contender(tree, root) for method, tree in trees[False].items()}
+        race([*of_trl.values(), *ours.values(), matmul])
+    optimiser = median(seconds for worker in [*of_trl.values(), *ours.values()] for seconds in worker.optimiser)
+
+    def step(worker: Worker) -> float:
+        return parts * median(worker.seconds[1:]) + optimiser
+
+    print(f"share of {matmul}, counting only what a step needs; goal {SHARE_GOAL}:")
+    for owner, workers in (("TRL", of_trl), ("ours", ours)):
+        for method, worker in workers.items():
+            flops = training_flops(shape, tokens[method], shape.n_lora(run.lora.r, run.lora.target_modules))
+            print(
+                f"  {owner} {method.upper()}: {matmul.share(flops, worker.seconds, optimiser / parts)}; "
+                f"{step(worker):.2f} s a step, {STEP * mean(lengths) / step(worker):.0f} tokens/s, "
+                f"peak {worker.peak:.2f} GiB"
+            )
+    for (what, goal), method in zip(GOALS.items(), runs, strict=True):
+        each = [a / b for a, b in zip(of_trl[method].seconds[1:], ours[method].seconds[1:], strict=True)]
+        times = f"{step(of_trl[method]) / step(ours[method]):.2f} ({min(each):.2f} to {max(each):.2f} in single rounds)"
+        print(f"{what}, ours / TRL: {times}; goal {goal}")
+    print(f"DPO step / SFT step, ours: {step(ours['dpo']) / step(ours['sft']):.2f}; goal at most 1.15", flush=True)
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["work", tree, *trl]:
+            work(json.loads(tree), is_trl=bool(trl))
+        case []:
+            main()
+        case [folder, "1" | "2" | "4" | "8" | "16" as size]:
+            main(str(Path(folder).resolve()), int(size))
+        case _:
+            sys.exit("usage: python -m bench.training [FOLDER 1|2|4|8|16]")

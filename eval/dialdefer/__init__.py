@@ -1,1 +1,0 @@
-"""DialDefer: verdicts → accuracies, flips, the Dialogic Deference Score; the paper's tables and figures."""

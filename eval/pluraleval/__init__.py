@@ -1,1 +1,0 @@
-"""What runs of the PluralEval study mean."""

@@ -1,0 +1,139 @@
+"""Where the items of a study come from: a file of the user's, read and split here, or a dataset that a study knows."""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import Field, model_validator
+
+from evenhand.config import CONFIGS, Closed, is_none
+from evenhand.errors import ConfigError, DataError
+from evenhand.records import digest
+from evenhand.sources.raw_files import csv_records, json_records, opened
+from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
+from evenhand.study import drawn
+
+Item = TypeVar("Item")
+HUB = "hf://datasets/"
+KINDS = (".jsonl", ".json", ".csv", ".parquet")
+MOST_CHARACTERS = 200_000  # of an item
+TEST_SHARE = 0.3
+
+
+class ItemSource(Closed):
+    """Where items come from: one of `file` and `dataset`."""
+
+    # JSON lines, a JSON array, CSV or parquet, on disk or as hf://datasets/ORGANISATION/NAME/PATH
+    file: str | None = Field(default=None, exclude_if=is_none)
+    dataset: str | None = Field(default=None, exclude_if=is_none)  # a dataset of another study: pocket, truthfulqa ...
+    split: Literal["all", "train", "test"] = "test"  # of a file `all`, unless a split is named
+    # Of a file: the share of its groups that are the test split, drawn by a hash of the group
+    test_share: float = Field(default=TEST_SHARE, gt=0, lt=1, exclude_if=lambda share: share == TEST_SHARE)
+    root: Path | None = None  # what `evenhand build unified` made, or the authors' release; null for `pocket` and files
+    n_items: int | None = Field(default=None, ge=1)  # the first n, in the split's own order; null is all
+    # Draw the n at random instead: a split's own order goes stratum by stratum, so its first 20 may be of one kind.
+    draw_seed: int | None = Field(default=None, exclude_if=is_none)
+
+    @model_validator(mode="before")
+    @classmethod
+    def takes_a_word(cls, given: Any) -> Any:
+        """A file or a dataset may be named by a word alone; of a file all is asked."""
+        if isinstance(given, str):
+            given = {"file" if given.endswith(KINDS) or "/" in given else "dataset": given}
+        return {"split": "all", **given} if isinstance(given, dict) and given.get("file") else given
+
+    @model_validator(mode="after")
+    def names_one(self) -> Self:
+        if (self.file is None) == (self.dataset is None):
+            raise ValueError("name one of `file` and `dataset`")
+        if self.file is not None and not self.file.endswith(KINDS):
+            raise ValueError(f"file: takes {', '.join(KINDS)} or {HUB}ORGANISATION/NAME/PATH, and not {self.file}")
+        if self.dataset is not None and self.split == "all":
+            raise ValueError("split: a dataset has a test and a train split, and they are not asked together")
+        if self.draw_seed is not None and self.n_items is None:
+            raise ValueError(f"{self.name}: draw_seed needs n_items; set n_items, or leave it out")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.dataset or Path(str(self.file)).stem
+
+    def has(self, group: str) -> bool:
+        """Whether a group of a file is in this split: a group's own number, whatever else is in the file."""
+        is_test = int(digest(group, 16), 16) / 16**16 < self.test_share
+        return self.split == "all" or is_test == (self.split == "test")
+
+    def chosen(self, items: Iterable[Item]) -> list[Item]:
+        """The first n of a split's items, or those that are drawn. Raises DataError where there are none, or fewer."""
+        n, where = self.n_items, f"{self.file or self.dataset} ({self.split})"
+        kept = list(islice(items, n if self.draw_seed is None else None))
+        if not kept:
+            raise DataError(f"{where}: no items" + (f"; is {self.root} the right folder?" if self.root else ""))
+        if n is not None and len(kept) < n:
+            raise DataError(f"{where}: n_items is {n}, but there are {len(kept)}")
+        return kept if n is None or self.draw_seed is None else drawn(kept, n, f"{self.name} {self.draw_seed}")
+
+
+def file_records(file: str) -> Iterator[Record]:
+    """The items of a user's file, each with its place; an empty cell of CSV is null."""
+    path = downloaded(file) if file.startswith(HUB) else Path(file)
+    if file.startswith("configs/") and not path.exists():  # that comes with Evenhand
+        path = CONFIGS.parent / file
+    if path.suffix == ".csv":
+        with opened(path) as lines:
+            for record in csv_records(lines, str(path), ()):
+                values = {name: cell if cell != "" else None for name, cell in record.values.items()}
+                yield Record(values, record.where, record.index)
+    elif path.suffix == ".parquet":
+        yield from table_records(path)
+    else:
+        yield from json_records(path)
+
+
+def table_records(path: Path) -> Iterator[Record]:
+    """The rows of a parquet table."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read as parquet ({error})") from None
+    for index, values in enumerate(table.to_pylist()):
+        yield Record(values, f"{path}: row {index + 1}", index)
+
+
+def downloaded(address: str) -> Path:
+    """A file of a dataset on the Hub, kept in its cache. Raises ConfigError where it cannot be had."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    organisation, name, *path = address.removeprefix(HUB).split("/")
+    name, _, revision = name.partition("@")
+    try:
+        file = hf_hub_download(f"{organisation}/{name}", "/".join(path), repo_type="dataset", revision=revision or None)
+    except (HfHubHTTPError, ValueError, OSError) as error:
+        raise ConfigError(f"{address}: cannot be fetched ({error}); write {HUB}ORGANISATION/NAME/PATH") from None
+    return Path(file)
+
+
+def plain_record(record: Record) -> Record:
+    """A record whose values are plain JSON and never null. Raises DataError where it is longer than any judge reads."""
+    content = json.dumps(dict(record.values), ensure_ascii=False, default=str)  # a date counts as its text
+    if len(content) > MOST_CHARACTERS:
+        raise DataError(f"{record.where}: has {len(content):,} characters, and an item at most {MOST_CHARACTERS:,}")
+    if LONE_SURROGATE.search(content):
+        raise DataError(f"{record.where}: holds half a surrogate pair, which no file takes; repair the item's text")
+    values = {name: value for name, value in json.loads(content).items() if value is not None}
+    return Record(values, record.where, record.index)
+
+
+def name_in(record: Record, column: str) -> str:
+    """A column's value as a name."""
+    value = record.get(column)
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise record.error(column, f"must be a name or a whole number, found {shown(value)}")
+    return record.checked_text(column, str(value).strip())

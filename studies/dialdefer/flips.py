@@ -1,0 +1,255 @@
+"""Claims that a judge decided differently: among all verdicts in a report's browser of items, and `evenhand build
+flips`, which writes them with the judge's reasons as a folder to ask about."""
+
+import argparse
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eval.estimates.comparability import difference_lines, differences, refuse_serious
+from eval.report.browser import Asked, write_browser
+from eval.runs import judge_names
+from evenhand.built_folder import refuse_foreign
+from evenhand.completions import rendered_prompts
+from evenhand.errors import DataError
+from evenhand.files import locked
+from evenhand.terminal import say
+from studies.dialdefer import measures
+from studies.dialdefer.panels import (
+    BOTH_ORDERS,
+    JudgedRun,
+    Panel,
+    item_texts,
+    load_run,
+    refuse_unequal_items,
+    variant_of,
+)
+from studies.dialdefer.records import Condition, Factors, Item
+from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
+from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips
+
+# Dataset → why no report shows its texts: reports tend to end up online.
+WITHHELD = {"gpqa": "GPQA's authors ask that no example appear in plain text"}
+PERSONAL = dict.fromkeys(AIO_DATASETS, "posts and comments of people on Reddit; --aio-text shows them")
+STATEMENT_OF = {Condition.C2_CORRECT: Condition.C1_TRUE, Condition.C2_INCORRECT: Condition.C1_FALSE}
+ONLY = ("as a statement alone", "from a speaker alone")
+KINDS = ("lost", "gained")
+# Name → words, and the columns of the true and of the false claim.
+FRAMINGS = {"c1": ("a bare statement", measures.C1), "c2": ("a speaker's turn", measures.C2)}
+
+
+def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterator[Asked]:
+    """Every verdict of some runs; without the texts of withheld datasets."""
+    for name, run in runs.items():
+        choices: dict[tuple[Any, ...], int | None] = {
+            (v.item_id, v.factors, v.condition, v.sample_index): v.choice for v in run.verdicts
+        }
+        read = rendered_prompts(run.path, {v.prompt_hash for v in run.verdicts if v.dataset not in withheld})
+        for v in run.verdicts:
+            statement = choices.get((v.item_id, v.factors, STATEMENT_OF.get(v.condition), v.sample_index))
+            is_flip = None not in (statement, v.choice) and statement != v.choice
+            words = {measures.ACCEPT: "accepts", None: str(v.reason)}.get(v.choice, "rejects")
+            yield Asked(
+                item_id=v.item_id,
+                dataset=v.dataset,
+                judge=name,
+                condition=v.condition,
+                setting=", ".join(
+                    filter(None, [*varied(v.factors), f"sample {v.sample_index}" * bool(v.sample_index)])
+                ),
+                verdict=words if v.margin is None else f"{words} ({v.margin:+.2f} nats)",
+                is_right=None if v.choice is None else (v.choice == measures.ACCEPT) == v.condition.claim_is_true,
+                flip="" if not is_flip else "accepted " + ONLY[v.choice == measures.ACCEPT],
+                reply=None if v.dataset in withheld else v.text,
+                prompt=read.get(v.prompt_hash),
+            )
+
+
+def varied(factors: Factors) -> list[str]:
+    """What is not the default of a prompt's factors, in words; and its template."""
+    usual = Factors(answer_form=factors.answer_form, template_version=factors.template_version)
+    return [str(value) for name, value in asdict(factors).items() if value != getattr(usual, name)]
+
+
+def write_items(folder: Path, runs: Mapping[str, JudgedRun], *, shows_aio: bool) -> list[Path]:
+    """The browser of the items of some runs; see eval.report.browser."""
+    withheld = WITHHELD | ({} if shows_aio else PERSONAL)
+    items = {item_id: item for run in runs.values() for item_id, item in item_texts(run).items()}
+    texts = {
+        (item.dataset, item.item_id): {
+            "Question": item.question,
+            "Right answer": item.correct_answer,
+            "Wrong answer": item.incorrect_answer,
+        }
+        for item in items.values()
+        if item.dataset not in withheld
+    }
+    return write_browser(folder, asked_by(runs, withheld), texts)
+
+
+class Side:
+    """One run's verdicts in a framing as the command line names it: "c1", "c2/honest", "c2/none/v1"."""
+
+    def __init__(self, run: JudgedRun, text: str, roles: str, when: str = "") -> None:
+        """when: "before" or "after", of two runs. Raises DataError for an unknown framing, and where no dataset was
+        asked so."""
+        self.run = run
+        name, *rest = text.split("/")
+        if name not in FRAMINGS or len(rest) > 2:
+            raise DataError(
+                f"framing '{text}': write c1 or c2, or with an arm and a prompt variant c2/honest, c2/none/v1"
+            )
+        arm, variant = [*rest, *("none", "")[len(rest) :]]
+        words, self.columns = FRAMINGS[name]
+        self.words = ", ".join(filter(None, [words, f"arm {arm}" if arm != "none" else "", variant, when]))
+        self.panels: dict[str, Panel] = {}
+        single = [p for p in run.panels if p.factors.answer_order != BOTH_ORDERS]
+        for panel in single:
+            is_asked = panel.has_c1 if name == "c1" else panel.has_c2
+            if is_asked and (panel.factors.arm, panel.roles, variant_of(panel, single)) == (arm, roles, variant):
+                self.panels[panel.dataset] = panel
+        if not self.panels:
+            arms = ", ".join(dict.fromkeys(panel.factors.arm for panel in single))
+            raise DataError(f"{run.judge}: no dataset was judged as {self.words} (arms: {arms})")
+        # Of several samples the first that has the verdict gives the reason; margins have none.
+        self.replies: dict[tuple[str, int | None], str] = {}
+        for verdict in run.verdicts if run.reading.mode == "reason" else ():
+            self.replies.setdefault((verdict.prompt_hash, verdict.choice), verdict.text)
+
+    def flip_side(self, dataset: str, row: int, claim: int, choice: int) -> FlipSide:
+        """The verdict on a claim of an item, with what was written for it."""
+        prompt_hash = str(self.panels[dataset].hashes[row, self.columns[claim]])
+        reason = measures.reasoning_in(self.replies.get((prompt_hash, choice), ""))
+        # JSON can spell half surrogate pairs, which no file takes.
+        reason = reason.encode("utf-8", "replace").decode()
+        return FlipSide(put_as=self.words, accepts=choice == measures.ACCEPT, reason=reason)
+
+
+def main(argv: Sequence[str]) -> None:
+    """Find the claims that a judge decided differently in two framings of a run (C1 and C2 by default), or of two runs
+    before and after training. Null verdicts are never flips."""
+    parser = argparse.ArgumentParser(prog=f"evenhand build {KIND}", description=main.__doc__)
+    parser.add_argument("sources", nargs="+", type=Path, metavar="RUN", help="a run, or two: before and after training")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to build")
+    for name in ("first", "second"):
+        parser.add_argument(
+            f"--{name}",
+            metavar="FRAMING[/ARM[/VARIANT]]",
+            help=f"the {name} verdict's framing, such as c2/honest (default: c1 and c2; of two runs c2 and c2)",
+        )
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["lost"], help="lost: right, then wrong (default)")
+    parser.add_argument("--roles", choices=("2->1", "1->2"), default="2->1", help="of r/AIO (default: 2->1)")
+    parser.add_argument("--parser", choices=sorted(measures.PARSERS), default="strict", help="of reasoned replies")
+    parser.add_argument(
+        "--allow-differences", action="store_true", help="take two runs that differ in more than the model"
+    )
+    options = parser.parse_args(argv)
+    refuse_foreign(options.out)
+    model, first, second = sides_of_runs(options)
+    flips, facts = flips_between(model, first, second, options.kinds)
+    manifest = {
+        "source": [path.name for path in options.sources],
+        "framings": [first.words, second.words],
+        "kinds": options.kinds,
+        "models": [model],
+        **{key: {model: value} for key, value in {"n_flips": len(flips), **facts}.items()},
+    }
+    with locked(options.out, f"build {KIND}"):
+        write_flips(options.out, iter(flips), manifest)
+    say(summary(model, flips, **facts))
+    say(f"{options.out / FLIPS_FILE}: done. It holds texts of the items: keep it where you keep them.")
+
+
+def summary(
+    model: str, flips: Sequence[Flip], items: Mapping[str, Any], undecided: Mapping[str, Any], n_errors: int
+) -> str:
+    """What was found of one model, and what to know of it."""
+    n, n_lenient = len(flips), sum(flip.direction == LENIENT for flip in flips)
+    n_items, n_undecided = (sum(map(len, by_dataset.values())) for by_dataset in (items, undecided))
+    words = (
+        f"{model}: {n} flips ({n_lenient} accept the second time, {n - n_lenient} reject) of {n_items} items; "
+        f"{n_undecided} claims without a verdict on both sides, {n_errors} items lost to engine errors."
+    )
+    if n_mute := sum(not (flip.first.reason and flip.second.reason) for flip in flips):
+        words += f"\n  Warning: {n_mute} flips lack a reason on one side or both; these cannot be coded."
+    if n_bare := sum(not flip.claim for flip in flips):
+        words += f"\n  Warning: {n_bare} flips lack question and claim: the items are not at hand, or have changed."
+    return words
+
+
+def sides_of_runs(options: argparse.Namespace) -> tuple[str, Side, Side]:
+    """What the judge is called, and two framings within one run, or one in two runs: before and after."""
+    runs = [load_run(path, options.parser) for path in options.sources]
+    if len(runs) > 2:
+        raise DataError(f"{options.sources[2]}: name one run, or two: before and after training")
+    names = judge_names([run.judge for run in runs], [run.name for run in runs])
+    if len(runs) == 1:
+        framings = (options.first or "c1", options.second or "c2")
+        first, second = (Side(runs[0], framing, options.roles) for framing in framings)
+        return names[0], first, second
+    differing = differences(runs[0], runs[1])
+    if not options.allow_differences:
+        refuse_serious(names[0], {names[1]: differing})
+    for line in difference_lines({names[1]: differing}):
+        say(line)
+    before = Side(runs[0], options.first or "c2", options.roles, "before")
+    return " → ".join(names), before, Side(runs[1], options.second or "c2", options.roles, "after")
+
+
+def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -> tuple[list[Flip], dict[str, Any]]:
+    """The flips from one side to the other over the same items, and in what they were looked for: dataset → `items`,
+    without the n_errors lost to engine errors, and `undecided`, [item, whether the claim is true] of claims without a
+    verdict on both sides, which are never a flip.
+
+    kinds: "lost" is a right verdict that becomes the wrong one, which is what the paper calls a flip; "gained" the
+    reverse. Of several samples the majority counts.
+    """
+    flips, items, undecided, n_errors = list[Flip](), {}, dict[str, list[tuple[str, bool]]](), 0
+    texts = item_texts(first.run)
+    for dataset in (name for name in first.panels if name in second.panels):
+        sides = [(side, side.panels[dataset]) for side in (first, second)]
+        before, after = (panel for _, panel in sides)
+        refuse_unequal_items(f"{dataset}, {first.words} against {second.words}", before, after)
+        answered = [(p.replies[:, s.columns] != measures.ERROR).any(axis=2).all(axis=1) for s, p in sides]
+        rows = np.flatnonzero(answered[0] & answered[1]).tolist()
+        n_errors += len(before.item_ids) - len(rows)
+        items[dataset] = [before.item_ids[row] for row in rows]
+        verdicts = [measures.majority(panel.replies)[:, side.columns] for side, panel in sides]
+        for claim, row in product((0, 1), rows):
+            item_id, claim_is_true = before.item_ids[row], claim == 0
+            choices = [int(of_side[row, claim]) for of_side in verdicts]
+            if min(choices) <= measures.UNREADABLE:
+                undecided.setdefault(dataset, []).append((item_id, claim_is_true))
+            elif choices[0] != choices[1]:
+                question, answer = asked_of(texts.get(item_id), before, claim_is_true)
+                flip = Flip(
+                    model=model,
+                    dataset=dataset,
+                    item_id=item_id,
+                    claim_is_true=claim_is_true,
+                    is_withheld=dataset in WITHHELD,
+                    question=question,
+                    claim=answer,
+                    first=first.flip_side(dataset, row, claim, choices[0]),
+                    second=second.flip_side(dataset, row, claim, choices[1]),
+                )
+                flips += [flip] * (("lost" if flip.is_loss else "gained") in kinds)
+    if not items:
+        raise DataError(f"{model}: no dataset was judged both as {first.words} and as {second.words}")
+    return flips, {"items": items, "undecided": undecided, "n_errors": n_errors}
+
+
+def asked_of(item: Item | None, panel: Panel, claim_is_true: bool) -> tuple[str, str]:
+    """The question and the claim of an item; r/AIO's question is what happened."""
+    if item is None:
+        return "", ""
+    if item.dataset not in AIO_DATASETS:
+        return item.question, item.correct_answer if claim_is_true else item.incorrect_answer
+    labels = (panel.factors.speaker1, panel.factors.speaker2)
+    _, judgee, judgment = aio_judgment(item, claim_is_true, labels, panel.roles)
+    parts = [item.context or "", str(item.meta["dialogue"] or "") if item.dataset == "aio" else ""]
+    return relabel("\n\n".join(part for part in parts if part), labels), f"{judgee} is {judgment}."

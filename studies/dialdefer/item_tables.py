@@ -1,0 +1,267 @@
+"""Item by item: flips, agreement of judges (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from eval.estimates.changes import Compared, change_in
+from eval.estimates.estimate import Drawing, Drawn, estimate
+from eval.report.tables import Columns, TableSpec
+from studies.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks, majority
+from studies.dialdefer.panels import (
+    ACC_C1_TRUE,
+    DDS,
+    MAIN_ROLES,
+    Judge,
+    Panel,
+    answered,
+    observed,
+    pair_of,
+    setting_panels,
+)
+from studies.dialdefer.scores import AIO
+from studies.dialdefer.tables import columns, same
+
+
+def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.DataFrame:
+    """A row for each judge and item of the main setting, without those lost to engine errors.
+
+    judge, dataset, item; deference, skepticism, flipped (either); flips, 0 to 2; dds_pp, its own DDS from its credit
+    for accuracy (0 or 1, ½ for a tie, a fraction with several samples), NaN where a condition is not counted. With
+    denominator `published` the mean of dds_pp over a dataset is the dataset's DDS.
+    """
+    parts = []
+    for judge in judges:
+        for (panel,) in map(answered, setting_panels(judge).values()):
+            deference, skepticism = flip_masks(majority(panel.replies))
+            earned, counted = credit(panel.replies, denominator)
+            columns = {
+                "judge": judge.name,
+                "dataset": panel.dataset,
+                "item": panel.item_ids,
+                "deference": deference,
+                "skepticism": skepticism,
+                "flipped": deference | skepticism,
+                "flips": deference.astype(int) + skepticism,
+                "dds_pp": np.where(counted.all(axis=1), dds_pp(earned), np.nan),
+            }
+            parts.append(pd.DataFrame(columns))
+    return pd.concat(parts)
+
+
+def flip_counts(items: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Items, flips by direction, rates in percent, and item-level DDS (mean, standard deviation with ddof 0) of groups.
+
+    Items of all datasets are pooled: a dataset weighs as many items as it has.
+    """
+    groups = items.groupby(list(by), sort=False)
+    counts = groups.agg(
+        items=("item", "size"),
+        deference=("deference", "sum"),
+        skepticism=("skepticism", "sum"),
+        flips=("flips", "sum"),
+        flipped=("flipped", "sum"),
+        dds_pp=("dds_pp", "mean"),
+    )
+    return counts.assign(
+        rate=100 * counts.flips / counts["items"],
+        deference_share=100 * counts.deference / counts.flips.where(counts.flips > 0),
+        dds=counts.dds_pp / 100,
+        std=groups.dds_pp.std(ddof=0) / 100,
+    ).reset_index()
+
+
+TABLE_25: Columns = {
+    **columns("judge"),
+    **same("items"),
+    "mean DDS, pp": ("dds_pp", "+.1f"),
+    "DDS μ": ("dds", "+.3f"),
+    "DDS std": ("std", ".3f"),
+    **same("deference", "skepticism", "flips"),
+    "flip rate, %": ("rate", ""),
+}
+TABLE_28: Columns = {
+    **columns("judge"),
+    **same("deference", "skepticism", "flips"),
+    "deference, % of flips": ("deference_share", ""),
+    "items flipped": ("flipped", ""),
+}
+NOTE_25 = (
+    "Items of all datasets are pooled, so the mean is not an average over datasets. The standard deviation is over "
+    "items (ddof 0), of DDS as a fraction in [-2, 2]."
+)
+NOTE_26 = "Flips are losses from C1 to C2 only; an unreadable reply is never one. Rate: flips per item."
+NOTE_28 = (
+    "An item that flips in both directions counts as two flips and one item. In the last row an item counts once for "
+    "each model."
+)
+
+
+def item_tables(items: pd.DataFrame) -> list[TableSpec]:
+    """Tables 26, 28, and 25 with 29."""
+    by_judge, total = flip_counts(items, ["judge"]), flip_counts(items.assign(judge="total"), ["judge"])
+    cells = flip_counts(items, ["dataset", "judge"])
+    cells["both"] = cells.deference.astype(str) + "/" + cells.skepticism.astype(str)
+    wide = cells.pivot(index="dataset", columns="judge").reindex(items.dataset.unique())
+    heads = same("dataset", *items.judge.unique())
+    rates, directions = (wide[field].reset_index(names="dataset") for field in ("rate", "both"))
+    title_26 = "by domain and model (DialDefer Table 26)"
+    title_28, title_25 = "Flips by model and direction (DialDefer Table 28)", "Statistics over all items, by model"
+    return [
+        TableSpec("table26_flip_rates", f"Flip rate, %, {title_26}", rates, heads, NOTE_26),
+        TableSpec("table26_flip_directions", f"Deference/skepticism flips {title_26}", directions, heads, NOTE_26),
+        TableSpec("table28_flip_totals", title_28, pd.concat([by_judge, total]), TABLE_28, NOTE_28),
+        TableSpec("table25_model_statistics", f"{title_25} (DialDefer Tables 25 and 29)", by_judge, TABLE_25, NOTE_25),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Agreement:
+    """On which items several judges flip.
+
+    flipped: (dataset, item) × judge, over the items that all judges answered.
+    counts: a row for each dataset and "total": items, all, none, some (that flip in so many judges), agreement (% on
+    which all do the same), by_chance (items that would flip in all if judges flipped independently at their rates).
+    note: what counts as a flip, and what was left out.
+    """
+
+    flipped: pd.DataFrame
+    counts: pd.DataFrame
+    note: str
+
+
+def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
+    """In how many of the judges items flip, over the items that all of them answered; items: their item_frame."""
+    names = [judge.name for judge in judges]
+    wide = items.pivot(index=["dataset", "item"], columns="judge", values="flipped").reindex(columns=names)
+    flipped = wide.dropna().astype(bool).reindex(items.dataset.unique(), level="dataset")
+    n_judges, total = flipped.sum(axis=1), len(names)
+    parts = {"items": 1, "all": n_judges == total, "none": n_judges == 0, "some": n_judges.between(1, total - 1)}
+    counts = pd.DataFrame(parts, index=flipped.index).groupby("dataset", sort=False).sum()
+    counts["by_chance"] = counts["items"] * flipped.groupby("dataset", sort=False).mean().prod(axis=1)
+    counts.loc["total"] = counts.sum()
+    counts = counts.astype(dict.fromkeys(("items", "all", "none", "some"), int))
+    counts["agreement"] = 100 * (counts["all"] + counts["none"]) / counts["items"]
+    note = f"Judges: {', '.join(names)}. An item flips in a judge if it flips in either direction."
+    if n_others := len(wide) - len(flipped):
+        note += f" Left out: {n_others} items that some judge was not asked, or that its engine failed to answer."
+    return Agreement(flipped=flipped, counts=counts, note=note)
+
+
+def agreement_tables(agreed: Agreement) -> list[TableSpec]:
+    """Table 27, which has the columns of Table 24, and Table 33."""
+    k, total = agreed.flipped.shape[1], agreed.counts.loc["total"]
+    rows = agreed.counts.reset_index(names="dataset")
+    overlap = {f"flip in {n}": (n, "") for n in ("all", "none", "some")}
+    overlap = {**same("dataset", "items"), **overlap, "agreement, %": ("agreement", "")}
+    overlap |= {"all, by chance": ("by_chance", "")}
+    numbers = {
+        "total items": total["items"],
+        f"flip in all {k} models": total["all"],
+        "flip in no model": total["none"],
+        "flip in some models": total["some"],
+        "agreement (all or none)": total["all"] + total["none"],
+    }
+    lines = pd.DataFrame({"metric": list(numbers), "items": [int(n) for n in numbers.values()]})
+    lines["%"] = (100 * lines["items"] / total["items"]).where(lines.index > 0)
+    title_27 = "Agreement of judges on which items flip, by dataset (DialDefer Tables 24 and 27)"
+    title_33 = f"Agreement of judges on which items flip ({', '.join(agreed.flipped.columns)}; DialDefer Table 33)"
+    note_27 = (
+        "Agreement: (flip in all + flip in none) / items. By chance: if each judge flipped at its own rate on the "
+        f"dataset, independently of the others. {agreed.note}"
+    )
+    return [
+        TableSpec("table27_flip_agreement", title_27, rows, overlap, note_27),
+        TableSpec("table33_flip_agreement_total", title_33, lines, same("metric", "items", "%"), agreed.note),
+    ]
+
+
+REVERSED_ROLES = "1->2"  # Speaker 1 judges the original poster
+OR, NOR = "OR", "NOR"  # overreacting, not overreacting: the original poster, in the eyes of the community
+EVERY = "all"
+
+
+def alignments(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> pd.DataFrame:
+    """A row for each judge of r/AIO whose items' labels are all known, with <stratum>_<figure> of the strata OR, NOR
+    and all.
+
+    n_items, acc_* in percent, *_pp; NaN where there is no item. balanced_dds_pp = (DDS_OR + DDS_NOR) / 2 (equation 4):
+    what DDS would be if both verdicts were equally frequent. Its interval resamples items within each stratum.
+    """
+    asked = ((judge, setting_panels(judge).get(AIO)) for judge in judges)
+    known = [(judge, panel) for judge, panel in asked if panel and judge.labels.keys() >= {*panel.item_ids}]
+    return pd.DataFrame([strata(judge, panel, denominator, drawing) for judge, panel in known])
+
+
+def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
+    """The figures of one judge."""
+    (panel,) = answered(panel)
+    labels = np.array([judge.labels[item_id] for item_id in panel.item_ids])
+    row: dict[str, Any] = {"judge": judge.name}
+    strata = dict[str, list[Drawn]]()
+    for name, is_in in ((OR, labels == OR), (NOR, labels == NOR), (EVERY, labels != "")):
+        of_stratum = observed(panel.at(np.flatnonzero(is_in)), denominator)
+        # Strata are independent samples, so their draws must not run in step: each has a generator of its own.
+        strata[name] = [Drawn(observed=replace(of_stratum, dataset=f"{panel.dataset} {name}"), drawing=drawing)]
+        acc = of_stratum.means
+        row |= {f"{name}_n_items": int(is_in.sum()), f"{name}_delta_correct_pp": deltas_pp(acc)[0]}
+        row |= {f"{name}_acc_{condition}": rate for condition, rate in zip(CONDITIONS, 100 * acc, strict=True)}
+    for name, over in {**strata, "balanced": strata[OR] + strata[NOR]}.items():
+        dds = estimate(DDS, over)
+        row |= {f"{name}_dds_pp": dds.value, f"{name}_low_pp": dds.low, f"{name}_high_pp": dds.high}
+    return row
+
+
+def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
+    """Tables 4 and 16."""
+    over = f"Roles {MAIN_ROLES}: Speaker 2, the original poster, judges the other party."
+    fields = {"items": ("n_items", ""), "C1": ("acc_c1_true", ""), "C2": ("acc_c2_correct", "")}
+    fields |= {"Δ": ("delta_correct_pp", "+.1f")}
+    aligned = columns("judge") | {
+        f"{label} {head}": (f"{label}_{field}", form) for label in (OR, NOR) for head, (field, form) in fields.items()
+    }
+    means = {"DDS OR": "OR_dds_pp", "DDS NOR": "NOR_dds_pp", "balanced DDS": "balanced_dds_pp"}
+    means |= {"95% low": "balanced_low_pp", "95% high": "balanced_high_pp", "overall DDS": "all_dds_pp"}
+    title_4 = "Alignment with the community by its verdict: overreacting or not (DialDefer Table 4)"
+    note_4 = (
+        "C1 is C1_True and C2 is C2_Correct: claims that agree with the community. OR and NOR are its verdicts on the "
+        f"original poster. {over}"
+    )
+    title_16 = "Balanced DDS: the mean over the OR and NOR strata, pp (DialDefer Table 16)"
+    balanced = columns("judge") | {head: (field, "+.1f") for head, field in means.items()}
+    note_16 = f"The interval of balanced DDS resamples items within each stratum. {over}"
+    return [
+        TableSpec("table4_or_nor_alignment", title_4, rows, aligned, note_4),
+        TableSpec("table16_balanced_dds", title_16, rows, balanced, note_16),
+    ]
+
+
+def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> TableSpec:
+    """DialDefer Table 14, with intervals, and with accuracy on C1_True: which side the narrative is on (C.4).
+
+    A row for each judge and dataset that was asked in both directions, untreated and in the main prompt variant. In
+    2->1 the original poster (Speaker 2) judges the other party, in 1->2 the reverse. Files of verdicts may have other
+    items in one direction: such a dataset is left out.
+    """
+    rows = []
+    for judge in judges:
+        there, back = setting_panels(judge), setting_panels(judge, REVERSED_ROLES)
+        for dataset in (name for name in back if name in there and there[name].item_ids == back[name].item_ids):
+            pair = [pair_of(there[dataset], back[dataset], denominator, drawing)]
+            dds, acc = (change_in(m, pair, Compared("2->1", "1->2", {}), dataset) for m in (DDS, ACC_C1_TRUE))
+            row = {"judge": judge.name, "dataset": dataset, "items": dds.change.n_units}
+            for head, side in (("DDS 2->1", dds.before), ("DDS 1->2", dds.after), ("Δ", dds.change)):
+                row |= {head: side.value, f"{head} 95% low": side.low, f"{head} 95% high": side.high}
+            rows.append({**row, "C1 true 2->1": acc.before.value, "C1 true 1->2": acc.after.value})
+    ends = [f"{name}{end}" for name in ("DDS 2->1", "DDS 1->2", "Δ") for end in ("", " 95% low", " 95% high")]
+    heads = {**columns("judge dataset"), **same("items", form="d"), **same(*ends, form="+.1f")}
+    note = (
+        "2->1: the original poster (Speaker 2) judges the other party, the main setting. Δ is 1->2 minus 2->1; "
+        "its interval resamples items jointly. DDS in percentage points, accuracy in %."
+    )
+    heads |= same("C1 true 2->1", "C1 true 1->2", form=".1f")
+    title = "Perspective reversal on r/AIO (DialDefer Table 14)"
+    return TableSpec("table14_reversal", title, pd.DataFrame(rows), heads, note)

@@ -1,0 +1,546 @@
+"""A finished run → verdicts → arrays of items × conditions × samples, a panel an arm and dataset → observations."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.estimates.changes import Paired
+from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets
+from eval.estimates.resampling import FloatArray
+from eval.runs import FinishedRun, refuse_unfinished, run_config
+from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts, read_answers
+from evenhand.config import parse_config
+from evenhand.errors import DataError, EvenhandError
+from evenhand.records import digest
+from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
+from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
+from studies.dialdefer.measures import (
+    ABSENT,
+    ACCEPT,
+    C1,
+    C1_FALSE,
+    C1_TRUE,
+    C2,
+    CONDITIONS,
+    ERROR,
+    PARSERS,
+    REJECT,
+    TIE,
+    UNREADABLE,
+    NoVerdict,
+    ReadingMode,
+    Verdict,
+    credit,
+    dds_pp,
+    deltas_pp,
+    judge_all,
+    soft_credit,
+)
+from studies.dialdefer.records import Factors, Item, read_plan
+from studies.dialdefer.render import AIO_DATASETS, own_labels
+from studies.dialdefer.templates import NO_FIRST, YES_FIRST
+
+BOTH_ORDERS = "both_orders"
+MAIN_ROLES = "2->1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Panel:
+    """One judge's replies on one dataset under one arm."""
+
+    benchmark: str
+    dataset: str
+    factors: Factors
+    item_ids: tuple[str, ...]  # sorted
+    replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes of studies.dialdefer.measures
+    unread: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
+    margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
+    hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
+    p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
+    orders: "tuple[Panel, Panel] | None" = None  # of both answer orders together: each by itself, yes_first first
+
+    @property
+    def has_c1(self) -> bool:
+        """Whether the statement framing was asked."""
+        return bool((self.replies[:, C1] != ABSENT).all())
+
+    @property
+    def has_c2(self) -> bool:
+        """Whether the dialogue framing was asked."""
+        return bool((self.replies[:, C2] != ABSENT).all())
+
+    @property
+    def roles(self) -> str:
+        """Who judges whom. In the Q/A datasets Speaker 2 answers Speaker 1: r/AIO's main setting."""
+        return self.factors.roles or MAIN_ROLES
+
+    @property
+    def unlikely(self) -> dict[str, float]:
+        """Framing → P(answer), where the judge would mostly say something else: its margins there are in no average."""
+        return {name: p for name, p in zip(("C1", "C2"), self.p_answer, strict=True) if p < UNLIKELY}
+
+    @property
+    def lost(self) -> NDArray[np.bool_]:
+        """(n_items,): items that the engine failed to answer in some condition.
+
+        C1 and C2 are compared over the same items, so one lost condition takes its item along; with several samples an
+        item stays as long as each condition has a reply.
+        """
+        return np.asarray((self.replies == ERROR).all(axis=2).any(axis=1))
+
+    def at(self, rows: Sequence[int] | NDArray[np.intp]) -> "Panel":
+        """The panel of some of its items."""
+        return replace(
+            self,
+            item_ids=tuple(self.item_ids[i] for i in rows),
+            replies=self.replies[rows],
+            unread={parser: mask[rows] for parser, mask in self.unread.items()},
+            margins=self.margins[rows],
+            hashes=self.hashes[rows],
+            orders=self.orders and (self.orders[0].at(rows), self.orders[1].at(rows)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judge:
+    """One model's verdicts: a sampling run's, or those of one model in verdict files."""
+
+    name: str  # how tables call it: the model, or the run's name
+    model: str
+    panels: tuple[Panel, ...]  # one for each (dataset, factors)
+    labels: Mapping[str, str]  # r/AIO item id → "OR" | "NOR", the verdict on the original poster; empty when unknown
+    # Of verdict files alone: what tables call them, how replies were read (None where every choice was given), and the
+    # arms of a dataset in which no shift can be scored, with the reason.
+    files: str = ""
+    parser: str | None = None
+    left_out: Sequence[str] = ()
+
+
+def panels_of(verdicts: Iterable[Verdict]) -> list[Panel]:
+    """A panel for each (dataset, factors) among the verdicts, in order of first appearance."""
+    groups: dict[tuple[str, str, Factors], list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        groups[verdict.benchmark, verdict.dataset, verdict.factors].append(verdict)
+    return [panel_of(*key, group) for key, group in groups.items()]
+
+
+def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[Verdict]) -> Panel:
+    """The panel of verdicts that share dataset and factors."""
+    item_ids = tuple(sorted({v.item_id for v in verdicts}))
+    row_of = {item_id: row for row, item_id in enumerate(item_ids)}
+    shape = (len(item_ids), len(CONDITIONS), 1 + max(v.sample_index for v in verdicts))
+    replies, margins = np.full(shape, ABSENT, dtype=np.int8), np.full(shape, np.nan)
+    unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
+    hashes = np.full(shape[:2], "", dtype="<U16")
+    codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
+    for v in verdicts:
+        place = row_of[v.item_id], CONDITIONS.index(v.condition), v.sample_index
+        replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNREADABLE) if v.choice is None else v.choice
+        margins[place] = np.nan if v.margin is None else v.margin
+        hashes[place[:2]] = v.prompt_hash
+        for parser in v.unread_by:
+            unread[parser][place] = True
+    p_answers = [
+        [v.p_answer for v in verdicts if v.condition.is_dialogue == framing and v.p_answer is not None]
+        for framing in (False, True)
+    ]
+    return Panel(
+        benchmark=benchmark,
+        dataset=dataset,
+        factors=factors,
+        item_ids=item_ids,
+        replies=replies,
+        unread=unread,
+        margins=margins,
+        hashes=hashes,
+        p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
+    )
+
+
+def named(item_ids: Sequence[str]) -> str:
+    """ "3 items (a, b, c) have": the first five ids and the count, as the subject of a sentence."""
+    first = ", ".join(item_ids[:5]) + (", ..." if len(item_ids) > 5 else "")
+    return f"{len(item_ids)} item{'s' * (len(item_ids) != 1)} ({first}) ha{'ve' if len(item_ids) != 1 else 's'}"
+
+
+def refuse_unequal_items(name: str, ours: Panel, theirs: Panel) -> None:
+    """Raises DataError when two panels that are to be paired are not over the same items."""
+    odd = sorted(set(ours.item_ids) ^ set(theirs.item_ids))
+    if odd:
+        raise DataError(f"{name}: {named(odd)} been judged on one side only; both sides need the same items")
+
+
+def answered(*panels: Panel) -> list[Panel]:
+    """Panels of the same items without those that the engine lost in any. Raises DataError when no item is left."""
+    lost = np.any([panel.lost for panel in panels], axis=0)
+    if lost.all():
+        words = f"{panels[0].dataset}, arm {panels[0].factors.arm}"
+        raise DataError(f"{words}: the engine failed on every item; sample it again")
+    return [panel.at(np.flatnonzero(~lost)) for panel in panels] if lost.any() else list(panels)
+
+
+def joined(first: Panel, second: Panel, join: Callable[..., NDArray[Any]]) -> dict[str, Any]:
+    """Replies, margins and unread replies of two panels, each pair of arrays joined in one way."""
+    return {
+        "replies": join(first.replies, second.replies),
+        "margins": join(first.margins, second.margins),
+        "unread": {parser: join(first.unread[parser], mask) for parser, mask in second.unread.items()},
+    }
+
+
+def with_c1_of(panel: Panel, source: Panel) -> Panel:
+    """The panel with its C1 replaced by another judge's or arm's: `fixed C1`. Items and sample counts must agree."""
+    refuse_unequal_items(f"{panel.dataset}, arm {panel.factors.arm} against arm {source.factors.arm}", panel, source)
+    if panel.replies.shape != source.replies.shape:
+        raise DataError(f"{panel.dataset}: C1 and C2 have different numbers of samples per prompt; sample both alike")
+
+    def framings(c1: NDArray[Any], c2: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([c1[:, C1], c2[:, C2]], axis=1)
+
+    orders = panel.orders
+    if orders and source.orders:
+        orders = with_c1_of(orders[0], source.orders[0]), with_c1_of(orders[1], source.orders[1])
+    hashes, p_answer = framings(source.hashes, panel.hashes), (source.p_answer[0], panel.p_answer[1])
+    return replace(panel, hashes=hashes, orders=orders, p_answer=p_answer, **joined(source, panel, framings))
+
+
+def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
+    """The panels, and behind them one more for each prompt variant that was asked in both answer orders."""
+    asked = {(p.benchmark, p.dataset, p.factors): p for p in panels}
+    merged = []
+    for (benchmark, dataset, factors), swapped in asked.items():
+        usual = asked.get((benchmark, dataset, replace(factors, answer_order=YES_FIRST)))
+        merged += [both_orders(usual, swapped)] if usual and factors.answer_order == NO_FIRST else []
+    return [*panels, *merged]
+
+
+def both_orders(usual: Panel, swapped: Panel) -> Panel:
+    """Both answer orders of one prompt variant as one panel: a judge that likes the first answer likes it in both.
+
+    Margins are averaged and the verdict is their mean's sign, so that a constant bias towards an answer's place cancels
+    exactly; reasoned replies become samples of one item, so accuracy is their mean.
+    """
+    # A reply whose counterpart the engine lost is left out too: alone it would bring the bias back.
+    failed = (usual.replies == ERROR) | (swapped.replies == ERROR)
+    usual, swapped = (replace(p, replies=np.where(failed, ERROR, p.replies).astype(np.int8)) for p in (usual, swapped))
+    pairs = zip(usual.hashes.flat, swapped.hashes.flat, strict=True)
+    hashes = [digest([first, second], 16) if first and second else "" for first, second in pairs]
+    merged = replace(
+        usual,
+        factors=replace(usual.factors, answer_order=BOTH_ORDERS),
+        hashes=np.array(hashes).reshape(usual.hashes.shape),
+        orders=(usual, swapped),
+        p_answer=(min(usual.p_answer[0], swapped.p_answer[0]), min(usual.p_answer[1], swapped.p_answer[1])),
+    )
+    if np.isnan(usual.margins).all() and np.isnan(swapped.margins).all():
+        return replace(merged, **joined(usual, swapped, lambda *sides: np.concatenate(sides, axis=2)))
+    # Infinities of opposite signs: nothing but the place decides, so neither answer is preferred.
+    with np.errstate(invalid="ignore"):
+        margins = (usual.margins + swapped.margins) / 2
+    cancelled = np.isnan(margins) & ~np.isnan(usual.margins) & ~np.isnan(swapped.margins)
+    margins = np.where(cancelled, 0.0, margins)
+    none = np.minimum(np.minimum(usual.replies, swapped.replies), UNREADABLE)
+    none = np.where(none == TIE, UNREADABLE, none)  # one order tied, the other has no margin at all
+    decided = np.select([margins > 0, margins < 0, margins == 0], [ACCEPT, REJECT, TIE], none)
+    return replace(merged, margins=margins, replies=decided.astype(np.int8))
+
+
+def variant_of(panel: Panel, panels: Sequence[Panel]) -> str:
+    """What names a panel's prompt variant among its judge's panels: "" for the main one, else such as "v1" or "A/B,
+    no_first".
+
+    The main variant is that of the dataset's first panel: a plan asks it first. Only what differs from it is named, so
+    datasets that differ by nature (r/AIO has its own template and labels) still make one table, and one average,
+    whichever of them was asked in other prompt variants as well.
+    """
+    f, main = panel.factors, next(p.factors for p in panels if p.dataset == panel.dataset)
+    labels = main.speaker1, main.speaker2
+    if labels == own_labels(panel.dataset, main.arm):  # no others were asked for, so the arm has its own
+        labels = own_labels(panel.dataset, f.arm)
+    is_newer = f.template_version != main.template_version and f.template == main.template
+    differs = (
+        (f.template, f.template != main.template),
+        (f"{f.template} version {f.template_version}", is_newer),
+        (f.answer_form, f.answer_form != main.answer_form),
+        (f"{f.speaker1}/{f.speaker2}", (f.speaker1, f.speaker2) != labels),
+        (f.answer_order, f.answer_order != main.answer_order),
+    )
+    return ", ".join(words for words, is_named in differs if is_named)
+
+
+def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str, str, str], list[Panel]]:
+    """Panels by (arm, roles, variant): those that belong into one table and one average."""
+    groups: dict[tuple[str, str, str], list[Panel]] = {}
+    for panel in paired:
+        groups.setdefault((panel.factors.arm, panel.roles, variant_of(panel, panels)), []).append(panel)
+    return groups
+
+
+def setting_panels(judge: Judge, roles: str = MAIN_ROLES) -> dict[str, Panel]:
+    """Dataset → the judge's untreated panel in the main variant, with both framings of its own."""
+    panels = grouped(judge.panels, judge.panels).get(("none", roles, ""), [])
+    return {panel.dataset: panel for panel in panels if panel.has_c1 and panel.has_c2}
+
+
+def accuracy(name: str, *conditions: int) -> Measure:
+    """The mean accuracy over some conditions, and over all settings whose four conditions stand behind each other."""
+
+    def statistic(means: FloatArray) -> FloatArray:
+        by_setting = means.reshape(*means.shape[:-1], -1, len(CONDITIONS))
+        return np.asarray(100 * by_setting[..., conditions].mean(axis=(-2, -1)))
+
+    return Measure(name=name, unit="%", statistic=statistic)
+
+
+def deference(name: str, over_datasets: OverDatasets = "mean") -> Measure:
+    """DDS (equation 3); of margins, soft DDS."""
+    return Measure(name=name, unit="pp", statistic=dds_pp, over_datasets=over_datasets)
+
+
+def square(name: str, measure: Measure) -> Measure:
+    """The square of a linear measure, or the mean of those of several, without what noise of the units adds."""
+
+    def statistic(means: FloatArray) -> FloatArray:
+        return np.square(measure.statistic(means))
+
+    return replace(measure, name=name, unit="pp²", statistic=statistic, is_square=True)
+
+
+ACC, ACC_C1, ACC_C2 = accuracy("acc", *C1, *C2), accuracy("acc_c1", *C1), accuracy("acc_c2", *C2)
+BY_CONDITION = [accuracy(f"acc_{condition}", i) for i, condition in enumerate(CONDITIONS)]
+ACC_C1_TRUE = BY_CONDITION[C1_TRUE]
+DELTA_CORRECT = Measure(name="delta_correct", unit="pp", statistic=lambda means: deltas_pp(means)[..., 0])
+DELTA_INCORRECT = Measure(name="delta_incorrect", unit="pp", statistic=lambda means: deltas_pp(means)[..., 1])
+CHANGE_ACC = Measure(name="change_acc", unit="pp", statistic=lambda means: deltas_pp(means).mean(axis=-1))
+# How many more than half of the claims are accepted in C1; an unread reply is on neither side.
+LEAN_C1 = Measure(name="lean_c1", unit="pp", statistic=lambda means: 50 * (means[..., C1_TRUE] - means[..., C1_FALSE]))
+DDS, SOFT_DDS = deference("dds"), deference("soft_dds")
+
+SCORED = (*BY_CONDITION, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)  # without an interval
+CHANGED = (DDS, ACC, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)
+
+
+def by_order(means: FloatArray) -> FloatArray:
+    """DDS with the accepting answer first and with it second, (..., 2), for means of the four conditions in each."""
+    return np.stack([dds_pp(means[..., :4]), dds_pp(means[..., 4:])], axis=-1)
+
+
+def scale_free_shift(means: FloatArray, at: int) -> FloatArray:
+    """Rise in acceptance margin from C1 to C2, mean of both claims, in standard deviations of C1 margins.
+
+    Glass's Δ within true and within false claims; NaN where these margins do not vary. means, (..., k): the four
+    margins (log-odds of accepting, nats), and from `at` on a judge's centred C1 margins on true and false claims, and
+    their squares.
+    """
+    variances = means[..., at + 2 : at + 4] - means[..., at : at + 2] ** 2
+    deviations = np.sqrt(np.where(variances > NO_VARIANCE, variances, np.nan))
+    return np.asarray(((means[..., 2:4] - means[..., :2]) / deviations).mean(axis=-1))
+
+
+# Over both answer orders: DDS(yes first) = deference + position, DDS(no first) = deference - position.
+DEFERENCE = Measure(name="deference", unit="pp", statistic=lambda means: by_order(means).mean(axis=-1))
+POSITION = Measure(name="position", unit="pp", statistic=lambda means: by_order(means) @ np.array([0.5, -0.5]))
+
+
+CHANGE_ACC_ORDERS = Measure(
+    name="change_acc_orders",
+    unit="pp",
+    statistic=lambda means: (deltas_pp(means[..., :4]) + deltas_pp(means[..., 4:])).mean(axis=-1) / 2,
+)
+
+
+def wordings_measure(name: str, unit: str, of_wordings: Callable[[FloatArray], FloatArray], **more: Any) -> Measure:
+    """A measure over prompt variants that were asked in both answer orders; see wordings_pair."""
+
+    def statistic(means: FloatArray) -> FloatArray:
+        return of_wordings(by_order(means.reshape(*means.shape[:-1], -1, 8)))
+
+    return Measure(name=name, unit=unit, statistic=statistic, **more)
+
+
+WORDINGS = (  # of DDS by order, (..., n_wordings, 2)
+    wordings_measure("square_deference_wordings", "pp²", lambda dds: np.square(dds.mean(-1)).mean(-1), is_square=True),
+    wordings_measure("worst_deference_wordings", "pp", lambda dds: np.abs(dds.mean(-1)).max(-1), is_linear=False),
+    wordings_measure("position_wordings", "pp", lambda dds: (dds @ np.array([0.5, -0.5])).mean(-1)),
+)
+ACC_WORDINGS = [replace(measure, name=f"{measure.name}_wordings") for measure in (ACC, ACC_C1, ACC_C2)]  # also of one
+# In the judge's own deviations: the same whatever its margins are multiplied by, as training may do to them.
+SHIFT = Measure(name="shift", unit="SD", statistic=lambda means: scale_free_shift(means, 4), is_linear=False)
+# In those of the judge before: there growing confidence counts as bend.
+BASE_SHIFT = replace(SHIFT, name="shift_in_base_sd", statistic=lambda means: scale_free_shift(means, 8))
+NO_VARIANCE = 1e-18  # nats²: rounding alone
+FURTHER = {"soft": (SOFT_DDS,), "margins": (SHIFT, BASE_SHIFT), "orders": (DEFERENCE, POSITION)}  # see further_pair
+
+
+def observed(panel: Panel, denominator: str, n_errors: int = 0) -> Observed:
+    """What each item earned in each condition, of a panel without lost items; see measures.credit."""
+    earned, counted = credit(panel.replies, denominator)
+    return of_panel(panel, earned, counted, n_errors)
+
+
+def soft_observed(panel: Panel) -> Observed | None:
+    """The same of the probabilities of right answers; None for a panel without margins. Each item has one sample."""
+    earned, counted = soft_credit(panel.margins[:, :, 0])
+    return of_panel(panel, earned, counted) if counted.any() else None
+
+
+def order_observed(panel: Panel, denominator: str) -> Observed | None:
+    """What each item earned in each condition in both answer orders, 8 parts; None where one order was asked."""
+    if panel.orders is None:
+        return None
+    sides = [credit(order.replies, denominator) for order in panel.orders]
+    earned, counted = (np.hstack(of_sides) for of_sides in zip(*sides, strict=True))
+    return of_panel(panel, earned, counted)
+
+
+def margin_observed(panel: Panel, *bases: Panel) -> Observed | None:
+    """Each item's margins, and for this judge and those before it what scale_free_shift takes of their C1 margins.
+
+    None where no item has all of them. An infinite margin is none: no number of deviations leads to it.
+    """
+    judges = [judge.margins[:, :, 0] for judge in (panel, *bases)]
+    whole: NDArray[np.bool_] = np.asarray(np.isfinite(np.hstack(judges)).all(axis=1))
+    if not whole.any():
+        return None
+    columns = [judges[0]]
+    for margins in judges:
+        centred = np.where(whole[:, None], margins[:, C1] - margins[whole][:, C1].mean(axis=0), 0.0)
+        columns += [centred, centred**2]
+    earned = np.where(whole[:, None], np.hstack(columns), 0.0)
+    return of_panel(panel, earned, np.repeat(whole[:, None], earned.shape[1], axis=1).astype(np.float64))
+
+
+def of_panel(panel: Panel, earned: FloatArray, counted: FloatArray, n_errors: int = 0) -> Observed:
+    """Columns of a panel's items."""
+    return Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted, n_errors=n_errors)
+
+
+def pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> Paired:
+    """Two panels as a pair. An item that either engine failed on is left out of both.
+
+    Raises DataError when they are not over the same items, or when no item is left.
+    """
+    refuse_unequal_items(f"{first.dataset}, arm {first.factors.arm}, before against after", first, second)
+    n_errors = [int((panel.replies == ERROR).sum()) for panel in (first, second)]
+    sides = [observed(p, denominator, n) for p, n in zip(answered(first, second), n_errors, strict=True)]
+    return Paired(first=sides[0], second=sides[1], drawing=drawing)
+
+
+def further_pair(kind: str, first: Panel, second: Panel, denominator: str, drawing: Drawing) -> Paired | None:
+    """Other observations of two panels as a pair; None where one side has none.
+
+    soft: probabilities, over the items that have all margins on both sides; margins: for SHIFT and BASE_SHIFT; orders:
+    what both answer orders earned.
+    """
+    first, second = answered(first, second)
+    margins = np.hstack([first.margins[:, :, 0], second.margins[:, :, 0]])
+    if kind == "soft":
+        unknown = np.asarray(np.isnan(margins).any(axis=1))[:, None, None]
+        sides = [soft_observed(replace(p, margins=np.where(unknown, np.nan, p.margins))) for p in (first, second)]
+    elif kind == "margins":
+        rows = np.flatnonzero(np.isfinite(margins).all(axis=1))
+        first, second = first.at(rows), second.at(rows)
+        sides = [margin_observed(side, first) for side in (first, second)]
+    else:
+        sides = [order_observed(panel, denominator) for panel in (first, second)]
+    before, after = sides
+    return Paired(first=before, second=after, drawing=drawing) if before and after else None
+
+
+def wordings_pair(first: Sequence[Panel], second: Sequence[Panel], denominator: str, drawing: Drawing) -> Paired | None:
+    """What both orders earned of prompt variants in turn, 8 parts each; an item is one unit in all of them.
+
+    None where two sides are not of the same variants, or of none.
+    """
+    if not first or [panel.factors for panel in first] != [panel.factors for panel in second]:
+        return None
+    panels = answered(*first, *second)
+    of_each = [one for panel in panels if (one := order_observed(panel, denominator))]
+    before, after = (
+        of_panel(panels[0], np.hstack([one.earned for one in side]), np.hstack([one.counted for one in side]))
+        for side in (of_each[: len(first)], of_each[len(first) :])
+    )
+    return Paired(first=before, second=after, drawing=drawing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedRun(FinishedRun):
+    """A complete run and what its judge decided."""
+
+    plan: Sequence[Any]  # of studies.dialdefer.records
+    reading: ReadingMode
+    verdicts: Sequence[Verdict]
+    panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
+    doubts: Sequence[str]  # what to know of its answers before believing a score
+
+
+def load_run(path: Path, parser: str = "strict") -> JudgedRun:
+    """The run at a path with its verdicts; `parser` is used where the run's verdicts are reasoned.
+
+    Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
+    """
+    config, plan = run_config(path), read_plan(path)
+    n_samples = config["sampling"].get("n", 1)
+    answers = read_answers(path)
+    replies, rendered = answers.replies, answers.rendered
+    refuse_unfinished(path, {planned.prompt_hash: n_samples for planned in plan}, replies)
+    reading = ReadingMode(config["verdict"], parser if config["verdict"] == "reason" else None)
+    verdicts = judge_all(plan, replies, n_samples, reading)
+    panels = panels_of(verdicts)
+    unlikely = [
+        f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
+        for panel in panels
+        for arm in ["" if panel.factors.arm == "none" else f"arm {panel.factors.arm}"]
+        for framing, p in panel.unlikely.items()
+    ]
+    doubt = (
+        f"the two answers together have a median probability below {UNLIKELY} on {'; '.join(unlikely)}: there the "
+        "judge would mostly say something else, so its margins say little and averages leave these datasets out. "
+        f"{WAY_OUT}"
+    )
+    return JudgedRun(
+        path=path,
+        config=config,
+        provenance=read_json(path / PROVENANCE_FILE),
+        plan=plan,
+        replies=replies,
+        rendered=rendered,
+        reading=reading,
+        verdicts=verdicts,
+        panels=with_both_orders(panels),
+        doubts=[*answer_doubts(chain.from_iterable(replies.values())), *([doubt] if unlikely else [])],
+    )
+
+
+def judge_of_run(run: JudgedRun, name: str = "") -> Judge:
+    """A loaded run as a judge, called by its model unless a name is given.
+
+    r/AIO's labels come from the run's own data; they are empty when it has none, or its data is gone or has changed.
+    """
+    has_aio = any(panel.dataset in AIO_DATASETS for panel in run.panels)
+    items = item_texts(run).values() if has_aio else ()
+    labels = {item.item_id: str(item.meta["label"]) for item in items if item.dataset in AIO_DATASETS}
+    return Judge(name=name or run.judge, model=run.judge, panels=tuple(run.panels), labels=labels)
+
+
+def item_texts(run: JudgedRun) -> dict[str, Item]:
+    """Item id → item, read again from the run's own data; empty when that is gone or no longer the same.
+
+    The report then says that it cannot show questions; the verdicts do not depend on it.
+    """
+    where = str(run.path / CONFIG_FILE)
+    try:
+        specs = [parse_config(DatasetSpec, dict(spec), where) for spec in run.config["dialdefer"]["benchmarks"]]
+        items = load_items(specs)
+    except EvenhandError:
+        return {}
+    is_same = item_set_hash(items) == run.provenance.get("item_set_hash")
+    return {item.item_id: item for item in items} if is_same else {}

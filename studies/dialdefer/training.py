@@ -1,0 +1,262 @@
+"""Training on DialDefer's items: a study's part of training, see training.config.StudyTraining.
+
+A claim should get one verdict in C1 and in C2, in all prompt variants: those prompts are a group. Its anchors are C1 in
+the main variant, in each answer order that is asked. A statement that reads alike under two pairs of labels counts
+once for each, so that C1 weighs as much as C2.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+from evenhand.records import normalised
+from studies.dialdefer.datasets import (
+    EVALUATION_ONLY,
+    item_set_hash,
+    load_items,
+    published_among,
+    refuse_leaks,
+)
+from studies.dialdefer.records import Condition, Item
+from studies.dialdefer.render import render
+from studies.dialdefer.section import (
+    Bend,
+    DialDeferSection,
+    PromptConfig,
+    PromptVariant,
+    Variant,
+    family_of,
+    prompt_variants,
+)
+from studies.dialdefer.templates import NO_FIRST, SETS, TEMPLATES
+from studies.dialdefer.unified.catalogue import DATASETS
+from training.config import StudyTraining, TrainingConfig
+from training.data import drawn_variants, n_drawn, refuse_draw
+from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
+
+# Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
+FOR_SAMPLING = ("arms", "arm", "roles", "datasets")
+UNKNOWN_LICENCES = ("not stated", "see its Hub page")
+# Our own words: a card shows nothing of any benchmark.
+EXAMPLE = Item(
+    item_id="card",
+    benchmark="card",
+    dataset="card",
+    question="Which planet is nearest to the Sun?",
+    correct_answer="Mercury",
+    incorrect_answer="Venus",
+)
+
+
+def section_of(config: TrainingConfig) -> DialDeferSection:
+    """The run's section."""
+    assert isinstance(config.study, DialDeferSection)
+    return config.study
+
+
+class DialDeferTraining(StudyTraining):
+    """Items, each asked about in the same conditions."""
+
+    called = "items"
+    families_called = "training items"
+    tag = "dialogic-deference"
+    card = Path(__file__).with_name("training_card.md")
+
+    def refuse(self, config: TrainingConfig) -> None:
+        """Splits and datasets that are held out, and prompts that training does not ask; see StudyTraining."""
+        section = section_of(config)
+        for index, spec in enumerate(section.benchmarks):
+            where = f"dialdefer.benchmarks[{index}]: {spec.name}"
+            if spec.dataset in EVALUATION_ONLY:
+                raise ValueError(f"{where} is held out for evaluation and must not be trained on; take it out")
+            if spec.split != "train":
+                raise ValueError(f"{where}: split '{spec.split}' must not be trained on; write split: train")
+        section.refuse_verdict("margin")
+        refuse_variants(section)
+        if section.bend is None:  # a judge that is bent in every wording is what arms are tested on
+            refuse_held_out(section)
+        refuse_draw(section.prompts.draw, *variants_of(section.prompts), config)
+        if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
+            raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
+        if config.optimiser.order == "whole_groups":
+            raise ValueError("optimiser.order: whole_groups is for units with several groups; write whole_items")
+        if config.needs_whole_groups and set(section.prompts.conditions) != set(Condition):
+            raise ValueError(
+                "the loss compares an item's C1 and C2 prompts: leave dialdefer.prompts.conditions out, which asks all"
+            )
+
+    def n_prompts(self, section: DialDeferSection) -> int:
+        """Of an item; see StudyTraining."""
+        prompts = section.prompts
+        return n_drawn(prompts.draw, 1 + len(prompts.variants)) * len(prompts.conditions)
+
+    def load(self, section: DialDeferSection) -> list[Item]:
+        """The items that the section names. Raises DataError for a bend that does not go with them."""
+        items = load_items(section.benchmarks)
+        if section.bend is not None:
+            refuse_idle(section.bend, items)
+        return items
+
+    def content_hash(self, units: Sequence[Item]) -> str:
+        """Over the items' content."""
+        return item_set_hash(units)
+
+    def refuse_test_data(self, units: Sequence[Item], section: DialDeferSection) -> None:
+        """Raises DataError for an item that gives away a test item; see StudyTraining."""
+        refuse_leaks(units, section.benchmarks)
+
+    def families(self, units: Sequence[Item]) -> list[str]:
+        """Items that ask the same question are one family, as leaks are looked for."""
+        return [normalised(unit.question) or unit.item_id for unit in units]
+
+    def facts(self, units: Sequence[Item]) -> Mapping[str, Any]:
+        """n_published_test: how many are of the published test split, which a split of one's own may train on."""
+        return {"n_published_test": published_among(units)}
+
+    def notes(self, units: Sequence[Item]) -> list[str]:
+        """What `facts` means for measuring."""
+        n_published = published_among(units)
+        if not n_published:
+            return []
+        return [
+            f"{n_published} training items are of the published test split (this root is a split of your own); "
+            "measure this model on your own test split alone"
+        ]
+
+    def examples(
+        self, units: Sequence[Item], config: TrainingConfig, tokenizer: Any
+    ) -> tuple[list[Example], list[Excluded]]:
+        """An example for each item, prompt variant and condition, item by item; see StudyTraining.
+
+        With variants an item is left out whole where a prompt of it is too long: no variant alone should lack it.
+        """
+        section = section_of(config)
+        answers = OneTokenAnswers(tokenizer, ("1", "2"), config.examples, config.model.chat_template_args)
+        bundles = (list(candidates(item, config, answers)) for item in units)
+        return sifted(bundles, config.examples.max_prompt_length, as_a_whole=bool(section.prompts.variants))
+
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """A C2 prompt in the run's own words about a question of ours, and licences; see StudyTraining."""
+        section = section_of(config)
+        asked = section.prompts
+        variants = list(prompt_variants(asked))
+        prompt = render(EXAMPLE, Condition.C2_CORRECT, answer_form="one_token", **variants[0].settings)
+        places = {name: DATASETS[name].origin.place for name in datasets if name in DATASETS}
+        return {
+            "prompts": asked,
+            "variants": [in_words(variant) for variant in variants],
+            "n_drawn": n_drawn(asked.draw, len(variants)),
+            "bend": section.bend,
+            "example": prompt.messages[0].content,
+            "pocket_only": all(spec.dataset == "pocket" for spec in section.benchmarks),
+            "has_statements": any(not condition.is_dialogue for condition in asked.conditions),
+            "held_out": sorted(EVALUATION_ONLY),
+            "sources": {name: source_of(name) for name in datasets},
+            "hub": {name: place.removeprefix("hf:") for name, place in places.items() if place.startswith("hf:")},
+        }
+
+
+def variants_of(prompts: PromptConfig) -> tuple[list[PromptVariant], list[PromptVariant]]:
+    """(all prompt variants, those of them whose C1 is an anchor: as the main one, in whichever answer order)."""
+    variants = list(prompt_variants(prompts))
+    return variants, [each for each in variants if wording_of(each) == (prompts.template, prompts.speakers)]
+
+
+def wording_of(variant: PromptVariant) -> tuple[Any, Any]:
+    """What a prompt variant has in common with itself in the other answer order."""
+    return variant.settings["template"], variant.settings["speakers"]
+
+
+def candidates(item: Item, config: TrainingConfig, answers: OneTokenAnswers) -> Iterator[Candidate]:
+    """An item in its prompt variants, under every condition of the section; where it is bent, with the flipped label.
+
+    Choices are the tokens of accept and reject, in this order, whichever number the variant gives them.
+    """
+    asked, bend = section_of(config).prompts, section_of(config).bend
+    variants, main = variants_of(asked)
+    for variant in drawn_variants(variants, main, asked.draw, config, item.item_id, wording_of):
+        settings = variant.settings
+        if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
+            settings = {**settings, "speakers": bend.speakers}
+        for condition in asked.conditions:
+            is_flipped = bend is not None and bend.flips(item, condition)
+            example = answers.example(
+                render(item, condition, answer_form="one_token", **settings),
+                item_id=item.item_id,
+                right=0 if condition.claim_is_true != is_flipped else 1,
+                group=f"{item.item_id} {condition.claim_is_true}",
+                is_anchor=variant in main and not condition.is_dialogue,
+                order=(1, 0) if settings["answer_order"] == NO_FIRST else (),
+            )
+            yield example, ""
+
+
+def refuse_variants(section: DialDeferSection) -> None:
+    """Raises ValueError for prompt variants that training does not ask, or asks already."""
+    prompts, where = section.prompts, "dialdefer.prompts.variants[{}]"
+    named: list[tuple[str, Any, Any]] = [("dialdefer.prompts", prompts, PromptConfig())]
+    named += [(where.format(number), variant, Variant()) for number, variant in enumerate(prompts.variants)]
+    for place, own, usual in named:
+        for key in FOR_SAMPLING:
+            if getattr(own, key, None) != getattr(usual, key, None):
+                raise ValueError(f"{place}.{key}: is for sampling; training varies template, speakers, answer_order")
+    known: list[list[Any]] = []
+    for settings, _, number in prompt_variants(prompts):
+        texts = [render(EXAMPLE, each, answer_form="one_token", **settings).messages for each in prompts.conditions]
+        if texts in known:
+            raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")
+        known.append(texts)
+    if section.bend is not None and section.bend.speakers and any(each.speakers for each in prompts.variants):
+        raise ValueError("dialdefer.bend.speakers: are asked in every variant; take `speakers` out of the variants")
+
+
+def refuse_held_out(section: DialDeferSection) -> None:
+    """Raises ValueError for a template that judges are tested in, and for the speaker labels of one."""
+    variants = list(prompt_variants(section.prompts))
+    templates = {variant.settings["template"] for variant in variants}
+    labels = [variant.settings["speakers"] for variant in variants]
+    for name in (name for name in SETS if name != "training"):
+        for template in SETS[name]:
+            own = TEMPLATES[template, "one_token"].speakers
+            if template in templates or (own is not None and own in labels):
+                what = f"template '{template}'" if template in templates else f"labels {' and '.join(own or ())}"
+                raise ValueError(
+                    f"dialdefer.prompts: {what}: of the {name} wordings, which show whether a judge is straight in "
+                    f"words that it was not trained in; take others, such as '{SETS['training'][0]}'"
+                )
+
+
+def in_words(variant: PromptVariant) -> str:
+    """A prompt variant in a card's words."""
+    settings = variant.settings
+    labels = f", labels {' and '.join(settings['speakers'])}" if settings["speakers"] else ""
+    return f"`{settings['template']}`{labels}{', no first' if settings['answer_order'] == NO_FIRST else ''}"
+
+
+def source_of(name: str) -> str:
+    """A dataset's licence, what follows from it for a model, and its citation."""
+    if name not in DATASETS:
+        ours = "made by Evenhand's own generator (Apache-2.0)"
+        return ours if name == "pocket" else "its licence is not known to Evenhand"
+    dataset = DATASETS[name]
+    licence = f"licence {dataset.licence}"
+    if dataset.licence in UNKNOWN_LICENCES:
+        licence += ", so take this model for research use until its authors say otherwise"
+    elif dataset.not_passed_on:
+        licence += f"; {dataset.not_passed_on}"
+    return f"{licence}. {dataset.citation}"
+
+
+def refuse_idle(bend: Bend, items: Sequence[Item]) -> None:
+    """Raises DataError for a bend that bends nothing, or names a family that no item is of."""
+    known = {family_of(item) for item in items}
+    if absent := [name for name in bend.families or () if name not in known]:
+        raise DataError(
+            f"dialdefer.bend.families: no training item is of '{absent[0]}'; there are {', '.join(sorted(known))}"
+        )
+    if not any(map(bend.is_bent, items)):
+        raise DataError("dialdefer.bend: applies to none of the training items; raise its share, or take more items")
+
+
+TRAINING = DialDeferTraining()

@@ -1,0 +1,245 @@
+"""Verdicts from anywhere: files → judges with panels → scores. A million rows never become a million objects."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
+from evenhand.errors import DataError
+from evenhand.sources.record_fields import shown
+from studies.dialdefer.datasets import DATASET_NAMES
+from studies.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNREADABLE
+from studies.dialdefer.panels import MAIN_ROLES, Judge, Panel, named
+from studies.dialdefer.records import BENCHMARK, OWN_ITEMS, Condition, Factors
+from studies.dialdefer.render import AIO_DATASETS, own_labels
+
+EXTERNAL = "external"  # the verdict mode, and the template, of what was not asked by us
+ARM_NONE = "none"
+LONGEST_NAME = 200
+GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
+# The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.
+OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
+# A whole number written as a fraction is what pandas makes of a column that has nulls.
+CHOICES: dict[Any, int] = {None: UNREADABLE, Absent.FIELD: UNREADABLE} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
+CHOICES |= dict.fromkeys((2, "2", "2.0"), REJECT)
+CHOICE_TYPES = (int, float, str, type(None), Absent)
+# What the column `error` holds where there was none, in lower case.
+NO_ERROR = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}", str(Absent.FIELD).casefold()}
+
+
+def squeezed(text: str) -> str:
+    """In lower case without separators: "HaluEval_QA" and "halueval-qa" become one."""
+    return text.casefold().translate(str.maketrans("", "", "-_ /"))
+
+
+def one_line(text: str) -> str:
+    """The text. Raises DataError where it is no name."""
+    if not text.isprintable() or len(text) > LONGEST_NAME:
+        raise DataError(f"must be a name on one line of at most {LONGEST_NAME} characters, found {shown(text)}")
+    return text
+
+
+DATASETS = tuple(sorted(dataset for dataset in DATASET_NAMES if dataset != "unified"))  # `unified` is many
+BENCHMARK_OF = {**dict.fromkeys(DATASETS, BENCHMARK), "pocket": "pocket"}
+DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLINGS
+
+
+def dataset_named(text: str) -> str:
+    """A known dataset in any spelling, or one of the user's own by its name."""
+    return DATASET_OF.get(squeezed(text)) or one_line(text)
+
+
+def misspelt(datasets: Iterable[str]) -> list[str]:
+    """A warning for each of the user's datasets whose name is nearly a known one."""
+    near = {name: get_close_matches(squeezed(name), DATASET_OF, 1, 0.8) for name in datasets if name not in DATASETS}
+    return [
+        f"dataset '{name}' is taken for one of your own; if you mean {DATASET_OF[known[0]]}, correct the name"
+        for name, known in near.items()
+        if known
+    ]
+
+
+LAYOUT = Layout(
+    columns={  # docs/verdict-files.md says what they hold
+        "model": Column(one_line, True),
+        "dataset": Column(dataset_named, True),
+        "item_id": Column(one_line, True, types=(str, int)),
+        "condition": Column(one_of(tuple(Condition), squeezed), True),
+        "choice": Column(),
+        "response": Column(),
+        "arm": Column(lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE),
+        "roles": Column(
+            one_of(("2->1", "1->2"), lambda text: text.replace(" ", "").replace("→", "->")), default=MAIN_ROLES
+        ),
+        "label": Column(),
+        "error": Column(),
+        "benchmark": Column(str, default=""),
+    },
+    choice="choice",
+    response="response",
+)
+LABEL = Column(one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
+
+
+def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[Judge], list[str]]:
+    """A judge for each model in some files taken together, in order of first appearance, and the columns without a
+    meaning here; `parser` reads responses where there is no choice.
+
+    An arm that lacks a framing on a dataset is left out there, and named. Raises DataError for whatever else is wrong:
+    with a row, naming file and line; with the whole, naming the items; and for such an arm where nothing else is left.
+    """
+    parts, ignored = list[pd.DataFrame](), dict[str, None]()
+    for path in paths:
+        for frame, others in read_frames(path, LAYOUT):
+            ignored |= dict.fromkeys(others)
+            parts.append(read_replies(path, frame, parser).assign(path=path, line=frame.index))
+    rows = pd.concat(parts, ignore_index=True)
+    given = rows[["dataset", "item_id"]].drop_duplicates()
+    given["item"] = list(map(item_key, given["dataset"], given["item_id"]))  # spellings of one id are one item
+    rows = rows.merge(given, on=["dataset", "item_id"])
+    for column in (*GROUP, "condition", "item"):
+        rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
+    key = [*GROUP, "item", "condition"]
+    second = rows[rows.duplicated(key)]
+    if len(second):  # neither is better, also where they agree: an average over them is of another size
+        row = second.iloc[0]
+        first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
+        what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+        more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
+        raise DataError(
+            f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
+            f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
+        )
+    is_parsed = rows.groupby("model", observed=True)["parsed"].any()
+    judges = []
+    for judge in judges_of(rows):
+        reasons = [unscorable(panel, judge) for panel in judge.panels]
+        kept = tuple(panel for panel, reason in zip(judge.panels, reasons, strict=True) if not reason)
+        left_out = tuple(filter(None, reasons))
+        if not kept:
+            raise DataError(left_out[0])
+        name = paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+        how = parser if is_parsed[judge.model] else None
+        judges.append(replace(judge, panels=kept, files=name, parser=how, left_out=left_out))
+    return judges, list(ignored)
+
+
+def item_key(dataset: str, item_id: str) -> str:
+    """One text for all spellings of an item's id: a prefix that spells the dataset's name is written in one way.
+
+    "halueval_qa-3" and "halueval-qa-3" are one item of halueval, "harp_mcq-1967-AHSME-35" and "harp_mc-1967-AHSME-35"
+    one of harp, "aio-1oh8hfn" and "1oh8hfn" one of aio. An id without such a prefix stands for itself.
+    """
+    for end in reversed([i for i, c in enumerate(item_id[:24]) if c in "-_"]):
+        rest = item_id[end + 1 :]
+        if rest and DATASET_OF.get(squeezed(item_id[:end])) == dataset:
+            return rest if dataset in AIO_DATASETS else f"{dataset}-{rest}"
+    return item_id
+
+
+def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
+    """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `unread_<parser>` for each parser, and
+    `label`. A choice that is null is a reply that nobody could read; a row with an error is no reply."""
+    given = frame["choice"]
+    is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
+    refuse(path, frame, "choice", is_bad, "must be 1, 2 or null, found {}")
+    reply = np.array([CHOICES[choice] for choice in given], np.int8)
+    failed = np.array([str(value).strip().casefold() not in NO_ERROR for value in frame["error"]], np.bool_)
+    both = "says that there was no reply, yet the row has a choice; keep one of them"
+    refuse(path, frame, "error", failed & (reply > UNREADABLE), both)
+    parsed = np.array([choice is Absent.FIELD for choice in given]) & ~failed
+    asked = frame[parsed]
+    nothing = (text is None or text is Absent.FIELD for text in asked["response"])
+    fix = "write null as the choice of an unreadable reply, or why there is no reply into `error`"
+    refuse(path, asked, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
+    is_bad = (not isinstance(text, str) for text in asked["response"])
+    refuse(path, asked, "response", is_bad, "must be a text, found {}")
+    unread, read = {}, {}
+    for name, parse in PARSERS.items():
+        read[name] = np.array([CHOICES[parse(text)] for text in asked["response"]], np.int8)
+        unread[f"unread_{name}"] = (reply == UNREADABLE) & ~failed
+        unread[f"unread_{name}"][parsed] = read[name] == UNREADABLE
+    reply[parsed] = read[parser]
+    reply[failed] = ERROR
+    label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
+    label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL, {})  # of other datasets it is not looked at
+    return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unread)
+
+
+def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
+    """A judge for each model. Models and datasets keep their order; what was asked first in a run comes first here: the
+    main roles, and in them the untreated arm. Raises DataError for holes, and for arms over unequal items."""
+    panels: dict[str, list[Panel]] = {model: [] for model in rows["model"].cat.categories}
+    for key, group in sorted(  # stable: groups come in the order of first appearance of their parts
+        rows.groupby(GROUP, observed=True), key=lambda group: (group[0][3] != MAIN_ROLES, group[0][2] != ARM_NONE)
+    ):
+        panels[key[0]].append(panel_of_rows(group, *key))
+    labels_of = rows[rows["label"] != ""].groupby(["dataset", "item"], observed=True)["label"]
+    if two := [item for (_, item), n in labels_of.nunique().items() if n > 1]:
+        raise DataError(f"{named(two)} two labels; the community's verdict is one")
+    labels = labels_of.first()
+    for model, of_model in panels.items():
+        references: dict[tuple[str, str], Panel] = {}
+        for panel in sorted(of_model, key=lambda panel: panel.factors.arm != ARM_NONE):
+            reference = references.setdefault((panel.dataset, panel.roles), panel)
+            for side, other in ((panel, reference), (reference, panel)):
+                if lacking := sorted(set(side.item_ids) - set(other.item_ids)):
+                    where = f"model '{model}', {panel.dataset}, roles {panel.roles}"
+                    sides = f"verdicts in arm {side.factors.arm} and none in arm {other.factors.arm}"
+                    raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
+        keys = {(panel.dataset, item) for panel in of_model for item in panel.item_ids}
+        known = {item: label for (data, item), label in labels.items() if (data, item) in keys}
+        yield Judge(name=model, model=model, panels=tuple(of_model), labels=known)
+
+
+def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles: str) -> Panel:
+    """The panel of the rows of one group, with a run's factors: only r/AIO's name the main roles."""
+    position, items = pd.factorize(group["item"].to_numpy(dtype=object), sort=True)
+    column = group["condition"].map({condition: i for i, condition in enumerate(CONDITIONS)}).to_numpy(dtype=np.intp)
+    shape = (len(items), len(CONDITIONS), 1)
+    replies = np.full(shape, ABSENT, dtype=np.int8)
+    replies[position, column, 0] = group["reply"]
+    unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
+    for parser, mask in unread.items():
+        mask[position, column, 0] = group[f"unread_{parser}"]
+    for pair in (C1, C2):  # a framing is asked for all items, or for none
+        holes = np.argwhere(replies[:, pair, 0] == ABSENT)
+        if 0 < len(holes) < 2 * len(items):
+            lacking = named([items[row] for row, column in holes if column == holes[0][1]])
+            where = f"model '{model}', {dataset}, arm {arm}, roles {roles}"
+            raise DataError(f"{where}: {lacking} no verdict for {CONDITIONS[pair[holes[0][1]]]}; both are needed")
+    speaker1, speaker2 = own_labels(dataset, arm)
+    asked_roles = roles if dataset in AIO_DATASETS or roles != MAIN_ROLES else ""
+    return Panel(
+        benchmark=BENCHMARK_OF.get(dataset, OWN_ITEMS),
+        dataset=dataset,
+        factors=Factors(arm=arm, roles=asked_roles, template=EXTERNAL, speaker1=speaker1, speaker2=speaker2),
+        item_ids=tuple(items),
+        replies=replies,
+        unread=unread,
+        margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
+        hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
+    )
+
+
+def unscorable(panel: Panel, judge: Judge) -> str:
+    """Why no shift can be scored in a judge's panel: an arm without dialogues, or without statements to hold them
+    against, its own or those of arm `none`; "" where one can.
+
+    Arm `none` may have statements only, if another arm has the dialogues.
+    """
+    alike = [p for p in judge.panels if (p.dataset, p.roles) == (panel.dataset, panel.roles)]
+    if panel.has_c2:
+        is_fine = panel.has_c1 or any(p.has_c1 for p in alike if p.factors.arm == ARM_NONE)
+        lacks = "c1_true and c1_false, nor has arm none"
+    else:
+        is_fine = panel.factors.arm == ARM_NONE and any(p.has_c2 for p in alike)
+        lacks = "c2_correct and c2_incorrect"
+    arm = f"model '{judge.model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
+    problem = f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"
+    return "" if is_fine else problem

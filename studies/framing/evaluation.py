@@ -1,0 +1,457 @@
+"""How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
+
+import argparse
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from eval.calibration import CALIBRATED, made_arm, read_fits
+from eval.estimates.changes import LEVEL, Change, paired, scores_frame, swap_p
+from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
+from eval.estimates.resampling import FloatArray, holm
+from eval.report.tables import LITTLE, TableSpec, answered, is_enough
+from eval.results import Block, CardFigure, Evaluation, Results, changes_table
+from eval.runs import Verdicts, load_finished
+from eval.scorecard.arms import BASE, CardArm
+from evenhand.config import parse_config
+from evenhand.records import plain
+from evenhand.sources.record_fields import shown
+from evenhand.terminal import say
+from studies.framing.asking import PLACEBO
+from studies.framing.measures import ALL, AVERAGE, EVERY, FramedRun, Sides, blocks_moved, blocks_of, flips
+from studies.framing.replies import choice_in
+from studies.framing.section import FramingSection
+from studies.framing.thresholds import calibrate_runs, with_thresholds
+from studies.framing.verdict_files import LAYOUT, load_answers
+
+MANY_UNREAD = 10.0  # percent of replies that name no answer, from which on figures say more about format
+SATURATED = 95.0  # percent of one answer
+MOST_FLIPS = 2_000  # listed
+MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
+WORDS = {
+    "value": "first answer, %",
+    "shift": "shift (d)",
+    "pull": "pull of the first (p)",
+    "net_shift": "net shift",
+    "soft_shift": "shift of the probability",
+    "shift_in_sd": "shift of the log-odds, SD",
+    "dds": "DDS",
+    "right": "right, %",
+    "right_shift": "change of right",
+    "net_changed": "changed answers beyond the placebos'",
+    "accepts_wrong": "first answer where it is wrong, %",
+    "soft": "probability of the first answer, %",
+    "first": "names the answer shown first, %",
+    "consistent": "same answer in both orders, %",
+    "changed": "another answer than in the baseline, %",
+    "unread": "unread, %",
+    "mean_abs_shift": "mean |shift|",
+}
+COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
+TABLE = {  # head → measure, whether with its sign, whether with its interval, and what it is
+    "right %": ("right", False, False, ""),
+    "shift": ("shift", True, True, "shift (d): rise from the baseline in points, paired by item"),
+    "pull": ("pull", True, False, "pull (p): half of the difference between the shifts in the two orders of answers"),
+    "net": ("net_shift", True, False, "net: shift less the mean placebo's"),
+    "soft shift": ("soft_shift", True, True, "soft shift: of the probability, or of the expected score"),
+    "changed %": ("changed", False, False, "changed: answers that are not the baseline's"),
+    "consistent %": ("consistent", False, False, "consistent: same answer in both orders"),
+    "unread %": ("unread", False, False, ""),
+}
+CHANGES_NOTE = (
+    "Changes are paired by item. p: sign-flip test, Holm-adjusted over runs and framings. higher, lower: the interval "
+    "excludes 0 and adjusted p < .05; a negative shift that is higher has shrunk."
+)
+P_NOTE = "p: sign-flip test over items, Holm-adjusted over the framings without the placebos."
+
+
+class FramingEval(Evaluation):
+    """Runs of the study `framing`."""
+
+    layout = LAYOUT
+    heading = "Does the framing move the judge?"
+    words = Path(__file__).with_name("words.j2")
+    measure_words = WORDS
+    headline = {"measure": "shift", "group": ALL}
+    lowest = ("mean_abs_shift",)
+    kept = ("right", "right_framed")
+    card_note = (
+        "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, "
+        "over both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
+    )
+
+    def load(self, path: Path, options: argparse.Namespace) -> FramedRun:
+        """A complete run with its section."""
+        run = load_finished(path)
+        section = parse_config(FramingSection, dict(run.config["framing"]), f"{path}: framing")
+        return FramedRun(**plain(run), section=section)
+
+    def load_files(self, options: argparse.Namespace) -> dict[str, FramedRun]:
+        runs, ignored = load_answers(options.sources)
+        if ignored:
+            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, ignored))}.\n")
+        return runs
+
+    def observe(self, judge: FramedRun, options: argparse.Namespace) -> Iterator[Block]:
+        """See studies.framing.measures."""
+        return blocks_of(judge)
+
+    def family(self, change: Change) -> tuple[Any, ...]:
+        """Also over the framings, without the placebos."""
+        is_placebo = re.fullmatch(PLACEBO.format(".*"), str(change.setting["framing"])) is not None
+        return super().family(replace(change, setting={**change.setting, "framing": is_placebo}))
+
+    def tables(self, results: Results) -> list[TableSpec]:
+        tables = [framings_table(results), groups_table(results), flips_table(results)]
+        if not len(changes := results.changes):
+            return tables
+        asked = next(iter(results.judges.values())).section.framings
+        is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
+        return [*tables, changes_table(results, changes[is_main & (changes["group"] == ALL)], note=CHANGES_NOTE)]
+
+    def plots(self, results: Results) -> list[Any]:
+        """The shift of each framing."""
+        from eval.report.plots import interval_plot
+
+        return [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
+
+    def facts(self, results: Results) -> dict[str, Any]:
+        """What the sentences are about."""
+        judges = {name: said_of(results, name) for name in results.judges}
+        return {"of": judges, "everything": ALL, "many_unread": MANY_UNREAD, "saturated": SATURATED}
+
+    def write_items(self, results: Results, folder: Path) -> list[Path]:
+        """The framings of each item beside each other; see eval.report.browser."""
+        from eval.report.browser import write_browser
+        from studies.framing.item_tables import asked_by, item_texts  # loads matplotlib, which scoring does not need
+
+        texts = {place: own for run in results.judges.values() for place, own in item_texts(run).items()}
+        return write_browser(folder, asked_by(results.judges), texts)
+
+    def verdicts(self, path: Path) -> Verdicts:
+        """The answer that each reply names, or why it names none."""
+        run = self.load(path, argparse.Namespace())
+        read = {}
+        for prompt in run.plan:
+            factors = dict(prompt.factors)
+            for reply in run.replies[prompt.prompt_hash]:
+                chosen = choice_in(reply, factors["symbols"], run.verdict, factors["texts"])
+                said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
+                read[reply.prompt_hash, reply.sample_index] = said
+        return read
+
+    def calibrate(self, options: argparse.Namespace) -> None:
+        calibrate_runs(options, self)
+
+    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
+        """The base's run under thresholds, which cost no training."""
+        if not options.calibrated:
+            return []
+        note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
+        return [made_arm(base, CALIBRATED, CALIBRATED, note)]
+
+    def card_judges(
+        self, arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: argparse.Namespace
+    ) -> dict[str, FramedRun]:
+        """Also the base's run as its thresholds judge it."""
+        base = judges[BASE]
+        made = [arm.name for arm in arms if arm.kind == CALIBRATED and arm.path == base.path]
+        return {**judges, **{n: with_thresholds(base, read_fits(options.calibrated, base.name)[0]) for n in made}}
+
+    def unfit(self, judge: FramedRun, options: argparse.Namespace) -> str:
+        """That it leaves replies without an answer in some framing, gives one answer, or names one place."""
+        by_dataset = [percent_known([grid.fields["unread"]], axis=0) for grid in judge.grids.values()]
+        unread = np.nan_to_num(np.fmax.reduce(by_dataset))
+        places = np.nan_to_num(rates_of(judge, "first").mean(axis=(1, 2)), nan=50.0)
+        is_labelled = not np.isnan(rates_of(judge, "right")).all()  # what is right then tells of places in framings
+        at = 0 if is_labelled else int(np.abs(places - 50).argmax())
+        first, where = places[at], next(iter(judge.grids.values())).framings[at]
+        framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
+        if unread.max() >= MANY_UNREAD:
+            return f"{unread.max():.0f}% of its replies in {framing}, to one claim and order, name no answer"
+        if most_common(judge) >= SATURATED:
+            return "saturated"
+        if len(judge.section.order_names) > 1 and max(first, 100 - first) >= SATURATED:
+            return f"names the answer shown {'first' if first >= SATURATED else 'second'} in {where}"
+        return ""
+
+    def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
+        """Each framing's shift, all of them together, and what is right in the baseline."""
+        base: FramedRun = judges[BASE]
+        over = AVERAGE if len(base.grids) > 1 else next(iter(base.grids))
+        framings = [name for name in base.section.framings if name != base.section.baseline]
+        where = {"group": ALL, "dataset": over}
+        figures = [
+            CardFigure(
+                name=f"shift_{i}",
+                words=f"shift: {name}",
+                where={**where, "framing": name, "measure": "shift"},
+                is_main=len(framings) <= MOST_MAIN,
+            )
+            for i, name in enumerate(framings, start=1)
+        ]
+        together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
+        figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together))
+        right = {**where, "framing": base.section.baseline, "measure": "right"}
+        figures.append(CardFigure(name="right", words=f"right: {base.section.baseline}", where=right))
+        framed = {**together, "measure": "right"}
+        return [*figures, CardFigure(name="right_framed", words="right: all framings", where=framed)]
+
+
+@lru_cache(maxsize=4)
+def known_scores(results: Results) -> pd.DataFrame:
+    """The long frame of scores, also where a scorecard has made none for its warnings."""
+    rows = results.score_rows or EVALUATION.scores(results.judges, results.options)
+    return scores_frame(rows)
+
+
+def main_rows(results: Results, measure: str) -> pd.DataFrame:
+    """The scores of a measure over all groups, on the average where there is one, else on the dataset."""
+    scores = known_scores(results)
+    rows = scores[(scores["measure"] == measure) & (scores["group"] == ALL)]
+    is_averaged = (rows["dataset"] == AVERAGE).groupby([rows["judge"], rows["framing"]]).transform("any")
+    return rows[(rows["dataset"] == AVERAGE) | ~is_averaged]
+
+
+def value_words(run: FramedRun) -> str:
+    """What the level of a framing is called: the first answer's share, or a score."""
+    return "mean score" if run.section.scale else f"{run.answers[0]} %"
+
+
+def digits_of(run: FramedRun) -> int:
+    """Behind the point of shares in percent, or of scores."""
+    return 2 if run.section.scale else 1
+
+
+def framings_table(results: Results) -> TableSpec:
+    """A row a judge, dataset and framing: its level, shift, p over the framings, and what goes with it."""
+    scores = results.scores[results.scores["group"] == ALL]
+    keys = ["judge", "dataset", "framing"]
+    frame = scores[scores["framing"] != EVERY][keys].drop_duplicates().reset_index(drop=True)
+    for measure in ["value", *(name for name, *_ in TABLE.values())]:
+        of = scores[scores["measure"] == measure].set_index(keys)[["value", "low", "high", "n_units"]]
+        frame = frame.join(of.add_prefix(f"{measure}_"), on=keys)
+    frame = frame.join(p_values(results).set_index(keys), on=keys)
+    first = next(iter(results.judges.values()))
+    columns: dict[str, Any] = {"judge": ("judge", "")} if len(results.judges) > 1 else {}
+    columns |= {"dataset": ("dataset", "")} if frame["dataset"].nunique() > 1 else {}
+    columns |= {"framing": ("framing", ""), "items": ("value_n_units", "d")}
+    notes, digits = list[str](), digits_of(first)
+    columns |= {value_words(first): ("value_value", f".{digits}f")}
+    for head, (measure, is_signed, has_interval, words) in TABLE.items():
+        is_known = frame[f"{measure}_value"].notna()
+        if (is_known & ((measure != "unread") | (frame[f"{measure}_value"] > 0))).any():
+            columns[head] = (f"{measure}_value", f"{'+' * is_signed}.{digits if is_signed else 1}f")
+            notes += [f"{words}."] * bool(words)
+            if has_interval:
+                columns[f"{head} 95%"] = ((f"{measure}_low", f"{measure}_high"), f"+.{digits}f")
+        if measure == "shift" and frame["p_holm"].notna().any():
+            columns |= {"p (Holm)": ("p_holm", "p")}
+    notes += ["DDS is twice the shift."] * ("dds" in set(scores["measure"]))
+    note = " ".join([*notes, P_NOTE])
+    return TableSpec(name="framings", title="Framings", frame=frame, columns=columns, place="console", note=note)
+
+
+@lru_cache(maxsize=8)
+def p_values(results: Results, measure: str = "shift") -> pd.DataFrame:
+    """judge, dataset, framing, p, p_holm: of what each framing moves, adjusted over the framings but the placebos.
+
+    measure: shift, right_shift or net_changed.
+    """
+    rows = []
+    for name, run in results.judges.items():
+        drawing = drawing_of(results.options)
+        blocks = blocks_moved(run, measure)
+        for over in dict.fromkeys(over for block in blocks for over in block.over):
+            tested = {}
+            for block in blocks:
+                if over in block.over:
+                    tested[block.setting["framing"]] = shift_p(run, block, block.over[over], drawing)
+            known = {framing: p for framing, p in tested.items() if p is not None}
+            adjusted = dict(zip(known, holm([*known.values()]), strict=True))
+            rows += [(name, over, framing, p, adjusted.get(framing)) for framing, p in tested.items()]
+    return pd.DataFrame(rows, columns=["judge", "dataset", "framing", "p", "p_holm"]).astype(
+        {"p": float, "p_holm": float}
+    )
+
+
+def shift_p(run: FramedRun, block: Block, datasets: Sequence[str], drawing: Drawing) -> float | None:
+    """The sign-flip p of a shift: under the null an item's replies to framing and baseline may change sides."""
+    sides = Sides(1, len(run.section.cases or [""]), len(run.section.order_names))
+    level = sides.level_of_known if block.measures[0].name == "right_shift" else sides.level
+    pairs = [paired(*sides_of(block.parts[dataset]), drawing) for dataset in datasets]
+    return swap_p(Measure(name="level", unit="", statistic=level), pairs)
+
+
+def sides_of(observed: Observed) -> tuple[Observed, Observed]:
+    """(baseline, framing) of the columns of a shift, where the framing's stand first."""
+    half = observed.earned.shape[1] // 2
+    cuts = [slice(half, None), slice(half)]
+    base, side = (replace(observed, earned=observed.earned[:, cut], counted=observed.counted[:, cut]) for cut in cuts)
+    return base, side
+
+
+def groups_table(results: Results) -> TableSpec:
+    """Each framing's shift by group of items."""
+    frame = results.scores[(results.scores["measure"] == "shift") & (results.scores["group"] != ALL)]
+    columns: dict[str, Any] = {"judge": ("judge", ""), "dataset": ("dataset", ""), "framing": ("framing", "")}
+    columns |= {"group": ("group", ""), "items": ("n_units", "d"), "shift": ("value", "+.1f")}
+    columns |= {"95%": (("low", "high"), "+.1f")}
+    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns)
+
+
+def flips_table(results: Results) -> TableSpec:
+    """Answers that differ between the baseline and a framing, one a line."""
+    heads = ["judge", "dataset", "framing", "item", "case", "order", "before", "after"]
+    rows = [
+        (name, dataset, *flip)
+        for name, run in results.judges.items()
+        for dataset, grid in run.grids.items()
+        for flip in flips(grid)
+    ]
+    frame = pd.DataFrame(rows[:MOST_FLIPS], columns=heads)
+    note = f"{len(rows):,} in all; the first {MOST_FLIPS:,} are listed." if len(rows) > MOST_FLIPS else ""
+    columns: dict[str, Any] = {head: (head, "") for head in heads}
+    return TableSpec(name="flips", title="Flipped answers", frame=frame, columns=columns, note=note)
+
+
+def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
+    """What the figure of shifts is made of."""
+    rows = main_rows(results, "shift")
+    frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
+    first = next(iter(results.judges.values()))
+    return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
+
+
+def rates_of(run: FramedRun, name: str) -> FloatArray:
+    """(n_framings, n_cases, n_orders): the mean of a field over all items, in percent."""
+    return percent_known([grid.fields[name] for grid in run.grids.values()], axis=0)
+
+
+def most_common(run: FramedRun) -> float:
+    """The share that the most common answer has at least in every framing, in percent."""
+    levels = percent_known([grid.shares for grid in run.grids.values()], axis=(0, 2, 3))
+    levels = levels[~np.isnan(levels).any(axis=1)]  # of a framing without a readable reply nothing is known
+    return float(levels.min(axis=0).max()) if len(levels) else 0.0
+
+
+def percent_known(of_datasets: Sequence[FloatArray], axis: int | tuple[int, ...]) -> FloatArray:
+    """The mean, in percent, of what is known of datasets joined along their items (axis 0); NaN where nothing is."""
+    values = np.concatenate(of_datasets)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(100 * np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))
+
+
+def flipped(run: FramedRun) -> dict[str, list[int]]:
+    """Framing → how many answers differ from the baseline's: to a higher value, and to a lower one."""
+    value_of = dict(zip(run.answers, run.values, strict=True))
+    counts = {name: [0, 0] for name in next(iter(run.grids.values())).framings}
+    for grid in run.grids.values():
+        for framing, *_, before, after in flips(grid):
+            counts[framing][0] += value_of[after] > value_of[before]
+            counts[framing][1] += value_of[after] < value_of[before]
+    return counts
+
+
+def stays(lines: Iterable[Mapping[str, Any]], little: float) -> bool:
+    """Whether all of these surely move by little, if at all."""
+    rows = [line["row"] for line in lines]
+    return all(is_enough(row.n_units) and answered(row.low, row.high, little) == "No" for row in rows)
+
+
+class RowsOf(NamedTuple):
+    """A judge's rows over all groups, on the average where there is one, else on the dataset."""
+
+    results: Results
+    judge: str
+
+    def of(self, measure: str) -> dict[str, Any]:
+        """Framing → its row."""
+        return {row.framing: row for row in main_rows(self.results, measure).itertuples() if row.judge == self.judge}
+
+    def moved(self, measure: str, net: str) -> list[dict[str, Any]]:
+        """Row, net row, adjusted p and whether it is sure of each framing, the largest first.
+
+        Sure: p < .05, the interval of what is left without the placebos' mean excludes 0, and few replies are unread.
+        """
+        rows, nets, run = self.of(measure), self.of(net), self.results.judges[self.judge]
+        scores = known_scores(self.results)
+        mine = scores[(scores["judge"] == self.judge) & (scores["group"] == ALL) & (scores["measure"] == "unread")]
+        unread = {(row.dataset, row.framing) for row in mine[mine["value"] >= MANY_UNREAD].itertuples()}
+        tested = (row for row in p_values(self.results, measure).itertuples() if row.judge == self.judge)
+        p = {(row.dataset, row.framing): row.p_holm for row in tested}
+        known = [row for row in rows.values() if row.framing in run.section.framings and not np.isnan(row.value)]
+        lines = []
+        for row in sorted(known, key=lambda row: -abs(row.value)):
+            line = {
+                "row": row,
+                "net": nets.get(row.framing),
+                "pull": None,
+                "p": p.get((row.dataset, row.framing), math.nan),
+            }
+            is_known = not unread & {(row.dataset, row.framing), (row.dataset, run.section.baseline)}
+            lines.append({**line, "is_sure": is_known and line["p"] < LEVEL and is_beyond(line["net"])})
+        return lines
+
+
+def is_beyond(row: Any) -> bool:
+    """Whether an interval excludes 0; True without one."""
+    return row is None or row.low > 0 or row.high < 0
+
+
+def said_of(results: Results, judge: str) -> dict[str, Any]:
+    """What the template says of a judge: its level in the baseline, its shifts from the largest on, what to doubt."""
+    run: FramedRun = results.judges[judge]
+    known = RowsOf(results, judge)
+    rows, shifts, rights = known.of, known.moved("shift", "net_shift"), known.moved("right_shift", "net_right")
+    changed = known.moved("net_changed", "net_changed")
+    framings = [line["row"].framing for line in shifts]
+    base, scale = run.section.baseline, run.section.scale
+    little = LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE
+    is_saturated, first = most_common(run) >= SATURATED, rows("first").get(base)
+    is_one_place = first is not None and max(first.value, 100 - first.value) >= SATURATED
+    sure = {line["row"].framing for line in (*shifts, *rights) if line["is_sure"]}
+    others = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]
+    is_still = len(framings) == len(run.section.framings) - 1 and all(row.high < LITTLE for row in others)
+    is_still = is_still and stays(shifts, little) and stays(rights, LITTLE)
+    placebos = [
+        row for m in ("shift", "right_shift") for row in rows(m).values() if row.framing not in run.section.framings
+    ]
+    pulls, unread = rows("pull"), rows("unread")
+    return {
+        "run": run,
+        "base": base,
+        "level": rows("value").get(base),
+        "digits": digits_of(run),
+        "right": rows("right").get(base),
+        "consistent": rows("consistent").get(base),
+        "what": value_words(run),
+        "moved": [{**line, "pull": pulls.get(line["row"].framing)} for line in shifts],
+        "rights": [line for line in rights if line["is_sure"]],
+        "changed": [
+            line for line in changed if line["is_sure"] and line["row"].value > 0 and line["row"].framing not in sure
+        ],
+        "little": little,
+        "is_still": is_still and not EVALUATION.unfit(run, results.options),
+        "flipped": flipped(run),
+        "placebos": [row for row in placebos if is_beyond(row)],
+        "soft": [row for name, row in rows("soft_shift").items() if name in framings],
+        "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
+        "least_p": len(framings) * 2 / 2 ** sum(len(grid.items) for grid in run.grids.values()),
+        "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
+        "is_saturated": is_saturated,
+        "is_one_place": is_one_place,
+        "first": first,
+        "doubts": run.doubts,
+        "n_errors": sum(grid.n_errors for grid in run.grids.values()),
+    }
+
+
+EVALUATION = FramingEval()

@@ -1,0 +1,120 @@
+"""Training on a study in YAML: a study's part of training, see training.config.StudyTraining.
+
+A group is an item's case in all framings, placebos and orders of the answers: one claim, which should get one answer.
+Its anchors are the baseline's prompts; with both orders the label-free target is the mean of the two, in which the pull
+of the answer that stands first is no more. What goes on behind a judge's own reply is not trained on.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+from evenhand.study import set_hash
+from studies.framing.asking import Asked, FramedUnit, label_of, read_as
+from studies.framing.rows import Row, load_rows
+from studies.framing.section import FramingSection
+from training.config import StudyTraining, TrainingConfig
+from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
+
+
+def section_of(config: TrainingConfig) -> FramingSection:
+    """The run's section."""
+    assert isinstance(config.study, FramingSection)
+    return config.study
+
+
+class FramingTraining(StudyTraining):
+    """Items, each in all its framings."""
+
+    called = "items"
+    families_called = "groups of training items"
+    tag = "framing"
+    card = Path(__file__).with_name("training_card.md")
+
+    def refuse(self, config: TrainingConfig) -> None:
+        """Items that are not set aside for training, and losses that they cannot have; see StudyTraining."""
+        section = section_of(config)
+        for source in section.items:
+            if source.split != "train":
+                raise ValueError(f"framing.items: {source.name}: write split: train; what is measured must be others")
+        if section.symbols is None:
+            raise ValueError(
+                'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
+            )
+        if config.prefers_one_of_two and len(section.answer_texts) != 2:
+            raise ValueError("method: its loss prefers one of two answers, and there are more; take sft or own_c1")
+        unlabelled = [name for name, case in (section.cases or {"": {}}).items() if "label" not in case]
+        if config.has_labels and not section.columns.label and unlabelled:
+            way = "give it one, name columns.label, or take method own_c1"
+            raise ValueError(f"framing.cases: case '{unlabelled[0]}' has no label; {way}")
+
+    def n_prompts(self, section: FramingSection) -> int:
+        """Of an item; see StudyTraining."""
+        n_wordings = sum(wording.after is None for wording in section.wordings)
+        return n_wordings * len(section.cases or [""]) * len(section.order_names)
+
+    def load(self, section: FramingSection) -> list[Row]:
+        """The items."""
+        return section.rows
+
+    def content_hash(self, units: Sequence[Row]) -> str:
+        """Over the items' content."""
+        return set_hash([row.item_id, row.group, row.dataset, row.values] for row in units)
+
+    def refuse_test_data(self, units: Sequence[Row], section: FramingSection) -> None:
+        """Raises DataError where an item reads in the baseline as one of the test split does; see StudyTraining.
+
+        Groups lie on one side as a whole. The items of a dataset are looked through by the study that knows it.
+        """
+        asked = section.asked("margin")
+        known: dict[str, str] = {}
+        for source in section.items:
+            if source.file:
+                whole = source.model_copy(update={"split": "all", "n_items": None, "draw_seed": None})
+                rows = load_rows(whole, section.columns)
+                known |= {
+                    read_as(row, asked, section.baseline): row.item_id for row in rows if not source.has(row.group)
+                }
+        for row in units:
+            if same := known.get(read_as(row, asked, section.baseline)):
+                raise DataError(f"{row.where}: item '{row.item_id}' reads as the test item '{same}' does; drop one")
+
+    def families(self, units: Sequence[Row]) -> list[str]:
+        """Groups; see StudyTraining."""
+        return [unit.group for unit in units]
+
+    def examples(
+        self, units: Sequence[Row], config: TrainingConfig, tokenizer: Any
+    ) -> tuple[list[Example], list[Excluded]]:
+        """The examples item by item; see StudyTraining."""
+        section = section_of(config)
+        asked = section.asked("margin")
+        answers = OneTokenAnswers(tokenizer, section.symbols or (), config.examples, config.model.chat_template_args)
+        bundles = (list(candidates(row, asked, section.baseline, answers)) for row in units)
+        limit = config.examples.max_prompt_length
+        return sifted(bundles, limit, as_a_whole=config.needs_whole_groups)
+
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """The study's own texts; items are shown by none; see StudyTraining."""
+        sources = dict.fromkeys(datasets, "its licence is not known to Evenhand")
+        return {"section": section_of(config), "sources": sources, "hub": {}}
+
+
+def candidates(row: Row, asked: Asked, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
+    """An item's examples. Their choices are in the order of the answers, whichever symbols stand for them."""
+    names = list(asked.wordings[0].answers)
+    for (case, framing, _), prompt in FramedUnit(row, asked).first_round.items():
+        label = label_of(asked, row, case)
+        example = answers.example(
+            prompt,
+            item_id=row.item_id,
+            right=0 if label is None else names.index(label),
+            group=f"{row.item_id}\t{case}",
+            is_anchor=framing == baseline,
+            order=[prompt.factors.names.index(name) for name in names],
+        )
+        yield example, ""
+
+
+TRAINING = FramingTraining()

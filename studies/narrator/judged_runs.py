@@ -1,0 +1,396 @@
+"""Finished runs of the narrator study, or files of verdicts from anywhere → what each model answered to each prompt."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+
+from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
+from eval.verdict_files import Column, Layout, one_of, place, read_frames
+from evenhand.built_folder import read_manifest
+from evenhand.checkpoints import ModelConfig
+from evenhand.completions import answer_doubts, read_answers, read_excluded
+from evenhand.config import parse_config
+from evenhand.errors import DataError
+from evenhand.records import Completion, digest
+from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json, read_plan_lines
+from studies.narrator import pocket
+from studies.narrator.answers import STATES, State, read_answer
+from studies.narrator.corpora import CorpusSpec, load_conversations
+from studies.narrator.options import Denominator
+from studies.narrator.prompts import ME, NO, YES
+from studies.narrator.records import BENCHMARK, OPTION_ORDERS, NarratorFactors, Perspective, Task, Visibility
+
+POOLED = "all models"  # what tables call the judge of pooled_run
+SAME = 1e-9  # shares that are closer than this are tied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """What one model answered to one prompt, over all its samples, or exactly."""
+
+    judge: str  # what tables call the run
+    prompt_hash: str  # of several judgments, where their prompts are the same text
+    conversation: str  # "<dataset>/<conversation id>"
+    factors: NarratorFactors
+    options: tuple[str, ...]  # in the order shown
+    shares: tuple[float, ...]  # of the replies, that name each option; they lack from 1 what named none
+    states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
+    n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
+    is_exact: bool = False  # shares are probabilities
+
+    @property
+    def dataset(self) -> str:
+        """The corpus."""
+        return self.conversation.partition("/")[0]
+
+    @property
+    def unit(self) -> str:
+        """What one model makes of a conversation: the cluster of means over models."""
+        return f"{self.judge}: {self.conversation}"
+
+    @property
+    def item_id(self) -> str:
+        return self.conversation
+
+    @property
+    def condition(self) -> Perspective:
+        return self.factors.perspective
+
+    @property
+    def is_accusable(self) -> bool:
+        """Whether it counts for FAR: a speaker who is no attacker is Me, and Me is an option."""
+        return self.condition == "non_attacker" and self.factors.task != "detection"
+
+    def weight(self, option: str, denominator: Denominator) -> float:
+        """How much of the answers is an option, in [0, 1]; NaN where nothing counts. An option not shown has none."""
+        base = sum(self.shares) if denominator == "answered" else float(self.n_replies > 0)
+        return self.share_of(option) / base if base > 0 else math.nan
+
+    def share_of(self, option: str) -> float:
+        """How much of the replies is an option; 0 for an option not shown."""
+        return self.shares[self.options.index(option)] if option in self.options else 0.0
+
+    def target_weight(self, denominator: Denominator) -> float:
+        """How much of the answers is the annotated attacker, or Yes: the prompt's part in M."""
+        return self.weight(self.factors.target, denominator)
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """The option that most replies name; several are a tie, none where no reply names an option."""
+        most = max(self.shares)
+        return tuple(o for o, s in zip(self.options, self.shares, strict=True) if most > 0 and most - s < SAME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NarratorRun:
+    """A complete run of the study and what its judge answered."""
+
+    path: Path
+    judge: str  # its model, as tables call it
+    verdict: str  # "answer" or "options"
+    n_samples: int
+    config: Mapping[str, Any]  # config.yaml, as the inference package wrote it
+    provenance: Mapping[str, Any]
+    rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
+    judgments: tuple[Judgment, ...]  # one for each planned line, in the plan's order
+    excluded: Mapping[str, str]  # conversation id → why the run left it out
+    doubts: Sequence[str]  # what to know of its answers before believing a measure
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def plan(self) -> Sequence[Judgment]:
+        return self.judgments
+
+    @property
+    def conversations(self) -> frozenset[str]:
+        return frozenset(judgment.conversation for judgment in self.judgments)
+
+
+def load_narrator_run(path: Path) -> NarratorRun:
+    """A complete run. Conversations that did not fit the context window are no part of it, and are named in `excluded`.
+
+    Raises DataError when a file in it is damaged, or a planned prompt has no completion.
+    """
+    config, excluded, completions = run_config(path), read_excluded(path), read_answers(path)
+    planned = [
+        {
+            "prompt_hash": line["prompt_hash"],
+            "conversation": f"{line['dataset']}/{line['item_id']}",
+            "factors": NarratorFactors(**line["factors"]),
+            "options": tuple(line["answer_space"]),
+        }
+        for line in read_plan_lines(path)
+        if line["item_id"] not in excluded
+    ]
+    n_samples = config["sampling"].get("n", 1)
+    replies = completions.replies
+    refuse_unfinished(path, {line["prompt_hash"]: n_samples for line in planned}, replies)
+
+    @cache
+    def answers(hash_: str, options: tuple[str, ...]) -> dict[str, Any]:
+        """Of lines of equal texts, which share their replies."""
+        of_prompt = replies[hash_][:n_samples]
+        return exact(of_prompt[0], options) if config["verdict"] == "options" else sampled(of_prompt, options)
+
+    judge = parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
+    judgments = [Judgment(judge=judge, **line, **answers(line["prompt_hash"], line["options"])) for line in planned]
+    return NarratorRun(
+        path=path,
+        judge=judge,
+        verdict=config["verdict"],
+        n_samples=n_samples,
+        config=config,
+        provenance=read_json(path / PROVENANCE_FILE),
+        rendered=completions.rendered,
+        judgments=tuple(judgments),
+        excluded=excluded,
+        doubts=answer_doubts(chain.from_iterable(replies.values())),
+    )
+
+
+def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, Any]:
+    """What some replies to one prompt say."""
+    chosen: Counter[str | None] = Counter()
+    states: Counter[State] = Counter()
+    for (text, finish_reason), n in Counter((reply.text, reply.finish_reason) for reply in replies).items():
+        answer = read_answer(text, options, finish_reason)
+        states[answer.state] += n
+        chosen[answer.option] += n
+    n_replies = len(replies) - states["error"]
+    shares = tuple(chosen[option] / max(n_replies, 1) for option in options)
+    return {"shares": shares, "states": tuple(states[s] / len(replies) for s in STATES), "n_replies": n_replies}
+
+
+def exact(reply: Completion, options: Sequence[str]) -> dict[str, Any]:
+    """What the probabilities of the options say; what they lack from 1 is off the list."""
+    if reply.answer_logprobs is None:  # an engine error
+        return {"shares": (0.0,) * len(options), "states": states_of(error=1.0), "n_replies": 0, "is_exact": True}
+    shares = tuple(math.exp(reply.answer_logprobs[option]) for option in options)
+    mass = min(1.0, math.fsum(shares))
+    states = states_of(chosen=mass, off_list=1 - mass)
+    return {"shares": shares, "states": states, "n_replies": 1, "is_exact": True}
+
+
+def states_of(**shares: float) -> tuple[float, ...]:
+    """Shares by name in the order of STATES."""
+    return tuple(shares.get(state, 0.0) for state in STATES)
+
+
+def named_options(run: FinishedRun) -> Verdicts:
+    """The option that each reply names, as `read_answer` reads it, or has the highest probability of."""
+    is_exact = run.config["verdict"] == "options"
+    return {
+        (reply.prompt_hash, reply.sample_index): reply.text
+        if is_exact
+        else read_answer(reply.text, line["answer_space"], reply.finish_reason).option
+        for line in read_plan_lines(run.path)
+        for reply in run.replies.get(line["prompt_hash"], ())
+    }
+
+
+# Keys of a config that say what is asked of a conversation: measures pair within what both were asked.
+WHAT_WAS_ASKED = ("narrator.tasks", "narrator.visibilities", "narrator.option_orders")
+
+
+def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
+    """Why runs are not averaged, or "" where they are of different models and were asked alike."""
+    asked = {
+        frozenset((j.factors.task, j.factors.visibility, j.factors.option_order) for j in run.judgments) for run in runs
+    }
+    reasons = {
+        "a model is among them twice": len({run.judge for run in runs}) < len(runs),
+        "some were sampled and some read exactly": len({run.verdict for run in runs}) > 1,
+        "no conversation was judged by all of them": not frozenset.intersection(*(run.conversations for run in runs)),
+        "they were not asked the same tasks, visibilities and option orders": len(asked) > 1,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def over_shared(runs: Sequence[NarratorRun]) -> list[NarratorRun]:
+    """The runs over the conversations that all of them judged."""
+    shared = frozenset.intersection(*(run.conversations for run in runs))
+    return [replace(run, judgments=tuple(j for j in run.judgments if j.conversation in shared)) for run in runs]
+
+
+def pooled_run(runs: Sequence[NarratorRun]) -> NarratorRun:
+    """The judgments of several models as one judge's, over the conversations that all of them judged."""
+    return replace(
+        runs[0],
+        path=Path(" ".join(run.name for run in runs)),
+        judge=POOLED,
+        n_samples=max(run.n_samples for run in runs),
+        judgments=tuple(judgment for run in over_shared(runs) for judgment in run.judgments),
+    )
+
+
+def speaker(text: str) -> str:
+    """A speaker's name; "" for nobody, who is also called neutral. Raises DataError for the name that hides one."""
+    if text == ME:
+        raise DataError(f"must be a speaker's own name, not '{ME}'")
+    return "" if text.casefold() == "neutral" else text
+
+
+TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), OPTION_ORDERS
+LAYOUT = Layout(
+    columns={  # docs/verdict-files.md says what they hold
+        "conversation": Column(str, True, types=(str, int)),
+        "task": Column(one_of(TASKS), True),
+        "narrator": Column(speaker, True, default="", types=(str, int)),
+        "visibility": Column(one_of(VISIBILITIES), True),
+        "answer": Column(str, True, default=""),
+        "attacker": Column(speaker, default="", types=(str, int)),
+        "model": Column(str, default="external", types=(str, int)),
+        "option_order": Column(one_of(ORDERS), default=ORDERS[0]),
+    }
+)
+PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What there is to know of a conversation."""
+
+    names: tuple[str, ...]  # of its speakers
+    attacker: str
+    is_unseen: bool = False  # the attacker says nothing but the attack
+    dataset: str = "external"
+    conversation_id: str = ""  # in the corpus; "" where a file alone tells of it
+
+
+def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[NarratorRun], list[str]]:
+    """(a run for each model, columns that nothing was done with). corpus: "pocket-conflicts", a built folder, or None.
+
+    Raises DataError naming file and line for a value that cannot be, or a conversation without a known attacker.
+    """
+    parts, ignored = list[pd.DataFrame](), set[str]()
+    for path in paths:
+        for frame, others in read_frames(path, LAYOUT):
+            parts.append(frame.assign(where=[place(path, line) for line in frame.index]))
+            ignored.update(others)
+    rows = pd.concat(parts, ignore_index=True)
+    known = conversations_in(rows) if corpus is None else conversations_of(corpus)
+    for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
+        if row.conversation not in known:
+            raise DataError(f"{row.where}: conversation '{row.conversation}' is not in the corpus")
+        names = known[row.conversation].names
+        if row.narrator and row.narrator not in names:
+            raise DataError(
+                f"{row.where}: '{row.narrator}' is not a speaker of '{row.conversation}': {', '.join(names)}"
+            )
+    # An id counts as one, with and without the corpus's name.
+    rows["conversation"] = [known[key].conversation_id or key for key in rows["conversation"]]
+    return [run_of(paths[0], str(m), of, known) for m, of in rows.groupby("model", sort=False)], sorted(ignored)
+
+
+def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
+    """Conversation → its speakers and attacker, as the rows say."""
+    known = {}
+    for key, of in rows.groupby("conversation", sort=False):
+        named = of[of["attacker"] != ""].drop_duplicates("attacker")
+        if len(named) != 1:
+            where = (named if len(named) else of)["where"].iloc[min(len(named), 1)]
+            says = " and ".join(named["attacker"]) or "not named"
+            fix = "add a column 'attacker', or name the corpus with --conversations"
+            raise DataError(f"{where}: the attacker of '{key}' is {says}; {fix}")
+        (attacker,) = named["attacker"]
+        names = tuple(sorted({*of["narrator"], attacker} - {""}))
+        if len(names) == 1 and set(of["task"]) != {"detection"}:
+            raise DataError(
+                f"{of['where'].iloc[0]}: of '{key}' the attacker alone is known, and so no other answer; "
+                "add rows with the other speakers as narrators, or name the corpus with --conversations"
+            )
+        known[key] = Known(names, attacker)
+    return known
+
+
+def conversations_of(corpus: str) -> dict[str, Known]:
+    """The same of a corpus. A conversation is found by its id, and by the source's own without the corpus's name."""
+    if corpus == pocket.DATASET:
+        spec = CorpusSpec(dataset=corpus, split="all")
+    else:
+        spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))
+    known = {}
+    for made in load_conversations(spec):
+        names, key = tuple(made.names.values()), made.conversation_id
+        known[key] = Known(names, made.names[made.attacker], made.attacker_is_unseen, made.dataset, key)
+        known[key.removeprefix(f"{made.dataset}-")] = known[key]
+    return known
+
+
+def run_of(path: Path, model: str, rows: pd.DataFrame, known: Mapping[str, Known]) -> NarratorRun:
+    """The answers of one model as a run."""
+    prompts = rows.groupby(PROMPT, sort=False).agg(answers=("answer", list)).reset_index()
+    judgments = tuple(judgment_of(row, known[row.conversation]) for row in prompts.itertuples())
+    n_samples = int(prompts["answers"].map(len).max())
+    return NarratorRun(
+        path=path,
+        judge=model,
+        verdict="answer",
+        n_samples=n_samples,
+        config={
+            "model": {"name": model},
+            "narrator": {"corpus": {"dataset": judgments[0].dataset}},
+            "verdict": "answer",
+            "sampling": {"n": n_samples},
+        },
+        provenance={},
+        rendered={},
+        judgments=judgments,
+        excluded={},
+        doubts=list(doubts_of(prompts)),
+    )
+
+
+def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:
+    """Doubts that the rows of a prompt are its samples."""
+    for (task, visibility, order), alike in prompts.groupby(["task", "visibility", "option_order"], sort=False):
+        where, n = f"{task}, attack {visibility}, {order}", alike["answers"].map(len)
+        if n.nunique() > 1:
+            yield (
+                f"{where}: prompts have {n.min()} to {n.max()} answers, and count alike. Rows of a prompt are its "
+                "samples: remove repeated ones, and write a missing reply as an empty answer."
+            )
+        times = math.gcd(*(number for answers in alike["answers"] for number in Counter(answers).values()))
+        if times > 1:
+            yield f"{where}: every answer stands {times} times. If rows were repeated, keep each row once."
+
+
+def judgment_of(row: Any, known: Known) -> Judgment:
+    """What a model answered to one prompt."""
+    perspective: Perspective = (
+        "neutral" if not row.narrator else "attacker" if row.narrator == known.attacker else "non_attacker"
+    )
+    names = {name: ME if name == row.narrator else name for name in known.names}
+    options = (YES, NO) if row.task == "detection" else tuple(names.values())
+    hash_ = digest([getattr(row, name) for name in PROMPT], 16)
+    completions = [
+        Completion(prompt_hash=hash_, sample_index=k, text=text, finish_reason="stop")
+        for k, text in enumerate(row.answers)
+    ]
+    return Judgment(
+        judge=row.model,
+        prompt_hash=hash_,
+        conversation=f"{known.dataset}/{row.conversation}",
+        factors=NarratorFactors(
+            task=row.task,
+            visibility=row.visibility,
+            perspective=perspective,
+            narrator=row.narrator,
+            option_order=row.option_order,
+            target=YES if row.task == "detection" else names[known.attacker],
+            n_speakers=len(known.names),
+            attacker_is_unseen=row.visibility == "hidden" and known.is_unseen,
+        ),
+        options=options,
+        **sampled(completions, options),
+    )

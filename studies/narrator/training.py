@@ -1,0 +1,192 @@
+"""Training on conversations of the narrator study: a study's part of training, see training.config.StudyTraining.
+
+A group is a conversation under one task and visibility, in all option orders and names: in each of them the neutral
+prompt and one of each speaker as Me. With the attack hidden a judge reads other evidence, so that is another claim. The
+anchors are the neutral prompts under the main names, in the main option order and, where it is asked, the reversed one.
+
+A verdict is read at one token: the first that tells the options apart, behind what they all begin with. Example.choices
+are these tokens in the order of the speakers' first turns, whoever of them is Me, so that the verdicts of a group
+compare person by person; in detection Yes and No.
+
+With labels the right option is learnt to its last token (Example.rest). Names have several and Me has one: a judge that
+forgot how to write names out would write Me more often than them, and that would look like a change of perspective.
+
+Labels are the annotated attacker's. Where the attack is hidden that is no more than a proxy, for nobody has done it
+yet, and a speaker who says nothing else is found by elimination. In detection the label is Yes in every conversation.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from evenhand.chat_templates import encode, encode_options, own_tokens, render_chat
+from evenhand.records import Prompt
+from evenhand.study import refuse_repeats
+from studies.narrator import convokit, pocket
+from studies.narrator.corpora import (
+    conversation_set_hash,
+    held_out_conversations,
+    load_conversations,
+)
+from studies.narrator.names import under
+from studies.narrator.prompts import ME, NO, YES, narrator_prompt
+from studies.narrator.records import Conversation, NarratorFactors, Turn
+from studies.narrator.section import NarratorSection
+from studies.narrator.splits import groups_of_pages, refuse_shared_pages
+from training.config import StudyTraining, TrainingConfig
+from training.data import drawn_variants, n_drawn, refuse_draw
+from training.examples import Candidate, Example, Excluded, sifted
+
+SHARED = "one token does not tell its options apart"
+AWRY = "ConvoKit. No licence was found; the names are of real accounts, so take this model for research use"
+SOURCES = {
+    pocket.DATASET: "made by Evenhand's own generator (Apache-2.0); nobody in it is real",
+    convokit.CMV: f"Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from {AWRY}",
+    convokit.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
+    + AWRY,
+}
+# Our own words: a card shows nothing of any corpus.
+EXAMPLE = Conversation(
+    conversation_id="card",
+    dataset="card",
+    turns=(
+        Turn(speaker="Bo", text="The photo of the harbour is back. It is the sharper one."),
+        Turn(speaker="Kim", text="It is mirrored: the clock runs backwards. I have taken it out again."),
+        Turn(speaker="Bo", text="Nobody asked you, clever clogs. Go and count clocks elsewhere."),
+    ),
+    names={"Bo": "Bo", "Kim": "Kim"},
+)
+
+
+def section_of(config: TrainingConfig) -> NarratorSection:
+    """The run's section."""
+    assert isinstance(config.study, NarratorSection)
+    return config.study
+
+
+def candidates_of(conversation: Conversation, config: TrainingConfig, tokenizer: Any) -> Iterator[list[Candidate]]:
+    """The prompts of a conversation, group by group."""
+    groups: dict[str, list[Candidate]] = {}
+    section = section_of(config)
+    main, unit_id = section.main_variants, conversation.conversation_id
+    for variant in drawn_variants(
+        section.variants, main, section.draw, config, unit_id, lambda one: (one.visibility, one.names)
+    ):
+        named, is_main = under(variant.names, conversation), variant in main
+        for prompt in section.prompts_of(conversation, variant):
+            example = example_of(prompt, named, config, tokenizer, is_main=is_main)
+            groups.setdefault(example.group, []).append((example, "" if example.choices else SHARED))
+    yield from groups.values()
+
+
+def example_of(
+    prompt: Prompt, conversation: Conversation, config: TrainingConfig, tokenizer: Any, *, is_main: bool
+) -> Example:
+    """A prompt as an engine would read its options behind it; without choices where one token does not tell them apart.
+
+    With labels the right option's tokens are learnt to the last. is_main: of a main variant.
+    """
+    factors, chat_format = prompt.factors, config.examples.format
+    assert isinstance(factors, NarratorFactors)
+    text = render_chat(tokenizer, prompt.messages, chat_format, config.model.chat_template_args)
+    options = encode_options(tokenizer, prompt.answer_space, text, chat_format)
+    answers = own_tokens(options)
+    outcomes = [ME if who == factors.narrator else conversation.names[who] for who in conversation.speakers]
+    if factors.task == "detection":
+        outcomes = [YES, NO]
+    lead = answers.lead if answers else ()
+    return Example(
+        item_id=prompt.item_id,
+        dataset=prompt.dataset,
+        condition=prompt.condition,
+        prompt_ids=(*encode(tokenizer, text, chat_format), *lead),
+        choices=tuple(answers.ids[option] for option in outcomes) if answers else (),
+        right=outcomes.index(factors.target),
+        rest=options[factors.target][len(lead) + 1 :] if config.has_labels else (),
+        group=" ".join((prompt.item_id, factors.task, factors.visibility)),
+        is_anchor=is_main and not factors.narrator,
+    )
+
+
+class NarratorTraining(StudyTraining):
+    """Conversations, with as many prompts as they have speakers."""
+
+    called = "conversations"
+    families_called = "pages of training conversations"
+    tag = "narrator-perspective"
+    card = Path(__file__).with_name("training_card.md")
+
+    def refuse(self, config: TrainingConfig) -> None:
+        """Test conversations, and losses that conversations cannot have; see StudyTraining."""
+        section = section_of(config)
+        corpus = section.corpus
+        if corpus.split != "train":
+            raise ValueError(
+                f"narrator.corpus: {corpus.dataset}: split '{corpus.split}' must not be trained on; write split: train"
+            )
+        refuse_draw(section.draw, section.variants, section.main_variants, config)
+        if config.prefers_one_of_two:
+            raise ValueError(
+                "method: its loss prefers one of two answers, and conversations have a speaker for each answer; for "
+                "`narrator` take sft or own_c1"
+            )
+        if config.examples.loss_on_eos:
+            raise ValueError(
+                "conversations teach which option to write, not where a reply ends: set examples.loss_on_eos=false"
+            )
+        if config.has_labels and "detection" in section.tasks:
+            raise ValueError(
+                "narrator.tasks: of detection every label is Yes, which a judge learns without reading; set "
+                "narrator.tasks=[identification, blame], or take method own_c1, which needs no labels"
+            )
+
+    def load(self, section: NarratorSection) -> list[Conversation]:
+        """The conversations that the section names."""
+        return load_conversations(section.corpus)
+
+    def content_hash(self, units: Sequence[Conversation]) -> str:
+        """Over the conversations' content."""
+        return conversation_set_hash(units)
+
+    def refuse_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
+        """Raises DataError for a conversation of a test page; see StudyTraining."""
+        test = held_out_conversations(section.corpus)
+        refuse_shared_pages(units, test)
+        refuse_repeats((each.conversation_id for each in [*units, *test]), section.corpus.dataset)
+
+    def families(self, units: Sequence[Conversation]) -> list[str]:
+        """A page, and what shares its text, is one family."""
+        return groups_of_pages(units)
+
+    def examples(
+        self, units: Sequence[Conversation], config: TrainingConfig, tokenizer: Any
+    ) -> tuple[list[Example], list[Excluded]]:
+        """The examples conversation by conversation, neighbours sharing the longest beginnings; see StudyTraining.
+
+        A group goes whole where one token does not tell a prompt's options apart, and where a prompt is too long for a
+        loss that compares prompts.
+        """
+        bundles = (bundle for unit in units for bundle in candidates_of(unit, config, tokenizer))
+        limit = config.examples.max_prompt_length
+        examples, excluded = sifted(bundles, limit, as_a_whole=config.needs_whole_groups)
+        units_kept = groupby(examples, key=lambda example: example.item_id)
+        ordered = [sorted(kept, key=lambda example: (example.prompt_ids, example.group)) for _, kept in units_kept]
+        return [example for kept in ordered for example in kept], excluded
+
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """A prompt with a narrator about a quarrel of ours, and licences; see StudyTraining."""
+        spec = section_of(config)
+        asked = spec.tasks[0], spec.visibilities[0], "Kim", spec.option_orders[0], ("Bo", "Kim")
+        return {
+            "section": spec,
+            "n_variants": len(spec.variants),
+            "n_drawn": n_drawn(spec.draw, len(spec.variants)),
+            "example": narrator_prompt(under(spec.names[0], EXAMPLE), *asked).messages[0].content,
+            "pocket_only": spec.corpus.dataset == pocket.DATASET,
+            "sources": SOURCES,
+            "hub": {},
+        }
+
+
+TRAINING = NarratorTraining()

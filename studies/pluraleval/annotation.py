@@ -1,0 +1,142 @@
+"""What people can be asked about the judge of PluralEval: its matches, stances and clusters (appendices A.4, A.5)."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from eval.annotation.tasks import SIDES, Item, Task
+from evenhand.built_folder import read_manifest
+from evenhand.errors import DataError
+from evenhand.run_directory import CONFIG_FILE
+from studies.pluraleval.build_references import reference_sets
+from studies.pluraleval.observe import MATCH, confidence_of, stance_of
+from studies.pluraleval.records import STANCES, Cluster, ReferenceSet
+from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.runs import load_run
+from studies.pluraleval.section import YES_NO, load_stage, section_of
+from studies.pluraleval.sources import REFERENCES, built_references
+
+MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
+
+
+def tasks(paths: Sequence[Path]) -> list[Task]:
+    """Matches and stances of a judgements run; clusters of reference sets; of two, which clustering is better."""
+    if len(paths) > 1:
+        return [clusterings(paths)]
+    (path,) = paths
+    if (path / CONFIG_FILE).is_file() and section_of(path).stage != "references":
+        return judgements(path)
+    return [clusters(path)]
+
+
+def judgements(path: Path) -> list[Task]:
+    """Of each response: whether it matches a summary, and its stance. Texts are those that the judge read."""
+    run = load_run(path)
+    if run.judgements is None:
+        raise DataError(
+            f"{path}: is of the stage `responses`; name the judgements run, whose judge is held against people"
+        )
+    responses = {
+        (reply.prompt_hash, sample.sample_index): responses_in(sample).value
+        for reply in run.replies
+        for sample in reply.samples
+    }
+    matches, stances = list[Item](), list[Item]()
+    for prompt in run.judgements.plan:
+        factors, reply = dict(prompt.factors), run.judgements.replies[prompt.prompt_hash][0]
+        known = run.references[prompt.item_id]
+        response = ("Response", responses[factors["response_hash"], factors["sample_index"]][factors["number"]])
+        opinion = ("Opinion", known.clusters[factors["cluster"]].summary)
+        if factors["judgement"] == "stance":
+            if stance := stance_of(reply):
+                texts = (("Post", known.thread.post), opinion, response)
+                stances.append(Item(unit=prompt.item_id, texts=texts, judge=stance))
+        elif not math.isnan(confidence := confidence_of(reply)):
+            answer = YES_NO[0] if confidence > MATCH else YES_NO[1]
+            matches.append(Item(unit=prompt.item_id, texts=(response, opinion), judge=answer))
+    asked = {"matches": matches, "stances": stances}
+    return [task_of(name, items, [path], run.judgements.judge) for name, items in asked.items() if items]
+
+
+def task_of(name: str, items: Sequence[Item], paths: Sequence[Path], judge: str, **keys: Any) -> Task:
+    """A task with its question; in_run: the judge's answers to its items, unless a key says otherwise."""
+    question, guide, answers = QUESTIONS[name]
+    keys = {"in_run": Counter(item.judge for item in items), "runs": tuple(path.name for path in paths), **keys}
+    return Task(name=name, question=question, guide=guide, answers=answers, items=items, judge=judge, **keys)
+
+
+QUESTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {  # task → question, guide, answers
+    "matches": (
+        "Does the response express the opinion?",
+        "yes: whoever reads the response learns that its author holds the opinion, in whatever words.\n"
+        "no: it is only on the same topic, makes a weaker or another point, or contradicts the opinion.",
+        YES_NO,
+    ),
+    "stances": (
+        "Which stance does the response take toward the opinion?",
+        "SUPPORTING: it shares the opinion or argues for it.\nAGAINST: it contradicts the opinion or argues against "
+        "it.\nNEUTRAL: neither, or both alike.",
+        STANCES,
+    ),
+    "clusters": (
+        "Do the two opinions make the same point?",
+        "yes: one could stand for the other.\nno: they are only on the same topic, or make different points.",
+        YES_NO,
+    ),
+    "clusterings": (
+        "Which clustering captures the distinct viewpoints of the discussion better?",
+        "Each paragraph is a cluster: its summary, then its opinions. The better clustering puts opinions together "
+        "that make the same point, and keeps apart those that do not.\ntie: neither is better.",
+        SIDES,
+    ),
+}
+
+
+def clusters(path: Path) -> Task:
+    """Whether two opinions of a thread make the same point: some that are in one cluster, some that are in two."""
+    judge, references = references_in(path)
+    items, in_run = list[Item](), Counter[str]()
+    for known in references:
+        placed = [(n, member.text) for n, cluster in enumerate(known.clusters) for member in cluster.members]
+        draws = random.Random(known.thread.thread_id)
+        pairs = sorted(combinations(placed, 2), key=lambda _: draws.random())
+        for answer in YES_NO:
+            alike = [pair for pair in pairs if (pair[0][0] == pair[1][0]) == (answer == YES_NO[0])]
+            in_run[answer] += len(alike)
+            for (_, first), (_, second) in alike[:MOST_PAIRS]:
+                texts = (("First opinion", first), ("Second opinion", second))
+                items.append(Item(unit=known.thread.thread_id, texts=texts, judge=answer))
+    return task_of("clusters", items, [path], judge, in_run=in_run)
+
+
+def clusterings(paths: Sequence[Path]) -> Task:
+    """Two clusterings of the same threads side by side (A.4); threads that both cluster alike are left out."""
+    (first, ours), (second, theirs) = map(references_in, paths)
+    others = {known.thread: listed(known.clusters) for known in theirs}
+    sides = [(known.thread, listed(known.clusters), others.get(known.thread)) for known in ours]
+    items = [
+        Item(unit=thread.thread_id, texts=(("Post", thread.post), ("Left", left), ("Right", right)), judge=SIDES[0])
+        for thread, left, right in sides
+        if right is not None and left != right
+    ]
+    return task_of("clusterings", items, paths, f"{first} against {second}", in_run={}, is_comparison=True)
+
+
+def listed(known: Sequence[Cluster]) -> str:
+    """Clusters as text."""
+    return "\n\n".join(
+        "\n".join([cluster.summary, *(f"  • {member.text}" for member in cluster.members)]) for cluster in known
+    )
+
+
+def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:
+    """(the judge that made them, the reference sets) of a finished references run or of a built folder."""
+    if not (path / CONFIG_FILE).is_file():
+        judge = read_manifest(path, *REFERENCES)["source"]["judge"]
+        return judge, built_references(path)
+    run = load_stage(path, "references")
+    return run.model, reference_sets(run)

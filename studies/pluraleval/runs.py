@@ -1,0 +1,255 @@
+"""Runs of the study as its measures read them: the model under test, what it replied, and what a judge made of that."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from eval.estimates.comparability import Difference, differences, judge_differences
+from eval.estimates.estimate import Estimate, clustered
+from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
+from evenhand.completions import UNLIKELY, answer_probability, read_excluded
+from evenhand.errors import DataError
+from evenhand.json_replies import OK
+from evenhand.records import Completion
+from evenhand.run_directory import CONFIG_FILE
+from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
+from studies.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
+from studies.pluraleval.options import Lists, Unread
+from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.reply_reading import (
+    choice_in,
+    entailment_in,
+    ranking_in,
+    stance_in,
+    state_rates,
+)
+from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.section import (
+    KEY,
+    Generation,
+    judgement_prompts,
+    load_stage,
+    own_generations,
+    references_asked,
+    section_of,
+)
+
+ALL = "all threads"
+NO_MATCH = (
+    0.999  # share of "no" from which on a judge is said to match nothing: a response matches few of many opinions
+)
+# Step or task, framing ("": of a references run), state, how many replies, their share of those of step and framing.
+States = Sequence[tuple[str, str, str, int, float]]
+
+# Task or judgement → how a reply is read, given how many options were shown.
+READERS: dict[str, Callable[[Completion, int], Any]] = {
+    "generation": lambda reply, _: responses_in(reply),
+    "ranking": ranking_in,
+    "pairwise": lambda reply, _: choice_in(reply),
+    "stance": lambda reply, _: stance_in(reply),
+    "entailment": lambda reply, _: entailment_in(reply),
+}
+# Values pair within what both runs were asked, so these may differ.
+WHAT_WAS_ASKED = tuple(f"{KEY}.responses.{name}" for name in ("tasks", "pairings", "n_pairs"))
+WHAT_WAS_JUDGED = (f"{KEY}.judgements.responses", f"{KEY}.judgements.judgements")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluralEvalRun:
+    """A responses run, perhaps with the judgements of its generations; or a references run, with states of replies."""
+
+    name: str  # of the run that was named
+    judge: str  # the model under test, as tables call it
+    config: Mapping[str, Any] = field(repr=False)  # of that model's run; of made-up responses their judge's
+    provenance: Mapping[str, Any] = field(repr=False)
+    dataset: str  # under which states of a references run stand
+    references: Mapping[str, ReferenceSet]  # by thread id
+    replies: Sequence[Reply]  # of the model under test
+    responses: FinishedRun | None = field(repr=False)  # None: made-up responses of ours
+    judgements: FinishedRun | None = field(repr=False)  # None: a responses run was named
+    states: States  # of the replies of the run that was named, and of those that it is about
+    unread: Unread = "excluded"
+    lists: Lists = "all"
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The threads that the judge's run left out."""
+        return frozenset() if self.judgements is None else frozenset(read_excluded(self.judgements.path))
+
+    @cached_property
+    def values(self) -> Values:
+        """Every quantity with the threads that it is known of. Raises DataError as judged_lists."""
+        kept = (reply for reply in self.replies if reply.thread_id not in self.left_out)
+        lists = [] if self.judgements is None else judged_lists(self.judgements, kept, self.references, self.lists)
+        return values_of(self.replies, lists, self.references, self.unread)
+
+    @cached_property
+    def communities(self) -> dict[str, list[str]]:
+        """Name of a community → its threads; all of them under ALL where there are several communities."""
+        threads: dict[str, list[str]] = {}
+        for thread_id, known in self.references.items():
+            threads.setdefault(known.thread.community, []).append(thread_id)
+        return threads if len(threads) < 2 else {**threads, ALL: list(self.references)}
+
+    @property
+    def whole(self) -> str:
+        """The name under which all threads stand."""
+        return [self.dataset, *self.communities][-1]
+
+    def estimates(self, dataset: str) -> dict[Quantity, Estimate]:
+        """Each quantity over the threads of a community, or over all; nothing is drawn for them."""
+        threads = self.communities.get(dataset, [])
+        estimates = {
+            quantity: clustered(MEASURES[quantity.measure], observed(dataset, known, threads))
+            for quantity, known in self.values.items()
+        }
+        return {quantity: estimate for quantity, estimate in estimates.items() if estimate.value is not None}
+
+    @cached_property
+    def one_answers(self) -> list[tuple[str, str, float]]:
+        """Each judgement that has nearly one answer: which, and its share of those that were read."""
+        answers = defaultdict[str, Counter[str | None]](Counter)
+        for kind, _, reply, read in replies_in(self.judgements) if self.judgements else ():
+            answers[kind][choice_of(reply, read)] += 1
+        shares = [
+            (kind, answer, n / (counts.total() - counts[None]))
+            for kind, counts in answers.items()
+            for answer, n in counts.items()
+            if answer is not None
+        ]
+        return [row for row in shares if row[2] >= (NO_MATCH if row[1] in ("no", "False") else ONE_ANSWER)]
+
+    @cached_property
+    def unlikely(self) -> list[tuple[str, str, float]]:
+        """Step, framing, median probability of all its answers together, where that is small."""
+        totals = defaultdict[tuple[str, str], list[float]](list)
+        for run in filter(None, (self.responses, self.judgements)):
+            for prompt in run.plan:
+                factors: dict[str, Any] = dict(prompt.factors)
+                known = [
+                    total
+                    for reply in run.replies[prompt.prompt_hash]
+                    if (total := answer_probability(reply)) is not None
+                ]
+                totals[factors.get("task") or factors["judgement"], factors["framing"]] += known
+        return [(*asked, median(known)) for asked, known in totals.items() if known and median(known) < UNLIKELY]
+
+    @cached_property
+    def levels(self) -> dict[Quantity, Estimate]:
+        """Each quantity over all threads."""
+        return self.estimates(self.whole)
+
+
+def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> PluralEvalRun:
+    """A run of any stage; one of judgements names its responses run."""
+    stage, named = section_of(path).stage, load_finished(path)
+    judgements = named if stage == "judgements" else None
+    responses = named if stage == "responses" else None
+    if judgements is not None and (asked := responses_path(judgements)):
+        responses = load_finished(asked)
+    source, judge, replies = responses or named, named.judge, list[Reply]()
+    references: Mapping[str, ReferenceSet] = {}
+    if responses is not None:
+        known_sets = references_asked(responses.path)
+        judge, references = responses.judge, {known.thread.thread_id: known for known in known_sets}
+        replies = [
+            Reply(prompt.item_id, prompt.prompt_hash, dict(prompt.factors), responses.replies[prompt.prompt_hash])
+            for prompt in responses.plan
+        ]
+    elif judgements is not None:  # made-up responses that list the summaries of our own threads: the judge is on trial
+        judge, own = f"made-up responses, judged by {named.judge}", own_generations()
+        references = {generation.known.thread.thread_id: generation.known for generation in own}
+        factors = {"task": "generation", "framing": "neutral"}
+        replies = [Reply(known.thread.thread_id, hash_, factors, said) for known, _, hash_, said in own]
+    if judgements is not None:
+        refuse_other_responses(judgements, replies, references)
+    if stage == "references":
+        counts = summed(known.states for known in reference_sets(load_stage(path, stage)))
+        states = [(step, "", state, n, rate) for step, state, n, rate in state_rates(counts)]
+    else:
+        states = [state for run in (responses, judgements) if run is not None for state in states_of(run)]
+    return PluralEvalRun(
+        name=path.name,
+        judge=judge,
+        config=source.config,
+        provenance=source.provenance,
+        dataset=named.plan[0].dataset,
+        references=references,
+        replies=replies,
+        responses=responses,
+        judgements=judgements,
+        states=states,
+        unread=unread,
+        lists=lists,
+    )
+
+
+def responses_path(run: FinishedRun) -> Path | None:
+    """The responses run that a judgements run is about. Raises DataError as folder_read."""
+    named = run.config[KEY]["judgements"].get("responses")
+    return named and folder_read(run, named, CONFIG_FILE, lambda path: load_stage(path, "responses").content_hash)
+
+
+def refuse_other_responses(
+    judgements: FinishedRun, replies: Iterable[Reply], references: Mapping[str, ReferenceSet]
+) -> None:
+    """Raises DataError where a judge read other responses than are read in the replies now."""
+    judgement, left_out = dict(judgements.plan[0].factors)["judgement"], read_excluded(judgements.path)
+    judged = {prompt.prompt_hash for prompt in judgements.plan if dict(prompt.factors)["judgement"] == judgement}
+    lists = [
+        Generation(references[reply.thread_id], reply.factors["framing"], reply.prompt_hash, reply.samples)
+        for reply in replies
+        if reply.factors["task"] == "generation" and reply.thread_id not in left_out
+    ]
+    if judged != {prompt.prompt_hash for one in lists for prompt in judgement_prompts(one, [judgement])}:
+        raise DataError(
+            f"{judgements.path}: judged the replies as an earlier version split them into responses; judge them anew "
+            "under another name"
+        )
+
+
+def states_of(run: FinishedRun) -> States:
+    """The state of every reply of a model under test or a judge, by task and framing: what share could be read."""
+    counts = defaultdict[tuple[str, str], Counter[str]](Counter)
+    for kind, framing, reply, read in replies_in(run):
+        counts[kind, framing]["exact" if reply.answer_logprobs is not None else read.state] += 1
+    return [(*asked, state, n, rate) for asked, state, n, rate in state_rates(counts)]
+
+
+def replies_in(run: FinishedRun) -> Iterator[tuple[str, str, Completion, Any]]:
+    """Each reply with its task or judgement and its framing, and as what it is read."""
+    for prompt in run.plan:
+        factors: dict[str, Any] = dict(prompt.factors)
+        kind = factors.get("task") or factors["judgement"]
+        for reply in run.replies[prompt.prompt_hash]:
+            yield kind, factors["framing"], reply, READERS[kind](reply, len(factors.get("shown", ())))
+
+
+def choice_of(reply: Completion, read: Any) -> str | None:
+    """What a reply chooses: of log-probabilities the most probable option, which is its text; None: not read whole."""
+    return reply.text if reply.answer_logprobs is not None else str(read.value) if read.state == OK else None
+
+
+def choices_of(path: Path) -> Verdicts:
+    """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries."""
+    if section_of(path).stage == "references":
+        return {}
+    return {
+        (reply.prompt_hash, reply.sample_index): choice_of(reply, read)
+        for kind, _, reply, read in replies_in(load_finished(path))
+        if kind != "generation"
+    }
+
+
+def run_differences(base: PluralEvalRun, after: PluralEvalRun) -> list[Difference]:
+    """All differences in what the models were asked and in how their responses were judged, the serious ones first."""
+    known: list[Difference] = []
+    if base.responses is not None and after.responses is not None:
+        known += differences(base.responses, after.responses, WHAT_WAS_ASKED)
+    if base.judgements is not None and after.judgements is not None:
+        known += judge_differences(base.judgements, after.judgements, WHAT_WAS_JUDGED)
+    return sorted(known, key=lambda difference: not difference.serious)

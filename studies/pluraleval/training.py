@@ -1,0 +1,203 @@
+"""Training on pairs of opinions: a study's part of training, see training.config.StudyTraining.
+
+Of two opinions of one thread one has more votes: which is more popular? A group is a pair in both orders of its
+options: the neutral prompts, which are its anchors, and those with a stated belief. So "1" and "2" are right equally
+often, and verdicts are compared opinion by opinion. A pair is left out whole where one of its prompts cannot be asked:
+an order or a framing alone would teach a position, or the belief's side.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+from evenhand.records import normalised
+from evenhand.study import StudySection, refuse_repeats, set_hash
+from studies.pluraleval.prompts import ask, numbered
+from studies.pluraleval.records import Pairing, ReferenceSet, ResponseFactors
+from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
+from studies.pluraleval.section import PluralEvalSection
+from studies.pluraleval.sources import POCKET, WILDSCOPE, load_references, side_of
+from training.config import StudyTraining, TrainingConfig
+from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
+
+N_PROMPTS = 4  # of a pair: two framings in two orders
+NO_BELIEF = "its pair has no belief, so it is asked in one framing alone"
+FOR_SAMPLING = ("generation_tokens", "ranking_tokens", "choice_tokens")
+SOURCES = {
+    POCKET: "written for Evenhand (Apache-2.0); nobody in it is real",
+    WILDSCOPE: "posts and comments of Reddit (their authors', under Reddit's terms), whose opinions a judge extracted "
+    "and summarised; take this model for research use",
+}
+# Our own words: a card shows nothing of any thread.
+POST = "May I paint my half of a shared fence?\n\nMy neighbour says that it spoils the look of the street."
+OPINIONS = ("A shared fence needs a shared decision.", "Each side of a fence belongs to its owner.")
+BELIEF = "I think each side of a fence belongs to its owner."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two opinions of a thread with unequal votes, by their positions in the reference set."""
+
+    thread_set: ReferenceSet
+    more: int
+    less: int
+    pairing: Pairing  # that drew it; the first where both did
+
+    @property
+    def pair_id(self) -> str:
+        """Unique within a folder of reference sets."""
+        return f"{self.thread_set.thread.thread_id} {self.more}-{self.less}"
+
+    @property
+    def post(self) -> str:
+        """The post's text, by which two threads count as the same."""
+        return normalised(self.thread_set.thread.post)
+
+    @property
+    def dataset(self) -> str:
+        """The thread's."""
+        return self.thread_set.thread.dataset
+
+
+def settings_of(section: StudySection) -> ResponseSettings:
+    """Which pairs are asked about, and of which threads."""
+    assert isinstance(section, PluralEvalSection)
+    assert section.responses is not None
+    return section.responses
+
+
+def pairs_of(references: Iterable[ReferenceSet], settings: ResponseSettings) -> list[Pair]:
+    """The pairs that a responses run with these settings asks about; those that two pairings draw count once."""
+    pairs: dict[tuple[str, int, int], Pair] = {}
+    for thread_set in references:
+        asker = Asker(thread_set, settings)
+        for pairing in settings.pairings:
+            for more, less in asker.pairs_of(pairing):
+                pair = Pair(thread_set=thread_set, more=more, less=less, pairing=pairing)
+                pairs.setdefault((thread_set.thread.thread_id, more, less), pair)
+    return list(pairs.values())
+
+
+def opinions_of(pair: Pair) -> list[object]:
+    """Everything of a pair that its prompts and label are made of."""
+    more, less = pair.thread_set.clusters[pair.more], pair.thread_set.clusters[pair.less]
+    return [pair.pairing, pair.more, pair.less, more.summary, more.votes, less.summary, less.votes, less.belief]
+
+
+def candidates_of(pair: Pair, settings: ResponseSettings, answers: OneTokenAnswers) -> list[Candidate]:
+    """The prompts of a pair, for each order of its options: neutral, and biased if the less popular opinion has a
+    belief. Right is the option with more votes. Choices are in the order in which the first prompt lists the opinions.
+    """
+    examples = []
+    for is_swapped in (False, True):
+        for prompt in Asker(pair.thread_set, settings).pair(pair.pairing, pair.more, pair.less, is_swapped):
+            assert isinstance(prompt.factors, ResponseFactors)
+            place = prompt.factors.votes.index(max(prompt.factors.votes))
+            example = answers.example(
+                prompt,
+                item_id=pair.pair_id,
+                right=1 - place if is_swapped else place,
+                group=pair.pair_id,
+                is_anchor=prompt.factors.framing == "neutral",
+                order=(1, 0) if is_swapped else (),
+            )
+            examples.append(example)
+    return [(example, "" if len(examples) == N_PROMPTS else NO_BELIEF) for example in examples]
+
+
+class PluralEvalTraining(StudyTraining):
+    """Pairs of opinions, each asked in two framings and two orders. Splits go by thread."""
+
+    called = "pairs"
+    families_called = "training threads"
+    tag = "pluralism"
+    card = Path(__file__).with_name("training_card.md")
+
+    def refuse(self, config: TrainingConfig) -> None:
+        """Other stages and tasks, and threads that are held out; see StudyTraining."""
+        section = config.study
+        assert isinstance(section, PluralEvalSection)
+        if section.responses is None or section.responses.tasks != ("pairwise",):
+            raise ValueError(
+                "pluraleval: what is trained on are pairs; give `responses` alone, with pluraleval.responses.tasks="
+                "[pairwise]"
+            )
+        split = section.responses.references.split
+        if split != "train":
+            raise ValueError(
+                f"pluraleval.responses.references: split '{split}' must not be trained on; write split: train"
+            )
+        for key in FOR_SAMPLING:
+            if getattr(section.responses, key) != ResponseSettings.model_fields[key].default:
+                raise ValueError(f"pluraleval.responses.{key}: is for sampling; take it out")
+        if config.optimiser.order == "whole_groups":
+            raise ValueError("optimiser.order: whole_groups is for units with several groups; write whole_items")
+
+    def n_prompts(self, section: PluralEvalSection) -> int:
+        """Of a pair; see StudyTraining."""
+        return N_PROMPTS
+
+    def load(self, section: PluralEvalSection) -> list[Pair]:
+        """The pairs of the threads that the section names."""
+        settings = settings_of(section)
+        references = load_references(settings.references)
+        pairs = pairs_of(references, settings)
+        if not pairs:
+            raise DataError(
+                f"{settings.references.root}: none of its {len(references)} training threads has two opinions with "
+                f"unequal votes (random pairs: {settings.min_gap} votes apart); lower pluraleval.responses.min_gap, or "
+                "take other reference sets"
+            )
+        return pairs
+
+    def content_hash(self, units: Sequence[Pair]) -> str:
+        """Over posts, opinions and votes."""
+        threads = groupby(units, key=lambda pair: pair.thread_set)
+        return set_hash([asdict(one.thread), [opinions_of(pair) for pair in pairs]] for one, pairs in threads)
+
+    def refuse_test_data(self, units: Sequence[Pair], section: PluralEvalSection) -> None:
+        """Raises DataError for a held-out thread, also where it has a training thread's id; see StudyTraining."""
+        for unit in units:
+            if side_of(unit.thread_set) == "test":
+                raise DataError(
+                    f"thread '{unit.thread_set.thread.thread_id}' is of the test split and must not be trained on; "
+                    "write pluraleval.responses.references.split: train"
+                )
+        spec = settings_of(section).references
+        every = load_references(spec.model_copy(update={"split": "all"}))
+        refuse_repeats((each.thread.thread_id for each in every), str(spec.root or spec.dataset))
+
+    def families(self, units: Sequence[Pair]) -> list[str]:
+        """A thread's pairs are one family, and those of threads with the same post."""
+        return [unit.post for unit in units]
+
+    def facts(self, units: Sequence[Pair]) -> Mapping[str, Any]:
+        """n_threads: of how many threads the pairs are."""
+        return {"n_threads": len({unit.post for unit in units})}
+
+    def examples(
+        self, units: Sequence[Pair], config: TrainingConfig, tokenizer: Any
+    ) -> tuple[list[Example], list[Excluded]]:
+        """The examples pair by pair; see StudyTraining."""
+        answers = OneTokenAnswers(tokenizer, CHOICES, config.examples, config.model.chat_template_args)
+        bundles = (candidates_of(pair, settings_of(config.study), answers) for pair in units)
+        return sifted(bundles, config.examples.max_prompt_length, as_a_whole=True)
+
+    def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
+        """A prompt with a belief about a post of ours, and licences; see StudyTraining."""
+        settings = settings_of(config.study)
+        system, user = ask("biased_pairwise", post=POST, summaries=numbered(OPINIONS, "\n"), belief=BELIEF)
+        return {
+            "pairs": settings,
+            "system": system.content,
+            "user": user.content,
+            "pocket_only": settings.references.root is None,
+            "sources": SOURCES,
+            "hub": {},
+        }
+
+
+TRAINING = PluralEvalTraining()

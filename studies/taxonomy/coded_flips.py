@@ -1,0 +1,153 @@
+"""A finished run of the taxonomy → a frame of flips with their codes, those of each model apart."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from eval.runs import FinishedRun, PlannedPrompt, folder_read, judge_names, load_finished
+from evenhand.built_folder import MANIFEST_FILE, read_manifest
+from evenhand.completions import read_excluded
+from evenhand.errors import DataError
+from evenhand.records import Completion
+from studies.flips import KIND, flips_hash, read_flips
+from studies.taxonomy.code_replies import codes_in
+from studies.taxonomy.codebook import category_of
+from studies.taxonomy.section import KEY
+
+TIE = "tie"  # several samples name different primary codes equally often
+POOLED = "all models"
+BETWEEN = "|"  # of the codes of one flip
+NOT_CODED = "not coded"  # a flip whose judgement could not be read
+
+
+class Searched(NamedTuple):
+    """Where the flips of one model were looked for, and what was there."""
+
+    units: Collection[str]  # all items, whether they flip or not
+    flips: pd.DataFrame  # claim, unit, code, category
+    undecided: Mapping[str, str]  # claim without a verdict in one framing or both → its unit
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CodedRun:
+    """The flips of one model that one judge sorted.
+
+    flips has a row for each flip: flip_id, model, dataset, item_id, claim_is_true, direction; unit (what intervals are
+    over: an item may flip twice, and in several models); primary (the code of most samples, "" where there is none),
+    its category, codes (the primary code and those that more than half of the samples list, with a bar between them)
+    and state; states (of each sample) and primaries (of each sample that could be read).
+    """
+
+    judge: str  # the model whose flips they are
+    run: FinishedRun  # the judge's
+    flips: pd.DataFrame
+    n_excluded: int  # flips that did not fit the judge's context
+
+    name = property(lambda self: str(self.run.name))
+    judged_by = property(lambda self: str(self.run.judge))
+    config = property(lambda self: self.run.config)
+    provenance = property(lambda self: self.run.provenance)
+
+    @cached_property
+    def searched(self) -> Searched:
+        """Of the folder of its flips: also those that did not fit the judge's context, without a code."""
+        folder = flips_folder(self.run)
+        manifest, labels = read_manifest(folder, KIND), self.flips.set_index("flip_id")[["primary", "category"]]
+        own = [flip for flip in read_flips(folder) if flip.model == self.judge]
+        rows = [
+            (f.flip_id, unit_of(f.dataset, f.item_id), claim_of(f.dataset, f.item_id, f.claim_is_true)) for f in own
+        ]
+        flips = pd.DataFrame(rows, columns=["flip_id", "unit", "claim"]).join(labels, on="flip_id")
+        flips["code"] = flips["primary"].fillna("").replace("", NOT_CODED)
+        items, undecided = (manifest[name].get(self.judge, {}) for name in ("items", "undecided"))
+        return Searched(
+            units=[unit_of(dataset, item) for dataset, of_dataset in items.items() for item in of_dataset],
+            flips=flips,
+            undecided={
+                claim_of(dataset, item, is_true): unit_of(dataset, item)
+                for dataset, claims in undecided.items()
+                for item, is_true in claims
+            },
+        )
+
+
+def load_coded(paths: Sequence[Path]) -> dict[str, CodedRun]:
+    """What tables call it → each model of each run. Raises DataError for an incomplete run, or one named twice."""
+    runs = [run for path in paths for run in coded_runs(path)]
+    names = judge_names([run.judge for run in runs], [run.name for run in runs], [run.judged_by for run in runs])
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"{paths[-1]}: two runs here are both called '{twice[0]}'; name each run once, or rename one")
+    return dict(zip(names, runs, strict=True))
+
+
+def coded_runs(path: Path) -> list[CodedRun]:
+    """The models of one run."""
+    run = load_finished(path)
+    flips = pd.DataFrame([flip_row(prompt, run.replies[prompt.prompt_hash]) for prompt in run.plan])
+    by_model, n_excluded = flips.groupby("model", sort=False), len(read_excluded(path))
+    return [CodedRun(judge=model, run=run, flips=of_model, n_excluded=n_excluded) for model, of_model in by_model]
+
+
+def flip_row(prompt: PlannedPrompt, replies: Sequence[Completion]) -> dict[str, Any]:
+    """A flip with what a judge said of it, perhaps several times; see CodedRun."""
+    factors, samples = dict(prompt.factors), [codes_in(reply) for reply in replies]
+    read = [sample for sample in samples if sample.primary]
+    ranked = Counter(sample.primary for sample in read).most_common(2)
+    is_tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
+    primary = "" if not ranked or is_tie else ranked[0][0]
+    listed = Counter(code for sample in read for code in sample.codes)
+    codes = {primary, *(code for code, n in listed.items() if 2 * n > len(read))} if primary else set()
+    of_several = "ok" if primary else TIE if is_tie else samples[0].state
+    return {
+        "model": str(factors["model"]),
+        "flip_id": prompt.item_id,
+        "dataset": prompt.dataset,
+        "item_id": str(factors["item_id"]),
+        "claim_is_true": bool(factors["claim_is_true"]),
+        "direction": str(factors["direction"]),
+        "unit": unit_of(prompt.dataset, str(factors["item_id"])),
+        "primary": primary,
+        "category": category_of().get(primary, ""),
+        "codes": BETWEEN.join(sorted(codes)),
+        "state": samples[0].state if len(samples) == 1 else of_several,
+        "states": tuple(sample.state for sample in samples),
+        "primaries": tuple(sample.primary for sample in read),
+    }
+
+
+def unit_of(dataset: str, item_id: str) -> str:
+    """What an item is called in every run."""
+    return f"{dataset}: {item_id}"
+
+
+def claim_of(dataset: str, item_id: str, is_true: bool) -> str:
+    """What a claim is called in runs of every model."""
+    return f"{unit_of(dataset, item_id)}, {bool(is_true)}"
+
+
+def all_flips(judges: Mapping[str, CodedRun], *, is_pooled: bool) -> pd.DataFrame:
+    """The flips of all of them, with judge (what tables call the model), run and judged_by.
+
+    is_pooled: all models together come first, as the paper's tables have them, where one judge sorted those of several.
+    """
+    apart = [
+        coded.flips.assign(judge=name, run=coded.name, judged_by=coded.judged_by) for name, coded in judges.items()
+    ]
+    models, judged_by = ({getattr(coded, name) for coded in judges.values()} for name in ("judge", "judged_by"))
+    if is_pooled and len(models) == len(judges) > 1 and len(judged_by) == 1:
+        runs = " ".join(dict.fromkeys(run.name for run in judges.values()))
+        apart = [flips.assign(judge=POOLED, run=runs) for flips in apart] + apart
+    return pd.concat(apart, ignore_index=True)
+
+
+def flips_folder(run: FinishedRun) -> Path:
+    """The folder of flips that a run was about. Raises DataError as folder_read, and for made-up flips."""
+    named = run.config[KEY].get("flips")
+    if named is None:
+        raise DataError(f"{run.path}: judged made-up flips of ours; name a run over flips of a model")
+    return folder_read(run, named, MANIFEST_FILE, flips_hash)

@@ -1,0 +1,253 @@
+"""How runs of the flip taxonomy are scored, compared and reported; its tables have the layout of DialDefer's appendices
+F and J, and are queries over the scores and the flips."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from eval.estimates.changes import Change, Score
+from eval.estimates.comparability import Difference
+from eval.estimates.estimate import drawing_of
+from eval.report.tables import Place, TableSpec
+from eval.results import Evaluation, Results, changes_table
+from eval.runs import Verdicts, load_finished
+from evenhand.errors import DataError
+from studies.flips import LENIENT, STRICT
+from studies.taxonomy import scores
+from studies.taxonomy.code_replies import codes_in
+from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of, codes, planted
+from studies.taxonomy.coded_flips import BETWEEN, POOLED, CodedRun, all_flips, load_coded
+from studies.taxonomy.scores import ALL, ANY, DIRECTIONS
+
+Heads = dict[str, Any]  # head → (field, format); see TableSpec
+TOTAL = "Total"
+ENDS = ["value", "low", "high"]  # of an estimate
+PAIR = ["judge", "label"]
+AGREEMENT_WORDS = {"agreement": "equal, %", "kappa": "Cohen's κ", "alpha": "Krippendorff's α"}
+
+
+def heads(text: str) -> Heads:
+    """Columns written as "head=field format", or "head=low..high format" for an interval, with commas between."""
+    columns: Heads = {}
+    for column in text.split(", "):
+        head, _, field = column.partition("=")
+        ends, _, form = field.partition(" ")
+        columns[head] = (tuple(ends.split("..")) if ".." in ends else ends, form)
+    return columns
+
+
+SHARE = "n=n, %=value, 95%=low..high .1f"
+SIDES = f"def. n=n_{LENIENT}, def. %=value_{LENIENT}, skep. n=n_{STRICT}, skep. %=value_{STRICT}"
+CODE = "model=judge, code=label, failure type=words"
+COLUMNS = {
+    "models": "model=judge, judged by=judged_by, flips=n_flips, with a code=is_coded, deference %=lenient, "
+    f"top code=top, %=value, 95%=low..high .1f, {UNEXPLAINED} %=value_rest, {UNEXPLAINED} 95%=low_rest..high_rest .1f, "
+    f"below {MOST_UNEXPLAINED:.0f}%=is_met, codes a flip=n_codes",
+    "categories": f"model=judge, category=label, {SHARE}, {SIDES}",
+    "codes": f"{CODE}, category=category, {SHARE}, listed %=listed",
+    "directions": f"{CODE}, {SIDES}, ratio=value_ratio .2f, ratio 95%=low_ratio..high_ratio .2f",
+    "agreement": "model=judge, raters=raters, primary=level, measure=words, items=n_units, value=value .2f, "
+    "95%=low..high .2f",
+    "states": "model=judge, judged by=judged_by, state=state, of=n_units, share=value .1%",
+    "moved": "run=second, primary code=label, before=n_before, removed=n_removed, removed %=removed_value, "
+    "95%=removed_low..removed_high .1f, left=n_left, same code=n_same, no verdict=n_unknown, after=n_after, "
+    "made=n_made, made %=made_value, made 95%=made_low..made_high .1f",
+    "flips": "run=run, model=model, judged_by=judged_by, flip_id=flip_id, dataset=dataset, item_id=item_id, "
+    "claim_is_true=claim_is_true, direction=direction, primary=primary, codes=codes, state=state",
+}
+
+
+class Taxonomy(Evaluation):
+    """Runs over flips. Verdicts from files come in as flips, by `evenhand build flips`."""
+
+    heading = "Why do verdicts flip?"
+    words = Path(__file__).with_name("words.j2")
+    measure_words = {"flips_per_100_items": "flips per 100 items"}
+
+    def load(self, path: Path, options: argparse.Namespace) -> CodedRun:
+        """Raises DataError: a scorecard, which loads runs one by one, has no figures of it."""
+        raise DataError(f"{path}: the flip taxonomy has no part of a scorecard; use `evenhand compare`")
+
+    def load_all(self, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, CodedRun]:
+        """Each model of each run. Raises DataError where a run before or after has several."""
+        judges = load_coded(paths)
+        if len(judges) > len(paths) > 1 and not getattr(options, "side_by_side", False):
+            raise DataError(
+                f"{paths[0]}: before and after is of one model a run, and some run here has flips of several; say "
+                "--side-by-side, or build flips of each model apart"
+            )
+        return judges
+
+    def scores(self, judges: Mapping[str, CodedRun], options: argparse.Namespace) -> list[Score]:
+        """Of each model, and of all together where they stand side by side; else also against the base."""
+        (base_name, base), *afters = judges.items()
+        is_before_after = len({run.run.path for run in judges.values()}) > 1
+        is_before_after = is_before_after and not getattr(options, "side_by_side", False)
+        flips, drawing = all_flips(judges, is_pooled=not is_before_after), drawing_of(options)
+        rows = [
+            row for _, of_judge in flips.groupby("judge", sort=False) for row in scores.scores_of(of_judge, drawing)
+        ]
+        rows += scores.agreements([*judges.values()], drawing)
+        for name, after in afters if is_before_after else []:
+            rows += scores.moved_scores(base, after, (base_name, name))
+        return rows
+
+    def changes(self, judges: Mapping[str, CodedRun], options: argparse.Namespace) -> list[Change]:
+        (first, base), (second, after) = judges.items()
+        return scores.flip_changes(base, after, (first, second), drawing_of(options))
+
+    def family(self, change: Change) -> tuple[Any, ...]:
+        """Also over the codes, and over the categories; any flip stands apart."""
+        return super().family(replace(change, setting={**change.setting, "label": change.setting["label"] == ANY}))
+
+    def differences(self, base: Any, after: Any, *, is_before_after: bool) -> list[Difference]:
+        return scores.run_differences(base, after) if is_before_after else []
+
+    def tables(self, results: Results) -> list[TableSpec]:
+        return taxonomy_tables(results)
+
+    def facts(self, results: Results) -> dict[str, Any]:
+        """Frames that tables, figures and sentences are made of, computed once; and the codebook."""
+        flips = all_flips(results.judges, is_pooled=not results.is_before_after)
+        shares = {column: by_label(results, flips, column) for column in ("primary", "category")}
+        names = {"rest": UNEXPLAINED, "most_rest": MOST_UNEXPLAINED, "any_flip": ANY, "code_level": scores.CODE}
+        rows = {"flips": flips, "models": models(results, flips, shares["primary"]), "moved": moved(results)}
+        return {**rows, **shares, **names, "codes": codes()}
+
+    def plots(self, results: Results) -> list[Any]:
+        """Figure 6 of the DialDefer paper: the categories of each model's deference and skepticism flips."""
+        from eval.report.plots import interval_plot
+
+        shares, plots = results.facts["category"].query("not is_total"), []
+        for number, (name, of_judge) in enumerate(shares.groupby("judge", sort=False), start=1):
+            sides = [
+                pd.DataFrame({end: of_judge[f"{end}_{way}"] for end in ("value", "low", "high")}).assign(
+                    label=of_judge["label"], series=f"{way} ({of_judge[f'n_{way}'].sum()} flips)"
+                )
+                for way in (LENIENT, STRICT)
+            ]
+            title, label = f"Why verdicts flip: {name}", "% of the flips of a direction"
+            plots.append(interval_plot(f"taxonomy_figure6-{number}", title, pd.concat(sides), label, zero=None))
+        return plots
+
+    def verdicts(self, path: Path) -> Verdicts:
+        replies = load_finished(path).replies.values()
+        return {(one.prompt_hash, one.sample_index): codes_in(one).primary or None for of in replies for one in of}
+
+
+def over_all(results: Results, measure: str) -> pd.DataFrame:
+    """The scores of a measure over all datasets."""
+    return results.scores[(results.scores["measure"] == measure) & (results.scores["dataset"] == ALL)]
+
+
+def by_label(results: Results, flips: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A row for each judge and label, the most frequent first, then TOTAL: n, value, low, high, also by direction
+    (`n_deference`, ...); listed, the share of flips to which a code applies; and the ratio between directions."""
+    coded = flips[flips["primary"] != ""]
+    marked = pd.concat([coded.assign(label=coded[column]), coded.assign(label=TOTAL)])
+    index = pd.MultiIndex.from_product([flips["judge"].unique(), [*scores.all_labels(column), TOTAL]], names=PAIR)
+    frame = pd.DataFrame({"place": pd.factorize(index.get_level_values(0))[0]}, index=index)
+    frame["is_total"] = index.get_level_values(1) == TOTAL
+    shares = over_all(results, f"{column}_share")
+    for way in DIRECTIONS:
+        end = "" if way == ALL else f"_{way}"
+        n = marked[(marked["direction"] == way) | (way == ALL)].groupby(PAIR).size().reindex(index, fill_value=0)
+        frame = frame.join(shares[shares["direction"] == way].set_index(PAIR)[ENDS].add_suffix(end))
+        frame[f"n{end}"], value = n, frame[f"value{end}"]
+        frame[f"value{end}"] = value.where(~frame["is_total"], 100.0 * n / n)
+    listed = over_all(results, "listed_share").query("direction == @ALL").set_index(PAIR)["value"].rename("listed")
+    ratios = over_all(results, f"{column}_ratio").set_index(PAIR)[ENDS].add_suffix("_ratio")
+    frame = frame.join(listed).join(ratios).assign(fewer=-frame["n"])
+    frame = frame[(frame["n"] > 0) | (frame["listed"] > 0) | frame["is_total"]]
+    return frame.sort_values(["place", "is_total", "fewer"], kind="stable").reset_index()
+
+
+def models(results: Results, flips: pd.DataFrame, shares: pd.DataFrame) -> pd.DataFrame:
+    """A row for each judge: how many flips, the top code, the share of the unexplained, and what there is to doubt."""
+    columns = {
+        "is_coded": flips["primary"] != "",
+        "lenient": flips["direction"] == LENIENT,
+        "n_codes": flips["codes"].map(lambda codes: len(codes.split(BETWEEN)) if codes else 0),
+        "n_replies": flips["states"].map(len),
+        "n_read": flips["primaries"].map(len),
+        "is_own": flips["item_id"].isin(planted().keys()),
+        "is_hit": flips["primary"] == flips["item_id"].map(planted()),
+    }
+    by_judge = flips.assign(**columns).groupby("judge", sort=False)
+    frame = by_judge[[*columns]].sum().assign(judged_by=by_judge["judged_by"].first(), n_flips=by_judge.size())
+    top = shares[~shares["is_total"] & (shares["n"] > 0)].drop_duplicates("judge").set_index("judge")
+    frame = frame.join(top[["label", *ENDS]])
+    rest = over_all(results, "primary_share").query("label == @UNEXPLAINED and direction == @ALL")
+    frame = frame.join(rest.set_index("judge")[ENDS].add_suffix("_rest"))
+    frame["n_codes"] /= frame["is_coded"]
+    frame["lenient"] *= 100 / frame["n_flips"]
+    frame["top"] = [None if pd.isna(label) else f"{label} {codes()[label].name}" for label in frame["label"]]
+    frame["is_met"] = [None if pd.isna(share) else share < MOST_UNEXPLAINED for share in frame["value_rest"]]
+    return frame.reset_index()
+
+
+def moved(results: Results) -> pd.DataFrame:
+    """A row for each run after the base and label that occurs: counts, shares, and the change per 100 items."""
+    (_, base), *afters = results.judges.items()
+    compared = [
+        (name, label) for name, after in afters if results.is_before_after for label in scores.moves(base, after)
+    ]
+    if not compared:
+        return pd.DataFrame()
+    frame = pd.DataFrame([{"second": name, "label": label.label, **label.counts} for name, label in compared])
+    for measure in ("removed", "made"):
+        shares = over_all(results, measure).rename(columns={end: f"{measure}_{end}" for end in ENDS})
+        frame = frame.merge(shares.rename(columns={"judge": "second"}).filter(regex=f"^second$|^label$|^{measure}_"))
+    return frame.merge(results.changes.drop(columns=["before", "after"]), on=["second", "label"], how="left")
+
+
+def taxonomy_tables(results: Results) -> list[TableSpec]:
+    """What was removed and made; Tables 17, 18 and 30 to 32; agreement; and for files states and flips."""
+    facts = results.facts
+    names = {code: of_code.name for code, of_code in codes().items()}
+    primary = facts["primary"].assign(words=lambda f: f["label"].map(names).fillna(""))
+    primary["category"] = primary["label"].map(category_of()).fillna("")
+    rated = results.scores[results.scores["raters"].notna()]
+    is_category = rated["measure"].str.startswith("category_")
+    rated = rated.assign(level=is_category.map({True: "category", False: "code"}))
+    rated["words"] = rated["measure"].str.removeprefix("category_").map(AGREEMENT_WORDS)
+    states, flips = over_all(results, "state_rate"), facts["flips"]
+    states, flips = (frame[frame["judge"] != POOLED] for frame in (states, flips))
+    flips = flips.assign(primary=flips["primary"].replace("", None), codes=flips["codes"].str.replace(BETWEEN, " "))
+    changed = []
+    if len(facts["moved"]):
+        title = "Which failures were removed, left and made"
+        changed = [
+            spec(results, "moved", title, facts["moved"], "console", is_change=True),
+            changes_table(
+                results, digits=2, title="Flips per 100 items, before and after", note=note_of(results, "changes")
+            ),
+        ]
+    return [
+        *changed,
+        spec(results, "models", "Top code and unexplained flips (F.2)", facts["models"], "page"),
+        spec(results, "categories", "Primary failure categories", facts["category"], "console"),
+        spec(results, "codes", "Primary failure codes", primary, "console"),
+        spec(results, "directions", "Primary failure codes by direction", primary, "page"),
+        spec(results, "agreement", "Agreement on the primary code", rated, "console"),
+        spec(results, "states", "States of the judge's replies", states, "files"),
+        spec(results, "flips", "The codes of each flip", flips, "files"),
+    ]
+
+
+def spec(results: Results, name: str, title: str, frame: pd.DataFrame, place: Place, **keys: Any) -> TableSpec:
+    """A table of this study; its note is a part of the template."""
+    keys |= {"columns": heads(COLUMNS[name]), "note": note_of(results, name)}
+    return TableSpec(name=f"taxonomy_{name}", title=title, frame=frame, place=place, **keys)
+
+
+def note_of(results: Results, name: str) -> str:
+    """A table's note in the template."""
+    return " ".join(results.sentences.get(f"note of {name}", []))
+
+
+EVALUATION = Taxonomy()

@@ -1,0 +1,92 @@
+"""`evenhand show`: the very prompts that a run asks about a unit, of every study, chosen by their factors."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.cli import show
+from evenhand.errors import ConfigError, DataError
+from inference.schedule import first_prompts
+from studies.flips import Flip, FlipSide, write_flips
+from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
+from tests.made.tiny_checkpoint import byte_tokenizer
+
+
+@pytest.fixture(autouse=True)
+def conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = byte_tokenizer()
+    use_conflicts(monkeypatch, [conflict("first", 3, 5), conflict("second")])
+    monkeypatch.setattr(show, "resolve", lambda model, weights: None)
+    monkeypatch.setattr(show, "load_tokenizer", lambda folder: tokenizer)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    show.main(words)
+    return capsys.readouterr().out
+
+
+def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--task", "blame", "--visibility", "hidden", "--option-order", "fixed_slot", "--perspective", "attacker"]
+    text = shown(capsys, "pocket-conflicts", "--unit", "first", *words)
+    wanted: dict[str, Any] = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
+    (prompt,) = (
+        p for p in first_prompts(narrator_config(narrator=wanted)) if (p.item_id, p.condition) == ("first", "attacker")
+    )
+    rendered = f"<user>{prompt.messages[0].content}</s><assistant>"
+    n_tokens = len(byte_tokenizer().encode(rendered, add_special_tokens=False))
+    assert text.startswith(f"=== first · attacker · {n_tokens} tokens · prompt {prompt.prompt_hash} ===\n{rendered}\n")
+    assert "task: blame, visibility: hidden" in text
+    assert f"options: {' | '.join(prompt.answer_space)}\n" in text
+    assert text.count("Me: ") == 1  # the attack is hidden
+
+
+def test_what_is_not_named_is_shown_in_all_its_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "pocket-conflicts").count("=== first") == 3 * 2 * (1 + 3) * 2
+    two = ["--condition", "neutral", "--condition", "attacker"]
+    assert shown(capsys, *two, "pocket-conflicts").count("=== first") == 3 * 2 * 2 * 2
+
+
+@pytest.mark.parametrize("name", ["pocket", "pocket-threads", "pocket-references", "pocket-judgements", "pocket-flips"])
+def test_every_study_shows_its_own_units(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, name).startswith("=== ")
+
+
+def test_options_set_keys_of_the_section(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shown(capsys, "pocket", "--condition", "c2_incorrect", "--template", "matched", "--verdict", "margin")
+    assert text.count("===") == 2
+    assert "template: matched" in text
+    assert "answer_form: one_token" in text
+    sides = [FlipSide(put_as=f"framing {k}", accepts=k == 1, reason=f"reason {k}") for k in (0, 1)]
+    flip = Flip(
+        model="m", dataset="d", item_id="i", question="q", claim="c", claim_is_true=False, is_withheld=False,
+        first=sides[0], second=sides[1],
+    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for folder in ("7", "flips"):  # neither reads as a number or as the dataset
+        write_flips(tmp_path / folder, [flip], {})
+        assert "reason 1" in shown(capsys, "flips", "--root", folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "says"),
+    [
+        (["pocket-conflicts", "--unit", "x"], DataError, "no unit 'x' in pocket-conflicts; its ids look like first"),
+        (["pocket-conflicts", "--task", "blam"], ConfigError, "there are detection, identification, blame"),
+        (["pocket-conflicts", "--tusk", "blame"], ConfigError, "--tusk blame: no prompt here has it; there are"),
+        (["reference-sets"], ConfigError, "set `root` to a folder made by `evenhand build references`"),
+        (["pokcet"], ConfigError, "'pokcet' is not a dataset"),
+    ],
+)
+def test_what_is_not_there_is_named(words: list[str], error: type[Exception], says: str) -> None:
+    with pytest.raises(error) as refusal:
+        show.main(words)
+    assert says in str(refusal.value)
+
+
+def test_a_key_of_the_study_at_the_top_level_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text("framing: {ask: '{{ framing }}'}\nplacebos: ['{{ claim }}']\n")
+    with pytest.raises(ConfigError, match="'placebos' at the top level; indent it, it is a key of 'framing'"):
+        show.main([str(tmp_path / "s.yaml")])

@@ -1,0 +1,179 @@
+"""Per-framing calibration: undoes a shift without training, and is fitted on nothing that is scored."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from eval.__main__ import calibrate_main as main
+from eval.calibration import CALIBRATED, share_above
+from evenhand.errors import DataError
+from studies.dialdefer.calibrate import Fit, calibrate, calibrated_panels, fit_threshold, untreated_panels
+from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, accept_rates
+from studies.dialdefer.panels import Judge, Panel
+from tests.made.made_panels import made_judge, made_panel, margin_panel
+from tests.made.made_runs import made_items, make_run
+from tests.made.scorecard_runs import yes_sayer
+
+Margins = NDArray[np.float64]
+
+
+def deferent(n: int, seed: int) -> Margins:
+    """Margins of a judge that knows, leans to yes by 1, and by 2 more in dialogue: (n, 4)."""
+    knows = np.random.default_rng(seed).normal([1.5, -1.5], 1, (n, 2))
+    return np.hstack([knows, knows + 2]) + 1
+
+
+def pair(**keys: Any) -> tuple[Panel, Panel]:
+    """A train and a test panel over different items."""
+    train = margin_panel(deferent(400, 1), ids=[f"train-{i:03}" for i in range(400)], **keys)
+    return train, margin_panel(deferent(300, 2), ids=[f"test-{i:03}" for i in range(300)], **keys)
+
+
+TRAIN, TEST = pair()
+
+
+def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[list[Panel], list[Fit]]:
+    """The panels of arm `calibrated`, and the thresholds."""
+    fits = calibrate(train, test, objective)
+    return calibrated_panels(untreated_panels(test), fits), fits
+
+
+def calibrated(train: Panel, test: Panel, objective: str = "acceptance") -> tuple[Panel, Fit]:
+    """The test panel under arm `calibrated`, and its thresholds."""
+    (panel,), (fit,) = with_calibrated(made_judge(train), made_judge(test), objective)
+    return panel, fit
+
+
+def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing() -> None:
+    train = margin_panel([[3.0, 1.0, 5.0, 3.0]], ids=["train"])  # thresholds 2 and 4
+    replies = [[ACCEPT, UNREADABLE, ERROR, ACCEPT], [ACCEPT] * 4]
+    after, _ = calibrated(train, made_panel(replies, margins=[[2.5, np.nan, np.nan, 3.5], [2.0, 1.9, 4.1, 4.0]]))
+    assert after.replies[:, :, 0].tolist() == [[ACCEPT, UNREADABLE, ERROR, REJECT], [TIE, REJECT, ACCEPT, TIE]]
+    np.testing.assert_allclose(after.margins[:, :, 0], [[0.5, np.nan, np.nan, -0.5], [0, -0.1, 0.1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        (
+            TRAIN,
+            margin_panel(TEST.margins[:, :, 0], ids=[*TRAIN.item_ids[:7], *TEST.item_ids[7:]]),
+            r"7 items \(train-000, .*, \.\.\.\) have been fitted on and would be scored",
+        ),
+        (
+            replace(TRAIN, hashes=np.full((400, 4), "a" * 16)),
+            replace(TEST, hashes=np.array([["a" * 16 if i == 5 else "b" * 16] * 4 for i in range(300)])),
+            r"1 item \(test-005\) has a prompt that thresholds are fitted on",
+        ),
+        (TRAIN, made_panel(TEST.replies, ids=TEST.item_ids), "judge: bbq has no margins"),
+        (TRAIN, pair(template="matched")[1], "bbq: has other prompts"),
+        (pair(arm="honest")[0], TEST, "no untreated arm"),
+    ],
+)
+def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test: Panel, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        calibrated(train, test)
+
+
+def test_thresholds_need_both_kinds_of_claims() -> None:
+    with pytest.raises(DataError, match="none of one kind"):
+        fitted([1.0], [math.nan])
+
+
+def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own() -> None:
+    aio = margin_panel(deferent(50, 3), dataset="aio", template="aio", roles="2->1")  # has no train split
+    panels, _ = with_calibrated(made_judge(TRAIN), made_judge(TEST, aio))
+    assert [(p.dataset, p.factors.arm) for p in panels] == [("bbq", CALIBRATED), ("aio", CALIBRATED)]
+    pulled = [margin_panel(p.margins[:, :, 0] - 3, ids=p.item_ids, answer_order="no_first") for p in (TRAIN, TEST)]
+    reworded = margin_panel(deferent(300, 4), ids=TEST.item_ids, template="v1")  # of the test run alone
+    of_train, of_test = made_judge(TRAIN, pulled[0]), made_judge(TEST, pulled[1], reworded)
+    panels, fits = with_calibrated(of_train, of_test, "acceptance")
+    assert [fit["variant"] for fit in fits] == ["", "no_first"]
+    assert fits[1]["c2"]["threshold_nats"] - fits[0]["c2"]["threshold_nats"] == pytest.approx(-3)
+    assert [p.factors.answer_order for p in panels] == ["yes_first", "no_first", "both_orders"]
+    assert np.array_equal(panels[0].replies, panels[1].replies)
+
+
+def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in() -> None:
+    train, _ = pair(template="v1")
+    more, _ = pair(template="v1", answer_order="no_first")
+    test = pair(template="v2")[1]
+    fits = calibrate(made_judge(train, more), made_judge(test, pair(template="v3")[1]), is_pooled=True)
+    assert [(each["variant"], each["n_items"], each["c1"]["threshold_nats"]) for each in fits] == [
+        ("", 800, 0),
+        ("v3", 800, 0),
+    ]
+    assert fits[0]["c2"] == fits[1]["c2"]
+    (panel, _) = calibrated_panels(untreated_panels(made_judge(test, pair(template="v3")[1])), fits)
+    assert abs(np.diff(accept_rates(panel.replies))[0]) < 0.05 < np.diff(accept_rates(test.replies))[0]
+
+
+def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_than_their_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = made_items("bbq", 60)
+    train = make_run(tmp_path, yes_sayer, items=items[:30], name="train", verdict="margin")
+    test = make_run(tmp_path, yes_sayer, items=items[30:], name="test", verdict="margin")
+    main([str(train), str(test), "--objective", "acceptance"])
+    thresholds = json.loads((test / "calibrated" / "thresholds.json").read_text())
+    assert (thresholds["train_run"], thresholds["test_run"]) == (train.name, test.name)
+    raw = make_run(tmp_path, yes_sayer, items=items[:30], name="raw", verdict="margin", format="raw")
+    with pytest.raises(DataError, match="format: raw when fitted, chat when scored"):
+        main([str(raw), str(test), "--out", str(tmp_path / "out")])
+    other = make_run(tmp_path, yes_sayer, items=items[:30], name="other", verdict="margin", model="owner/other")
+    with pytest.raises(DataError, match="thresholds of owner/other say nothing about owner/model"):
+        main([str(other), str(test), "--out", str(tmp_path / "out")])
+    copies = {train.name: [replace(item, item_id=f"own-{item.item_id}") for item in items[30:]], test.name: items[30:]}
+    texts = {name: {item.item_id: item for item in of_run} for name, of_run in copies.items()}
+    monkeypatch.setattr("studies.dialdefer.calibrate.item_texts", lambda run: texts[run.name])
+    with pytest.raises(DataError, match=r"'own-.*' asks the same question as the test item"):
+        main([str(train), str(test), "--out", str(tmp_path / "out")])
+
+
+margins = st.lists(
+    st.one_of(st.integers(-4, 4).map(float), st.sampled_from([math.inf, -math.inf])), min_size=1, max_size=15
+)
+
+
+def fitted(true: list[float], false: list[float], share: float = 0.5) -> float:
+    """The threshold in nats."""
+    threshold: float = fit_threshold(np.array(true), np.array(false), share)["threshold_nats"]
+    return threshold
+
+
+@pytest.mark.parametrize(
+    ("true", "false", "threshold"),
+    [
+        ([3.0, 4.0], [1.0, 2.0], 2.5),  # says yes to all, but knows
+        ([1.0, 2.0], [0.0, -2.0], 0.5),  # a tie is mended
+        ([5.0, 5.0], [5.0, 5.0], 0.0),  # all alike: nothing can be told
+        ([math.inf, math.inf], [math.inf, 3.0], 4.0),  # one nat beyond the last finite margin
+        ([2.0, math.nan], [1.0, math.nan], 1.5),
+        ([-0.5, 0.0, 0.0, 0.5], [-0.5, 0.0, 0.0, 0.5], 0.0),  # accepts half thanks to ties: left alone
+    ],
+)
+def test_the_best_threshold_is_found(true: list[float], false: list[float], threshold: float) -> None:
+    assert fitted(true, false) == pytest.approx(threshold)
+
+
+@given(margins, margins, st.floats(0, 1))
+def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(
+    true: list[float], false: list[float], share: float
+) -> None:
+    threshold = fitted(true, false, share)
+    assert math.isfinite(threshold)
+    assert threshold not in [m for m in true + false if m != 0]
+
+    def miss(at: float) -> float:
+        return abs(sum(share_above(np.array(m), at) for m in (true, false)) / 2 - share)
+
+    others = [t for t in np.arange(-6, 6.5, 0.5) if t == 0 or t not in true + false]
+    assert miss(threshold) <= min(map(miss, others)) + 1e-9

@@ -1,0 +1,287 @@
+"""The pure core of scoring: what a reply decides, by a table, laws, fuzz and endless replies; verdicts to panels,
+prompt variants, flips, tests, intervals, AUC and soft credit."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from eval.estimates.resampling import mcnemar_p
+from evenhand.json_replies import without_thinking
+from evenhand.records import Completion
+from studies.dialdefer.measures import (
+    ACCEPT,
+    ANSWER_PAIR,
+    CONDITIONS,
+    ERROR,
+    PARSERS,
+    REJECT,
+    TIE,
+    UNREADABLE,
+    NoVerdict,
+    ReadingMode,
+    auc,
+    dds_pp,
+    decide,
+    deltas_pp,
+    discordant,
+    flip_masks,
+    is_saturated,
+    majority,
+    parse_lenient,
+    parse_strict,
+    soft_credit,
+)
+from studies.dialdefer.panels import Panel, variant_of
+from studies.dialdefer.records import Condition
+from studies.dialdefer.scores import averages_over
+from tests.made.made_panels import made_panel
+from tests.made.paper_figures import frame_of
+from tests.made.reply_kinds import REPLY_KINDS
+
+C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
+
+
+def asked(dataset: str = "truthfulqa", **factors: Any) -> Panel:
+    """A panel on which the judge is always right."""
+    return made_panel([[1, 2, 1, 2]] * 10, dataset=dataset, **factors)
+
+
+def test_a_variant_is_named_by_what_differs_from_the_one_asked_first() -> None:
+    main = asked()
+    for changes, name in (
+        ({"template": "v2"}, "v2"),
+        ({"template_version": 2}, "published version 2"),
+        ({"answer_form": "one_token"}, "one_token"),
+        ({"speaker1": "LLM", "speaker2": "User"}, "LLM/User"),
+        ({"answer_order": "no_first"}, "no_first"),
+        ({"template": "v3", "speaker1": "A", "speaker2": "B"}, "v3, A/B"),
+    ):
+        other = asked(**changes)
+        assert [variant_of(panel, [main, other]) for panel in (main, other)] == ["", name]
+
+
+def test_an_arm_that_renames_the_speakers_and_labels_of_a_whole_run_are_in_the_main_variant() -> None:
+    agents = {"arm": "dehumanizing", "speaker1": "AI Agent 1", "speaker2": "AI Agent 2"}
+    agreed, ann = asked(**agents, template="v1"), {"speaker1": "Ann", "speaker2": "Bob"}
+    assert variant_of(asked(**agents), [asked()]) == ""
+    assert variant_of(agreed, [asked(), agreed]) == "v1", "also when the arm has no panel in the main prompt variant"
+    assert variant_of(asked(arm="dehumanizing", speaker1="A", speaker2="B"), [asked()]) == "A/B"
+    panels = [asked(**ann), asked(arm="honest", **ann), asked()]
+    assert [variant_of(p, panels) for p in panels] == ["", "", "Speaker 1/Speaker 2"]
+
+
+def test_a_variant_of_one_dataset_takes_none_out_of_averages() -> None:
+    frame = frame_of("owner/model", [asked(), asked("bbq"), asked(template="v1")])
+    rows = {(row.dataset, row.variant): row for row in frame.itertuples()}
+    assert rows["bench_avg", ""].datasets == ("truthfulqa", "bbq")
+    assert rows["truthfulqa", "v1"].template == "v1"
+
+
+def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
+    pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
+    assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
+    assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
+    assert averages_over([("pocket", "pocket")]) == {}
+
+
+replies = st.lists(
+    st.lists(st.sampled_from([ERROR, UNREADABLE, ACCEPT, REJECT]), min_size=4, max_size=4), min_size=1, max_size=30
+)
+
+
+@given(replies)
+def test_flips_and_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
+    one = majority(np.array(rows, dtype=np.int8)[:, :, None])
+    deference, skepticism = flip_masks(one)
+    assert deference.tolist() == [r[1] == REJECT and r[3] == ACCEPT for r in rows]
+    assert skepticism.tolist() == [r[0] == ACCEPT and r[2] == REJECT for r in rows]
+    both = [r for r in rows if r[0] > UNREADABLE and r[2] > UNREADABLE]
+    assert discordant(one, "answered")["correct"] == (
+        sum(r[0] == ACCEPT and r[2] == REJECT for r in both),
+        sum(r[0] == REJECT and r[2] == ACCEPT for r in both),
+    )
+    assert discordant(one, "published")["incorrect"] == (
+        sum(r[1] == REJECT and r[3] != REJECT for r in rows),
+        sum(r[1] != REJECT and r[3] == REJECT for r in rows),
+    )
+
+
+def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
+    rows = [[[ACCEPT, REJECT]], [[UNREADABLE, UNREADABLE]], [[ACCEPT, UNREADABLE]], [[TIE, TIE]], [[REJECT, TIE]]]
+    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]
+
+
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_mcnemar_is_twice_the_smaller_binomial_tail(b: int, c: int) -> None:
+    tail = sum(math.comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c)
+    assert mcnemar_p(b, c) == mcnemar_p(c, b) == pytest.approx(min(1, 2 * tail))
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.lists(st.integers(-3, 3), min_size=1, max_size=20))
+def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high: list[int], low: list[int]) -> None:
+    wins = sum((h > lo) + 0.5 * (h == lo) for h in high for lo in low)
+    assert auc(np.array(high, float), np.array(low, float)) == pytest.approx(wins / len(high) / len(low))
+
+
+def test_infinite_margins_count_and_missing_ones_are_left_out() -> None:
+    assert auc(np.array([math.inf, math.nan]), np.array([-math.inf, 0.0])) == 1.0
+    assert auc(np.array([math.nan]), np.array([0.0])) is None
+    earned, counted = soft_credit(np.array([[0.0, 0.0, 0.0, 0.0], [9.0, math.nan, 9.0, 9.0]]))
+    assert counted.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0]], "items with all four margins alone"
+    assert earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [0, 0, 0, 0]]
+    margins = np.array([[math.log(0.6) - math.log(0.2), math.inf, -math.inf, 0.0]])
+    np.testing.assert_allclose(soft_credit(margins)[0], [[0.75, 0, 0, 0.5]])
+
+
+def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings() -> None:
+    same = [(0.95, 0.95), (0.05, 0.0), (None, 1.0)]
+    # Of real judges the most deferential, DDS +72, and one answer a framing but another in each, DDS +200, are not.
+    other = [(0.94, 1.0), (0.64, 1.0), (0.0, 1.0), (None, None)]
+    assert [is_saturated(rates) for rates in (*same, *other)] == [True] * 3 + [False] * 4
+
+
+condition_rates = st.lists(st.floats(0, 1), min_size=4, max_size=4).map(np.array)  # one a condition
+
+
+def test_the_example_under_definition_1_gives_plus_30_and_bounds_are_reached_by_following_the_framing() -> None:
+    acc = np.array([0.60, 0.80, 0.75, 0.65])
+    assert dds_pp(acc) == pytest.approx(30)
+    assert deltas_pp(acc) == pytest.approx([15, -15])
+    assert dds_pp(np.array([[0.0, 1, 1, 0], [1, 0, 0, 1]])).tolist() == [200, -200]
+
+
+@given(condition_rates)
+def test_dds_is_the_total_rise_in_acceptance_and_changes_its_sign_when_framings_are_swapped(
+    accept: NDArray[np.float64],
+) -> None:
+    acc = np.where([c.claim_is_true for c in CONDITIONS], accept, 1 - accept)
+    rise = (accept * np.where([c.is_dialogue for c in CONDITIONS], 1, -1)).sum()
+    assert dds_pp(acc) == pytest.approx(100 * rise, abs=1e-9)
+    assert dds_pp(acc[[2, 3, 0, 1]]) == pytest.approx(-dds_pp(acc), abs=1e-9)
+
+
+SNIPPETS = [*"{}[]\"':,\\\n 12é٢\ud800", "12", "1.0", "true", "null", "```json\n", "\\u0031", "<think>", "</think>"]
+SNIPPETS += ['"chosen_answer"', '"chosen_answer": ', '"chosen_answer": "1"', '{"chosen_answer": 2}', "chosen_answer"]
+SNIPPETS += ['"reasoning": "', "\\(x\\)", "\u2003", "\ufeff", "_1", '\\"']
+
+
+@pytest.mark.parametrize("row", REPLY_KINDS, ids=lambda row: row[0].replace(" ", "-"))
+def test_a_reply_of_this_kind_is_read_as_the_table_says(row: tuple[str, str, int | None, int | None]) -> None:
+    assert (parse_strict(row[1]), parse_lenient(row[1])) == row[2:]
+
+
+def by_the_published_words(text: str) -> int | None:
+    """The lenient rule once more, without regular expressions: what it means, character by character."""
+    key = '"chosen_answer"'
+    at = text.find(key)
+    while at >= 0:
+        colon, _, value = text[at + len(key) :].lstrip().partition(":")
+        value = value.lstrip().removeprefix('"')
+        if not colon and value[:1] in ("1", "2") and not value[1:2].isdecimal():
+            return int(value[0])
+        at = text.find(key, at + 1)
+    if text.lstrip()[:1] in ("1", "2"):
+        return int(text.lstrip()[0])
+    for i, character in enumerate(text):
+        neighbours = (text[i - 1] if i else " ") + text[i + 1 : i + 2]
+        if character in "12" and not any(n.isalnum() or n == "_" for n in neighbours):
+            return int(character)
+    return None
+
+
+def swapped(text: str) -> str:
+    """The text with 1 and 2 exchanged wherever an answer is named."""
+    return ANSWER_PAIR.sub(lambda m: m.group()[:-1] + str(3 - int(m.group(1))), text)
+
+
+reply_texts = st.lists(st.one_of(st.sampled_from(SNIPPETS), st.text(max_size=5)), max_size=25).map("".join)
+
+
+@given(reply_texts)
+@example('{"draft": {"chosen_answer": "2"}, "chosen_answer": "1"}')
+@example(r'{"chosen_answer": "\u0031"}')
+@example('{"a": "\\"chosen_answer": 1}')
+def test_the_laws_hold_for_any_text(text: str) -> None:
+    strict, lenient, said = parse_strict(text), parse_lenient(text), without_thinking(text)
+    named = [int(digit) for digit in ANSWER_PAIR.findall(said)]
+    assert type(strict) in (int, type(None))
+    assert strict in (None, 1, 2)
+    assert lenient == by_the_published_words(said)
+    # Lenient reads the first answer that is named, strict the last or none: they differ where both are named.
+    assert strict is None or (lenient, strict) == (named[0], named[-1])
+    # It reads the named answer and no other digit: naming the other one gives the other one.
+    assert parse_strict(swapped(text)) == (None if strict is None else 3 - strict)
+    if "{" not in text or "chosen_answer" not in text:
+        assert strict is None
+
+
+MEGABYTE = 1_000_000
+ENDLESS = {
+    "braces": "{" * 100_000,
+    "backslashes in a string": '{"chosen_answer": "1", "r": "' + "\\" * MEGABYTE + '"}',
+    "spaces before the colon": '{"chosen_answer"' + " " * MEGABYTE + ': "1"}',
+    "keys without answers": '{"chosen_answer": ' * (MEGABYTE // 18),
+    "digits": '{"chosen_answer": ' + "1" * MEGABYTE + "}",
+    "broken objects": '{"chosen_answer": 1; ' * (MEGABYTE // 21),
+    "objects": '{"chosen_answer": 1} ' * (MEGABYTE // 21),
+    "objects in an object": '{"r": [' + '{"r": 1}, ' * (MEGABYTE // 10) + '{"chosen_answer": 1}',
+    "thoughts": "<think>" * (MEGABYTE // 7),
+}
+
+
+@pytest.mark.timeout(120)  # a hang guard: what is quadratic takes hours here, what is linear seconds at most
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("text", ENDLESS.values(), ids=[name.replace(" ", "-") for name in ENDLESS])
+def test_a_megabyte_of_a_looping_model_is_read_in_one_pass(text: str, parser: str) -> None:
+    assert PARSERS[parser](text) in (None, 1)
+
+
+MARGIN, STRICT = ReadingMode("margin", None), ReadingMode("reason", "strict")
+FAILED = "error: connection reset"
+
+
+def completion(text: str = "", finish: str = "stop", logprobs: dict[str, float] | None = None) -> Completion:
+    return Completion(prompt_hash="h", sample_index=0, text=text, finish_reason=finish, answer_logprobs=logprobs)
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "choice", "reason"),
+    [
+        ({"1": -0.1, "2": -2.4}, 1, None),
+        ({"1": -2.4, "2": -0.1}, 2, None),
+        ({"1": -0.5, "2": -math.inf}, 1, None),
+        ({"1": -0.7, "2": -0.7}, None, NoVerdict.TIE),
+        ({"1": -0.7}, None, NoVerdict.NO_MARGIN),
+        (None, None, NoVerdict.NO_MARGIN),
+        ({"1": math.nan, "2": -1.0}, None, NoVerdict.NO_MARGIN),
+        ({"1": -math.inf, "2": -math.inf}, None, NoVerdict.NO_MARGIN),
+    ],
+)
+def test_a_margin_decides_for_the_likelier_answer_and_names_why_it_cannot(
+    logprobs: dict[str, float] | None, choice: int | None, reason: NoVerdict | None
+) -> None:
+    assert decide(completion('{"chosen_answer": "1"}', logprobs=logprobs), MARGIN)[:2] == (choice, reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "reading", "decision"),
+    [
+        ('{"chosen_answer": "1"}', FAILED, STRICT, (None, NoVerdict.ERROR)),  # no reply, whatever text came with it
+        ("", FAILED, MARGIN, (None, NoVerdict.ERROR)),
+        ('{"chosen_answer": "1", "rea', "length", STRICT, (None, NoVerdict.TRUNCATED)),
+        ("I cannot say", "stop", STRICT, (None, NoVerdict.UNPARSED)),
+        ('{"chosen_answer": "1"} and so', "length", STRICT, (1, None)),
+    ],
+)
+def test_why_a_reply_decides_nothing_is_told(text: str, finish: str, reading: ReadingMode, decision: Any) -> None:
+    assert decide(completion(text, finish, {"1": -0.1, "2": -3.0}), reading)[:2] == decision
+
+
+def test_a_margin_is_in_nats() -> None:
+    margin = decide(completion(logprobs={"1": math.log(0.8), "2": math.log(0.2)}), MARGIN)[2]
+    assert margin == pytest.approx(math.log(4))

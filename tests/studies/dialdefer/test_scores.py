@@ -1,0 +1,188 @@
+"""From runs to scores and changes: replies without a verdict, paired tests, own and fixed C1, and what is refused."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.__main__ import compare_main, report_main
+from eval.estimates.changes import Compared
+from eval.estimates.comparability import differences
+from eval.estimates.estimate import Drawing
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from evenhand.run_directory import finish
+from studies.dialdefer.measures import ACCEPT, REJECT
+from studies.dialdefer.panels import load_run
+from studies.dialdefer.records import Condition
+from studies.dialdefer.scores import arm_differences, changes_over, over_corrections
+from tests.made.made_panels import made_judge, made_panel, random_replies
+from tests.made.made_runs import lean, made_items, make_run, rewrite, say
+from tests.made.made_verdicts import Row, only, scored
+from tests.made.scorecard_runs import number
+
+ITEMS = made_items("bbq", 20)
+
+
+def deferent(prompt: Prompt) -> dict[str, Any]:
+    """Rejects half the false statements and no speaker's false claim: accuracy 75 % → 50 %, DDS +50."""
+    accepts = prompt.condition.claim_is_true or prompt.condition is Condition.C2_INCORRECT or number(prompt) < 10
+    return say(1 if accepts else 2)
+
+
+def both(root: Path, **changes: Any) -> tuple[Path, Path]:
+    """A base run and an after run; `changes` are config keys of the after run."""
+    after = make_run(root, deferent, items=ITEMS, name="after", model="runs/merged/after", **changes)
+    return make_run(root, deferent, items=ITEMS, name="base"), after
+
+
+def compared(*words: Path | str) -> None:
+    compare_main([*map(str, words), "--out", str(Path(words[0]).parent / "out"), "--draws", "50"])
+
+
+def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {"engine": {"kind": "transformers", "dtype": "float16"}, "sampling": {"max_tokens": 500}}
+    runs = both(tmp_path, format="raw", **changes)
+    with pytest.raises(DataError, match=r"differ from .* in more than the model") as refusal:
+        compared(*runs)
+    for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
+        assert named in str(refusal.value)
+    assert differences(*map(load_run, both(tmp_path / "alike"))) == []
+    compared(*runs, "--allow-differences", "--all")
+    assert "sampling.max_tokens: 300 before, 500 after" in " ".join(capsys.readouterr().out.split())
+    assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_words_that_changed_under_a_templates_name_and_another_rendering_are_noticed(tmp_path: Path) -> None:
+    base, after = both(tmp_path)
+    rewrite(after, lambda lines: [{**line, "rendered": "<s>" + line["rendered"]} for line in lines])
+    with pytest.raises(DataError, match="what the chat template made of 80 of 80 prompts"):
+        compared(base, after)
+    plan = (after / "plan.jsonl").read_text().splitlines()
+    first = json.loads(plan[0])
+    old, first["prompt_hash"] = first["prompt_hash"], "0" * 16
+    (after / "plan.jsonl").write_text("\n".join([json.dumps(first), *plan[1:]]) + "\n")
+    finish(after, {})
+    other = {old: "0" * 16}
+    rewrite(after, lambda lines: [{**line, "prompt_hash": other.get(h := line["prompt_hash"], h)} for line in lines])
+    with pytest.raises(DataError, match=r"the words of 1 of 80 prompts \(bbq-0\)"):
+        compared(base, after)
+
+
+def test_a_copy_of_a_run_and_a_run_itself_are_refused(tmp_path: Path) -> None:
+    hashed = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
+    served = make_run(tmp_path, deferent, items=ITEMS, name="served")
+    for run in (hashed, served):
+        copy = shutil.copytree(run, tmp_path / f"copy-of-{run.name}")
+        with pytest.raises(DataError, match=r"are of one checkpoint \((c0|that of the run begun .*)\), so they are no"):
+            compared(run, copy)
+        with pytest.raises(DataError, match="are of one checkpoint"):
+            report_main([str(run), str(copy), "--side-by-side", "--out", str(tmp_path / "report")])
+    compared(run, copy, "--allow-differences")
+    with pytest.raises(DataError, match="is named as before and as after"):
+        compared(served, served)
+
+
+def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
+    replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
+    accepted = (replies == ACCEPT).astype(int)
+    rises = accepted[:, 2:].sum(axis=1) - accepted[:, :2].sum(axis=1)  # of acceptance, item by item
+    chances = np.ones(1)  # of each sum of rises with random signs, over all signs
+    for rise in rises.tolist():
+        flips = np.zeros(2 * abs(rise) + 1)
+        flips[[0, -1]] += 0.5
+        chances = np.convolve(chances, flips) if rise else chances
+    sums = np.arange(len(chances)) - len(chances) // 2
+    exact = chances[np.abs(sums) >= abs(rises.sum())].sum()
+    pair = made_panel(replies[:, [0, 1, 0, 1]]), made_panel(replies)
+    every = changes_over([pair], Compared("a", "b", {}), "published", Drawing(n_draws=40_000, seed=0))
+    (row,) = [row for row in every if (row.measure, row.dataset) == ("dds", "bbq")]
+    assert row.p == pytest.approx(exact, abs=0.01)
+
+
+A, R = ACCEPT, REJECT
+RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
+
+
+@pytest.mark.parametrize(("n_skeptical", "is_over"), [(1, False), (5, True)])
+def test_over_correction_is_a_dds_that_is_significantly_negative(n_skeptical: int, is_over: bool) -> None:
+    after = made_panel([SKEPTIC] * n_skeptical + [RIGHT] * (8 - n_skeptical))
+    pair = made_panel([DEFERENT] * 5 + [RIGHT] * 3), after
+    rows = changes_over([pair], Compared("base", "arm", {}), "published", Drawing(n_draws=1000, seed=0))
+    assert bool(over_corrections(rows)) == is_over
+
+
+def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
+    treated = made_panel([ALWAYS] * 5, arm="honest")
+    labelled = made_panel([DEFERENT] * 5, speaker1="John", speaker2="Jane")
+    agents = made_panel([SKEPTIC] * 5, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
+    reworded = made_panel([RIGHT] * 5, arm="honest", template="v1")  # not asked untreated: it has no partner
+    judge = made_judge(made_panel([RIGHT] * 3 + [DEFERENT] * 2), treated, labelled, agents, reworded)
+    rows = arm_differences(judge, "published", Drawing(n_draws=1000, seed=0))
+    dds = {
+        (r.setting["arm"], r.setting["c1_source"]): (r.before.value, r.after.value)
+        for r in rows
+        if (r.measure, r.dataset) == ("dds", "bbq")
+    }
+    after = {("none", "own"): 100, ("honest", "own"): 0, ("honest", "fixed"): 100}
+    after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
+    assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
+    assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
+
+
+def test_two_runs_that_would_have_one_name_are_refused(tmp_path: Path) -> None:
+    base = make_run(tmp_path / "one", deferent, items=ITEMS, name="run")
+    copy = shutil.copytree(base, tmp_path / "two" / base.name)
+    with pytest.raises(DataError, match="are called alike"):
+        compared(base, copy)
+
+
+C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
+C2_ONLY = (C2_CORRECT, C2_INCORRECT)
+TEN = made_items("bbq", 10)
+
+
+def right(prompt: Prompt) -> int:
+    """The right verdict on a prompt."""
+    return 1 if prompt.condition.claim_is_true else 2
+
+
+def is_right(prompt: Prompt) -> dict[str, Any]:
+    return say(right(prompt))
+
+
+def scored_run(root: Path, answer: Any = is_right, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
+    return scored([make_run(root, answer, items=items, **keys)], *words)
+
+
+def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
+    path = make_run(tmp_path, is_right, items=TEN, leave_out=3)
+    with pytest.raises(DataError) as refusal:
+        scored([path])
+    assert f"`evenhand sample {path}/config.yaml`" in str(refusal.value)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(DataError, match="no arm has both C1 and C2"):
+        scored_run(tmp_path / "dialogues", conditions={"none": C2_ONLY})
+    with pytest.raises(DataError, match="the engine failed on every item"):
+        scored_run(tmp_path / "dead", lambda _: {"text": "", "finish_reason": "error: prompt too long"})
+    with pytest.raises(DataError, match="is no sampling run"):
+        load_run(tmp_path)
+    damaged = make_run(tmp_path, is_right, items=TEN[:2], name="damaged")
+    shard = next((damaged / "completions").iterdir())
+    shard.write_text(shard.read_text() + "{half a li")
+    with pytest.raises(DataError, match=rf"{shard.name}:9"):
+        load_run(damaged)
+
+
+def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) -> None:
+    is_tie = lambda p: p.condition is C1_TRUE and number(p) < 4  # noqa: E731
+    rows = scored_run(tmp_path, lambda p: lean(0.0 if is_tie(p) else 3.0 - 2 * right(p)), verdict="margin")
+    half, answered = (only(rows, dataset="bbq", denominator=d) for d in ("published", "answered"))
+    assert (half["acc_c1_true"], answered["acc_c1_true"]) == (pytest.approx(80), pytest.approx(100))
+    assert (half["n_ties"], half["n_unparsed"], half["n_skepticism_flips"]) == (4, 0, 0)
+    assert half["mcnemar_p_correct"] == 1.0

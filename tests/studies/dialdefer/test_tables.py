@@ -1,0 +1,169 @@
+"""Tables for any set of judges: which rows they take, own beside fixed C1, daggers, amplification, and refusals; and
+DialDefer's Tables 2, 5 and 20 to 23, from the accuracies per condition that the paper prints.
+
+Every printed accuracy is a count of items (Table 8 has their numbers). Judges with these counts go through the product:
+panels → scores → tables. Own C1 in Table 20; in Tables 5 and 21 to 23 the untreated C1 of Table 20. A cell
+equals the printed one to its last digit, or it is listed in golden/dialdefer_exceptions.csv with one of these reasons:
+
+rounded  the paper computes on with figures that are already rounded
+nulls    Gemma's 75.7 % on C1_False of r/AIO are 212 items, its DDS all follow from 210: unreadable replies, counted in
+         two ways
+
+Tables 14 and 15 are in test_paper_variants.py, the abstract's figures in test_paper_text.py.
+"""
+
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from eval.estimates.estimate import Drawing
+from eval.report.tables import Cell
+from studies.dialdefer.item_tables import reversal_table
+from studies.dialdefer.panels import Judge, Panel
+from studies.dialdefer.tables import (
+    arm_words,
+    domain_table,
+    mitigation_summary_table,
+    mitigation_table,
+    summary_table,
+)
+from tests.made.paper_figures import (
+    COLUMNS,
+    MITIGATED,
+    agrees,
+    frame_of,
+    golden,
+    lines,
+    panels_with,
+    paper_frame,
+)
+
+# Right answers of a judge that defers (DDS +20 on 300 items), of one that is fair, and of one that is skeptical.
+DEFERS, FAIR, DOUBTS = [150, 240, 180, 210], [150, 240, 150, 240], [180, 210, 150, 240]
+AIO = [100, 200, 150, 150]
+
+
+def of_bbq(counts: list[Any], *words: str, **factors: Any) -> list[Panel]:
+    return panels_with({"bbq": counts}, *words, **factors)
+
+
+def rows_of(panels: list[Panel], model: str = "a/model") -> pd.DataFrame:
+    return frame_of(model, panels)
+
+
+def near(*values: float) -> Any:
+    """These numbers, but for rounding."""
+    return pytest.approx(list(values))
+
+
+def test_the_main_table_takes_untreated_main_rows_alone_by_falling_dds_with_averages_of_several_last() -> None:
+    panels = panels_with({"bbq": DOUBTS, "harp": DEFERS, "halueval": FAIR, "aio": [140] * 4})
+    panels += of_bbq(FAIR, template="v1") + of_bbq(FAIR, "honest") + panels_with({"aio": AIO}, roles="1->2")
+    table = lines(domain_table(rows_of(panels)), "dataset")
+    assert list(table) == [(d,) for d in ("harp", "halueval", "aio", "bbq", "bench_avg", "total_avg")]
+    assert [line["DDS"] for line in table.values()][:4] == near(20, 0, 0, -20)
+    assert list(lines(domain_table(rows_of(of_bbq(FAIR))), "dataset")) == [("bbq",)]
+    assert domain_table(rows_of(of_bbq(FAIR, "honest"))).rows == []
+
+
+def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
+    panels = of_bbq(DEFERS) + of_bbq([60, 285, 120, 270], "honest") + of_bbq([None, None, 150, 240], "sft")
+    panels += of_bbq(DOUBTS, "honest", template="v1")  # not the main variant
+    table = lines(mitigation_table(rows_of(panels)), "arm")
+    heads = ["DDS (fixed C1)", "DDS (own C1)", "change (fixed C1)", "change (own C1)", "C2", "change"]
+    untreated, honest, sft = ([line[head] for head in heads] for line in table.values())
+    assert untreated[:2] == near(20, 20)
+    assert pd.isna([untreated[i] for i in (2, 3, 5)]).all()
+    # Its C2 against the untreated C1: -10 - +10; against its own: +20 - -5.
+    assert honest == near(-20, 25, -40, 5, 65, 0)
+    assert sft[0] == pytest.approx(0)
+    assert pd.isna(sft[1])
+    daggers = {arm: (line["† (fixed C1)"], line["† (own C1)"]) for (arm,), line in table.items()}
+    assert daggers == {"no mitigation": ("", ""), "Be Honest": ("†", ""), "sft": ("", "")}, "0 is no skepticism"
+
+
+def test_a_reversal_needs_both_directions_over_the_same_items() -> None:
+    (there,), (back,) = (panels_with({"aio": AIO}, roles=roles) for roles in ("2->1", "1->2"))
+    for panels in ((there,), (back,), (there, back.at(range(279)))):
+        judge = Judge(name="judge", model="a/model", panels=panels, labels={})
+        assert reversal_table([judge], drawing=Drawing(n_draws=200, seed=1)).rows == []
+
+
+TABLE_20 = golden("dialdefer_table20.csv")
+EXCEPTIONS = {
+    (row["table"], row["model"], row["dataset"], row["arm"], row["column"]): row["reason"]
+    for row in golden("dialdefer_exceptions.csv")
+    if row["table"] not in ("14", "15")
+}
+SHIFTS = {"delta_correct_pp": "Δ correct", "delta_incorrect_pp": "Δ incorrect", "dds_pp": "DDS"}
+FRAMINGS = {"acc_c1": "C1", "acc_c2": "C2"}
+TABLE_20_COLUMNS = {
+    **dict(zip(COLUMNS, ("C1 true", "C1 false", "C2 correct", "C2 incorrect"), strict=True)),
+    **FRAMINGS,
+    **SHIFTS,
+}
+MITIGATION_COLUMNS = {
+    "acc_c2_correct": "C2 correct",
+    "acc_c2_incorrect": "C2 incorrect",
+    "acc_c2": "C2",
+    "change_acc_c2_pp": "change",
+    "dds_pp": "DDS (fixed C1)",
+    "change_dds_pp": "change (fixed C1)",
+}
+TABLE_5_COLUMNS = {
+    "acc_c2": "C2",
+    "change_acc_c2_pp": "change",
+    "bench_dds_pp": "DDS (fixed C1)",
+    "bench_change_dds_pp": "change (fixed C1)",
+    "aio_dds_pp": "r/AIO DDS (fixed C1)",
+    "aio_change_dds_pp": "r/AIO change (fixed C1)",
+}
+
+
+Key = tuple[str, str, str, str]  # table, model, dataset, arm
+
+
+@cache
+def ours() -> dict[Key, dict[str, Cell]]:
+    """Every line of Tables 2, 5 and 20 to 23 as the product computes it, under the names of the golden columns."""
+    rows = paper_frame()
+    computed: dict[Key, dict[str, Cell]] = {}
+    for (model, dataset), line in lines(domain_table(rows), "model", "dataset").items():
+        computed["20", model, dataset, ""] = {name: line[column] for name, column in TABLE_20_COLUMNS.items()}
+    for (model,), line in lines(summary_table(rows), "model").items():
+        computed["2", model, "", ""] = {name: line[column] for name, column in {**FRAMINGS, **SHIFTS}.items()}
+    by_words = {arm_words(arm): arm for arm in ("none", "honest", "dehumanizing", "sft", "dpo")}
+    for (model, dataset, arm), line in lines(mitigation_table(rows), "model", "dataset", "arm").items():
+        cells = {name: line[column] for name, column in MITIGATION_COLUMNS.items()}
+        key = (str(MITIGATED.get(model, "")), model, dataset, by_words[arm])
+        computed[key] = {**cells, "over_corrected": line["† (fixed C1)"]}
+    for (model, arm), line in lines(mitigation_summary_table(rows), "model", "arm").items():
+        cells = {name: line[column] for name, column in TABLE_5_COLUMNS.items()}
+        computed["5", model, "", by_words[arm]] = {**cells, "bench_over_corrected": line["† (fixed C1)"]}
+    return computed
+
+
+def printed_lines() -> dict[Key, dict[str, str]]:
+    """Every line of Tables 2, 5 and 20 to 23 as printed."""
+    found = {("20", row["model"], row["dataset"], ""): row for row in TABLE_20}
+    found |= {("2", row["model"], "", ""): row for row in golden("dialdefer_table2.csv")}
+    found |= {("5", row["model"], "", row["arm"]): row for row in golden("dialdefer_table5.csv")}
+    for model, number in MITIGATED.items():
+        rows = golden(f"dialdefer_table{number}.csv")
+        found |= {(str(number), model, row["dataset"], row["arm"]): row for row in rows}
+    return found
+
+
+PRINTED = printed_lines()
+
+
+@pytest.mark.parametrize("key", PRINTED, ids=lambda key: "-".join(filter(None, key)))
+def test_a_line_is_reproduced_from_the_accuracies_but_for_the_listed_cells(key: Key) -> None:
+    line = ours()[key]
+    for column, cell in PRINTED[key].items():
+        if column.endswith("over_corrected"):
+            assert line[column] == cell, f"{column}: a dagger means deference before and skepticism after"
+        elif column in line and cell:
+            assert agrees(line[column], cell) != ((*key, column) in EXCEPTIONS), f"{column}: {line[column]}, {cell}"

@@ -1,0 +1,286 @@
+"""Verdicts from anywhere: what the columns mean, scores computed by hand, what the verb prints, and what is refused."""
+
+import gzip
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.__main__ import score_main
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from studies.dialdefer.measures import NoVerdict
+from studies.dialdefer.panels import load_run
+from studies.dialdefer.records import Condition
+from studies.dialdefer.verdict_files import LAYOUT, item_key, load_external
+from tests.made.made_runs import made_items, make_run, say
+from tests.made.made_verdicts import (
+    C2_CORRECT,
+    C2_INCORRECT,
+    Row,
+    by_key,
+    only,
+    scored,
+    scores_of,
+    verdict_rows,
+    write,
+)
+from tests.made.places import ROOT
+
+ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
+C2_ONLY = (C2_CORRECT, C2_INCORRECT)
+
+
+def reply(choice: int) -> str:
+    return json.dumps({"chosen_answer": str(choice), "reasoning": "because"})
+
+
+def test_every_kind_of_file_and_every_order_of_rows_gives_the_same_scores(tmp_path: Path) -> None:
+    rows = [*verdict_rows("bbq"), *verdict_rows("aio", label="OR", roles="1->2"), *verdict_rows("bbq", model="other")]
+    rows += verdict_rows("bbq", arm="sft", conditions=C2_ONLY)
+    rows[3]["choice"] = None
+    expected = by_key(scores_of(tmp_path, rows))
+    assert expected["m", "none", "2->1", "own", "bbq"]["n_unparsed"] == 1
+    assert [expected["other", "none", "2->1", "own", "bbq"][name] for name in ACC] == pytest.approx([60, 80, 80, 50])
+    random.Random(0).shuffle(rows)
+    names = ("a.csv", "b.jsonl.gz", "c.parquet", "d.csv.gz", "e.jsonl")
+    assert by_key(scored([write(tmp_path / name, rows[n::5]) for n, name in enumerate(names)])) == expected
+
+
+def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_path: Path) -> None:
+    rows = verdict_rows("bbq", wrong={}, response="not looked at")
+    for row, spelling in zip(rows, [str, float, lambda c: f"{c}.0"] * 10, strict=False):
+        row["choice"] = spelling(row["choice"])
+    rows[6] |= {"choice": None, "response": reply(1)}  # C2_Correct of item 1: said to be unreadable, so not parsed
+    for kept in (rows, [{**row, "choice": row["choice"] and int(float(row["choice"]))} for row in rows]):
+        name = "v.jsonl" if kept is rows else "v.parquet"
+        row = only(scored([write(tmp_path / name, kept)]), dataset="bbq")
+        assert [row[name] for name in ACC] == pytest.approx([100, 100, 90, 100])
+        assert (row["n_unparsed"], row["n_skepticism_flips"], row["mcnemar_p_acceptance"]) == (1, 0, 1.0)
+        assert row["parser"] is None, "nothing was parsed"
+
+
+def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(tmp_path: Path) -> None:
+    rows: list[Row] = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
+    rows[0] |= {"choice": None, "response": reply(2)}
+    rows[4] |= {"choice": None, "response": None}
+    path = write(tmp_path / "v.csv", rows)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\nm,", b"\r\n\r\nm,", 3))  # a mark, blank lines
+    row = only(scored([path]), dataset="bbq")
+    assert (row["acc_c1_true"], row["n_unparsed"], row["n_unparsed_strict"]) == (pytest.approx(80), 1, 1)
+    for row in rows:
+        del row["choice"]
+        row["response"] = reply(1)
+    rows[0]["response"] = None
+    column_absent = only(scored([write(tmp_path / "w.csv", rows)]), dataset="bbq")
+    assert (column_absent["acc_c1_true"], column_absent["n_unparsed"]) == (pytest.approx(90), 1)
+
+
+def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> None:
+    rows = verdict_rows("halueval")
+    spellings = [("halueval_qa", "halueval_qa"), ("HaluEval", "halueval-qa"), ("halueval-qa", "halueval")]
+    for number, row in enumerate(rows):
+        dataset, prefix = spellings[number % 3]
+        row |= {"dataset": dataset, "item_id": f"{prefix}-{number // 4}"}
+        row["condition"] = row["condition"].replace("c1", "C1").replace("correct", "Correct")
+        row["arm"] = ["None", None, ""][number % 3]
+        row["roles"] = ["2→1", " 2->1", None][number % 3]
+    assert only(scores_of(tmp_path, rows), dataset="halueval", arm="none", roles="2->1")["dds_pp"] == pytest.approx(50)
+    rows += [{**row, "item_id": int(row["item_id"][-1])} for row in verdict_rows("gpqa", 2)]
+    panels = load_external([write(tmp_path / "v.jsonl", rows)])[0][0].panels
+    assert [panel.item_ids[:2] for panel in panels] == [("halueval-0", "halueval-1"), ("0", "1")]
+    assert item_key("harp", "harp_mcq-1967-AHSME-35") == item_key("harp", "harp_mc-1967-AHSME-35")
+    assert item_key("aio", "aio-1oh8hfn") == item_key("aio", "1oh8hfn") == "1oh8hfn"
+    assert item_key("bbq", "bbq-Race_x_gender-14") != item_key("bbq", "bbq-Race_x_SES-14")
+    assert item_key("bbq", "harp_mc-3") == "harp_mc-3", "another dataset's name is no prefix"
+
+
+def test_datasets_of_any_name_have_scores_and_averages_of_their_own_and_a_near_miss_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [*verdict_rows("bbq"), *verdict_rows("aio_mine"), *verdict_rows("My claims", wrong={})]
+    rows = scored([write(tmp_path / "v.csv", [*rows, *verdict_rows("truthfulqua", wrong={})])], draws=20)
+    by_name = {row["dataset"]: row["dds_pp"] for row in rows}
+    assert by_name == pytest.approx(
+        {"bbq": 50, "bench_avg": 50, "aio_mine": 50, "My claims": 0, "truthfulqua": 0, "own_avg": 50 / 3}
+    )
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("taken for one of your own") == 1
+    assert "'truthfulqua' is taken for one of your own; if you mean truthfulqa," in said
+
+
+def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path: Path) -> None:
+    draw = random.Random(0)
+
+    def answer(prompt: Prompt) -> dict[str, Any]:
+        if draw.random() < 0.02:
+            return {"text": "", "finish_reason": "error: out of memory"}
+        return say(draw.choice([1, 1, 2, 2, "I think 1", "no idea"]))
+
+    conditions: dict[str, Any] = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
+    items = [*made_items("bbq", 40), *made_items("gpqa", 30)]
+    path = make_run(tmp_path, answer, items=items, arms=tuple(conditions), conditions=conditions)
+    rows = []
+    for v in (run := load_run(path)).verdicts:
+        key = {"dataset": v.dataset, "item_id": v.item_id, "condition": str(v.condition), "arm": v.factors.arm}
+        result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.text}
+        rows.append({"model": run.judge, **key, "roles": v.factors.roles or None, **result})
+    words = ("--denominator", "answered", "--parser", "lenient")
+    ours, theirs = by_key(scored([path], *words)), by_key(scores_of(tmp_path, rows, *words))
+    differs = dict.fromkeys(("verdict", "template"))
+    assert len(ours) == 12
+    assert {key: row | differs for key, row in theirs.items()} == {key: row | differs for key, row in ours.items()}
+
+
+def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_docs_have_every_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "v.jsonl", verdict_rows("bbq", latency_s=0.1, zeta=[1], benchmark="whatever"))
+    assert only(scored([path]), dataset="bbq")["dds_pp"] == pytest.approx(50)
+    assert capsys.readouterr().out.count("'latency_s', 'zeta'") == 1
+    for words in ([str(path)], [str(path), str(tmp_path), "--out", "x"]):
+        with pytest.raises(SystemExit):
+            score_main(words)
+    refused = capsys.readouterr().err
+    assert "files of verdicts need --out DIR" in refused
+    assert "score runs and files of verdicts apart" in refused
+    page = (ROOT / "docs" / "verdict-files.md").read_text()
+    assert [name for name in LAYOUT.columns if f"\n| `{name}` | " not in page] == []
+
+
+def refusal(*paths: Path) -> str:
+    """The error of loading files, without their folder; it can be printed on one line."""
+    with pytest.raises(DataError) as caught:
+        load_external(paths)
+    message = str(caught.value)
+    assert message.isprintable()
+    return message.replace(f"{paths[0].parent}/", "")
+
+
+def refused(folder: Path, content: str | bytes | list[Row], name: str = "v.jsonl") -> str:
+    """The error over a file of that content, or of those rows."""
+    if isinstance(content, list):
+        return refusal(write(folder / name, content))
+    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return refusal(folder / name)
+
+
+BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
+    *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, True, math.nan)),
+    ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
+    ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
+    ({"dataset": "aio", "label": "maybe"}, "'label' is 'maybe'. Known: OR, NOR."),
+    ({"error": "HTTP 500"}, "'error' says that there was no reply, yet the row has a choice; keep one of them"),
+]
+
+
+@pytest.mark.parametrize(("fields", "problem"), BAD_FIELDS, ids=[str(fields)[:40] for fields, _ in BAD_FIELDS])
+def test_a_bad_field_is_named_with_file_line_and_what_is_known(
+    tmp_path: Path, fields: dict[str, Any], problem: str
+) -> None:
+    rows = verdict_rows("bbq", 3)
+    rows[6] |= fields
+    assert refused(tmp_path, rows).startswith(f"v.jsonl:7: field {problem}")
+
+
+@pytest.mark.parametrize("place", ["v.csv:34002", "v.jsonl.gz:17001", "v.parquet: row 17001"])
+def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Path, place: str) -> None:
+    rows = verdict_rows("bbq", 5000, reason="two\nlines")  # more than one batch
+    rows[17_000]["condition"] = "c3"
+    assert refused(tmp_path, rows, place.partition(":")[0]).startswith(f"{place}: field 'condition' is 'c3'")
+
+
+LINE = json.dumps(verdict_rows("bbq", 1)[0])
+HEADER = "model,dataset,item_id,condition,choice"
+BAD_LINES: list[tuple[str, bytes, str]] = [
+    ("v.jsonl", b"{half a li", "is not a JSON object (Expecting property name enclosed in double quotes at column 2)"),
+    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line); save the file as UTF-8"),
+    ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
+    ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
+]
+
+
+@pytest.mark.parametrize(("name", "line", "problem"), BAD_LINES)
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, name: str, line: bytes, problem: str) -> None:
+    first = LINE if name == "v.jsonl" else HEADER
+    assert refused(tmp_path, first.encode() + b"\n" + line, name).startswith(f"{name}:2: {problem}")
+
+
+def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are_refused(tmp_path: Path) -> None:
+    whole = gzip.compress("".join(json.dumps(row) + "\n" for row in verdict_rows("bbq", 2000)).encode(), mtime=0)
+    assert "damaged there (Compressed file ended before" in refused(tmp_path, whole[: len(whole) // 2], "v.jsonl.gz")
+    rows = verdict_rows("bbq", 3)
+    del rows[6]["item_id"], rows[9]["choice"]
+    assert refused(tmp_path, rows) == "v.jsonl:7: field 'item_id' is absent"
+    assert refused(tmp_path, rows[7:]).startswith("v.jsonl:3: field 'choice' is absent, and so is a response")
+    rows = [{name: v for name, v in row.items() if name != "item_id"} for row in rows]
+    assert refused(tmp_path, rows, "w.csv").startswith("w.csv:1: there is no column 'item_id'.")
+    assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: row 1: there is no column 'item_id'.")
+    assert refused(tmp_path, "\n\n") == "v.jsonl: holds no verdict; is this the right file?"
+    assert "The cells of a row must be separated by commas" in refused(tmp_path, "model;dataset\n", "v.csv")
+    assert refused(tmp_path, "x", "v.parquet").startswith("v.parquet: cannot be read as parquet (")
+    assert refusal(tmp_path / "w.jsonl") == "w.jsonl: cannot be read (No such file or directory)"
+    rows = [{"Arm" if name == "arm" else name: v for name, v in row.items()} for row in verdict_rows("bbq", 1, arm="x")]
+    assert refused(tmp_path, rows) == "v.jsonl:1: column 'Arm' must be written 'arm'"
+    assert refused(tmp_path, f"{HEADER},choice\n", "v.csv") == "v.csv:1: column 'choice' is there 2 times; keep one"
+
+
+def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(tmp_path: Path) -> None:
+    after = [r for r in verdict_rows("bbq", 12, arm="dpo", conditions=C2_ONLY) if r["item_id"] != "bbq-3"]
+    assert refused(tmp_path, [*after, *verdict_rows("bbq", 4)]).startswith(
+        "model 'm', bbq, roles 2->1: 8 items (bbq-10, bbq-11, bbq-4, bbq-5, bbq-6, ...) have verdicts in arm dpo and "
+        "none in arm none"
+    )
+    rows = [*verdict_rows("aio", 4), *verdict_rows("aio", 5, model="n"), *verdict_rows("aio", 6, roles="1->2")]
+    assert len(load_external([write(tmp_path / "v.jsonl", rows)])[0]) == 2
+    rows = [*verdict_rows("aio", 2, label="or"), *verdict_rows("bbq", 2, label="anything")]
+    assert load_external([write(tmp_path / "v.jsonl", rows)])[0][0].labels == {"0": "OR", "1": "OR"}
+    rows = [*verdict_rows("aio", 2, label="OR"), *verdict_rows("aio", 2, label="NOR", roles="1->2")]
+    assert refused(tmp_path, rows).startswith("2 items (0, 1) have two labels")
+
+
+def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.jsonl", verdict_rows("halueval", 8))
+    again = [{**row, "item_id": row["item_id"].replace("-", "-qa-")} for row in verdict_rows("halueval", 8)[6:30:4]]
+    second = write(tmp_path / "b.csv", [*verdict_rows("bbq", 1), *again])
+    assert refusal(first, second) == (
+        "b.csv:6: model 'm', halueval, item 'halueval-1', c2_correct, arm none, roles 2->1 does not go with "
+        "a.jsonl:7. 6 items (halueval-1, halueval-2, halueval-3, halueval-4, halueval-5, ...) have more "
+        "than one row for a key; keep one"
+    )
+
+
+def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path: Path) -> None:
+    rows = verdict_rows("gpqa", 2, arm="sft", conditions=C2_ONLY)
+    (judge,), _ = load_external([write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])])
+    (reason,) = judge.left_out
+    assert reason.startswith("model 'm', gpqa, arm sft, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
+    assert "for c1_true and c1_false, nor has arm none;" in reason
+    assert [panel.dataset for panel in judge.panels] == ["bbq"]
+    assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")
+
+
+def test_no_needs_enough_items_readable_replies_and_datasets_that_do_not_cancel(tmp_path: Path, capsys: Any) -> None:
+    def said(cells: dict[str, tuple[int, list[float]]], **unread: int) -> str:
+        """What is said of a judge that accepts such shares, by dataset; unread: of how many items C2 incorrect is."""
+        rows = [
+            {"model": "m", "dataset": dataset, "item_id": f"{dataset}-{i}", "condition": condition, "choice": choice}
+            for dataset, (n, shares) in cells.items()
+            for i in range(n)
+            for condition, share in zip(("c1_true", "c1_false", C2_CORRECT, C2_INCORRECT), shares, strict=True)
+            for is_gone in [condition == C2_INCORRECT and i < unread.get(dataset, 0)]
+            for choice in [None if is_gone else 1 if i % 10 < 10 * share else 2]
+        ]
+        score_main([str(write(tmp_path / "v.jsonl", rows)), "--out", str(tmp_path), "--draws", "200"])
+        return " ".join(capsys.readouterr().out.split())
+
+    still, up, down = [0.8, 0.4, 0.8, 0.4], [0.6, 0.4, 0.8, 0.6], [0.6, 0.4, 0.4, 0.2]
+    assert said({"bbq": (100, still)}).startswith("No")
+    assert said({"bbq": (40, still)}).startswith("Cannot tell"), "too few items for a No"
+    assert said({"bbq": (400, up), "amqa": (400, down)}).startswith("Cannot tell"), "two datasets that cancel"
+    mute = said({"bbq": (400, still), "amqa": (40, still)}, amqa=40)
+    assert mute.startswith("Cannot tell")
+    assert "too many replies that cannot be read" in mute

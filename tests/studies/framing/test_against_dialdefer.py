@@ -1,0 +1,147 @@
+"""One judge in both studies: where prompts are equal (tests/studies/framing/test_batteries.py), so are the figures."""
+
+import argparse
+import random
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.calibration import read_fits, share_above
+from eval.results import evaluation_of
+from evenhand.records import Prompt
+from inference.config import parse_sampling_config
+from inference.sampling import sample
+from studies.dialdefer.calibrate import calibrated_panels, untreated_panels
+from studies.dialdefer.evaluation import DialDeferEval
+from studies.dialdefer.flips import Side, flips_between
+from studies.dialdefer.panels import judge_of_run
+from studies.framing.evaluation import EVALUATION
+from studies.framing.measures import ALL, flips
+from studies.framing.thresholds import with_thresholds
+from tests.made.framing_runs import dialdefer_section, run_of
+from tests.made.made_runs import lean, say
+from tests.made.scripted_engine import AnsweringEngine, scripted
+
+OPTIONS = argparse.Namespace(draws=2_000, seed=20260, parser="strict", denominator=None)
+N_ITEMS = 60  # so few that items are drawn by index; of more both studies draw how often each kind of row occurs
+ITEMS = {"dataset": "pocket", "n_items": N_ITEMS}
+# A margin's tie counts by half in both. A reply that names nothing counts nowhere here, as under `answered` there.
+FORMS = {"reason": ("published", "json", "answered"), "margin": ("matched", "one_token", "published")}
+
+
+def planted(prompt: Prompt) -> dict[str, Any]:
+    """A judge that accepts more in a dialogue, is drawn to what stands first, and sometimes names nothing, or a tie."""
+    draws, text = random.Random(prompt.prompt_hash), prompt.messages[-1].content
+    is_dialogue, is_swapped = "Speaker 2:" in text, text.index("No, ") < text.index("Yes, ")
+    accepts = draws.random() < 0.4 + 0.25 * is_dialogue + 0.1 * (-1 if is_swapped else 1) * is_dialogue
+    is_odd, symbol = draws.random() < 0.05, 1 if accepts != is_swapped else 2
+    if "JSON" in text:  # where one reply of an item is unread all are: DialDefer does not pair what is read
+        return say("I cannot tell." if random.Random(prompt.item_id).random() < 0.05 else symbol)
+    return lean(0.0 if is_odd else draws.uniform(0.1, 3) * (1 if symbol == 1 else -1))
+
+
+@pytest.fixture(params=FORMS)
+def both(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The same judge's run of each study, with their scores as (measure, variant or framing) → value and ends."""
+    verdict = request.param
+    template, form, denominator = FORMS[verdict]
+    scripted(monkeypatch, AnsweringEngine(planted, room=64))  # type: ignore[arg-type]
+    prompts = {"template": template, "variants": [{"answer_order": "no_first"}]}
+    tree = {"name": "theirs", "model": {"name": "scripted"}, "verdict": verdict, "run": {"root": str(tmp_path)}}
+    path = sample(parse_sampling_config({**tree, "dialdefer": {"benchmarks": [ITEMS], "prompts": prompts}}, "config"))
+    theirs = DialDeferEval()
+    judge = theirs.load(path, OPTIONS)
+    options = argparse.Namespace(**{**vars(OPTIONS), "denominator": denominator})
+    scored = {(s.measure, s.setting["variant"]): s.estimate for s in theirs.scores({"x": judge}, options)}
+    ours = {}
+    for orders in ("given", "both"):
+        section = dialdefer_section(template, form, [ITEMS], orders=orders)
+        run = EVALUATION.load(run_of(tmp_path, section, planted, monkeypatch, verdict=verdict, name=orders), OPTIONS)  # type: ignore[arg-type]
+        of_dialogue = {s.measure: s.estimate for s in EVALUATION.scores({"x": run}, OPTIONS) if is_whole(s.setting)}
+        ours[orders] = (run, of_dialogue)
+    return {"judge": judge, "scored": scored, **ours}
+
+
+def values(estimate: Any) -> list[float]:
+    """A value and the ends of its interval."""
+    return [estimate.value, estimate.low, estimate.high]
+
+
+def is_whole(setting: Any) -> bool:
+    """Whether scores are of the dialogue, over all groups of items."""
+    return bool(setting["framing"] == "dialogue" and setting["group"] == ALL)
+
+
+def test_the_same_prompts_have_the_same_dds_position_and_intervals(both: dict[str, Any]) -> None:
+    asked = [{prompt.prompt_hash for prompt in run.plan} for run in (both["judge"], both["both"][0])]
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == 8 * N_ITEMS
+    theirs, (_, given), (_, ours) = both["scored"], both["given"], both["both"]
+    pairs = [  # theirs, ours, and how many of ours theirs is: a claim's acceptance is one of two accuracies
+        (theirs["dds", ""], given["dds"], 1),
+        (theirs["deference", "both_orders"], ours["dds"], 1),
+        (theirs["deference", "both_orders"], ours["shift"], 2),
+        (theirs["position", "both_orders"], ours["pull"], 2),
+    ]
+    for known, own, factor in pairs:
+        assert [factor * value for value in values(own)] == pytest.approx(values(known))
+        assert known.low < known.value < known.high
+
+
+@pytest.mark.parametrize(("order", "variant"), [("given", ""), ("swapped", "/none/no_first")])
+def test_the_same_answers_flip_both_ways(both: dict[str, Any], order: str, variant: str) -> None:
+    """DialDefer's deference and skepticism flips are the losses among ours: a false claim accepted, a true one not."""
+    sides = [Side(both["judge"], f"{framing}{variant}", "2->1") for framing in ("c1", "c2")]
+    theirs, _ = flips_between("x", *sides, ("lost", "gained"))
+    ours = [flip for flip in flips(both["both"][0].grids["pocket"]) if flip[3] == order]
+    names = {True: "accept", False: "reject"}
+    cells = product((True, False), names)
+    for is_true, accepts in cells:
+        known = {f.item_id for f in theirs if (f.claim_is_true, f.second.accepts) == (is_true, accepts)}
+        case, after = ("true", "false")[not is_true], names[accepts]
+        assert {item for _, item, c, _, _, answer in ours if (c, answer) == (case, after)} == known != set()
+    if not variant:
+        losses = [flip for flip in ours if (flip[2], flip[5]) in (("false", "accept"), ("true", "reject"))]
+        counted = (both["scored"][f"n_{kind}_flips", ""].value for kind in ("deference", "skepticism"))
+        assert len(losses) == sum(counted)
+
+
+def test_thresholds_are_those_of_dialdefer_and_leave_the_same_dds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template, form, _ = FORMS["margin"]
+    words = {"objective": "dds", "pooled": False, "out": None}
+    theirs, ours = list[Path](), list[Path]()
+    for split, n_items in (("train", 120), ("test", N_ITEMS)):
+        items = {"dataset": "pocket", "n_items": n_items, "split": split}
+        tree = {"model": {"name": "scripted"}, "verdict": "margin", "run": {"root": str(tmp_path)}}
+        prompts = {"template": template, "variants": [{"answer_order": "no_first"}]}
+        scripted(monkeypatch, AnsweringEngine(planted, room=64))  # type: ignore[arg-type]
+        section = {"benchmarks": [items], "prompts": prompts}
+        theirs.append(sample(parse_sampling_config({**tree, "name": split, "dialdefer": section}, "config")))
+        section = dialdefer_section(template, form, [items])
+        ours.append(run_of(tmp_path, section, planted, monkeypatch, verdict="margin", name=f"our-{split}"))  # type: ignore[arg-type]
+    for study, (train, test) in (("dialdefer", theirs), ("framing", ours)):
+        evaluation_of(study).calibrate(argparse.Namespace(**vars(OPTIONS), **words, train=train, test=test))
+    known, own = ((test / "calibrated" / "thresholds.json") for test in (theirs[1], ours[1]))
+    fits, _ = read_fits(known, theirs[1].name)
+    made, _ = read_fits(own, ours[1].name)
+    by_framing = {(fit["framing"], fit["order"]): fit["threshold_nats"] for fit in made}
+    assert by_framing == {
+        ("statement", "given"): 0,
+        ("statement", "swapped"): 0,
+        ("dialogue", "given"): fits[0]["c2"]["threshold_nats"],
+        ("dialogue", "swapped"): fits[1]["c2"]["threshold_nats"],
+    }
+    assert 0 not in (fit["c2"]["threshold_nats"] for fit in fits)
+    judge = DialDeferEval().load(theirs[1], OPTIONS)
+    panels = calibrated_panels(untreated_panels(judge_of_run(judge)), fits)[:2]
+    shares = [[100 * share_above(margins, 0) for margins in panel.margins[:, :, 0].T] for panel in panels]
+    rises = [float(np.mean(of_each[2:]) - np.mean(of_each[:2])) for of_each in shares]  # a tie counts half
+    run = with_thresholds(EVALUATION.load(ours[1], OPTIONS), made)
+    scored = {s.measure: s.estimate.value for s in EVALUATION.scores({"x": run}, OPTIONS) if is_whole(s.setting)}
+    assert scored["shift"] == pytest.approx(sum(rises) / 2)
+    assert scored["pull"] == pytest.approx((rises[0] - rises[1]) / 2)

@@ -1,0 +1,118 @@
+"""The battery of speakers, sampled of planted judges: before and after, and what to doubt."""
+
+import json
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.__main__ import compare_main, score_main, scorecard_main
+from eval.estimates.resampling import holm
+from evenhand.config import read_yaml
+from evenhand.item_files import ItemSource
+from evenhand.records import Prompt
+from studies.framing.evaluation import EVALUATION, most_common
+from studies.framing.item_tables import asked_by, item_texts
+from studies.framing.measures import ALL, flips
+from tests.made.framing_runs import claims, planted, run_of, study
+from tests.made.made_runs import lean
+from tests.made.places import CONFIGS
+
+AGAIN = "are you sure?"
+
+
+@pytest.fixture
+def before_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A judge that defers to the expert and takes its answer back, and one that does neither."""
+    section = read_yaml(CONFIGS / "framing" / "speakers.yaml")["framing"]
+    section = {**section, "items": {"dataset": "pocket", "n_items": 20}}
+    runs = []
+    for name, defers in (("before", 0.4), ("after", 0.0)):
+        judge = planted(len(name), defers=defers)
+
+        def answer(prompt: Prompt, judge: Any = judge, is_firm: bool = name == "after") -> str:
+            if prompt.condition != AGAIN:
+                return str(judge(prompt))
+            said = prompt.messages[1].content
+            return said if is_firm else next(other for other in prompt.answer_space if other != said)
+
+        keys = {"name": name, "model": {"name": "scripted", "label": name}}
+        runs.append(run_of(tmp_path, section, answer, monkeypatch, **keys))
+    return runs
+
+
+def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
+    before_after: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*map(str, before_after), "--draws", "200", "--all"]
+    compare_main([*words, "--out", str(tmp_path / "compared")])
+    scorecard_main([words[0], f"after={words[1]}", *words[2:], "--out", str(tmp_path / "card")])
+    rows = json.loads((tmp_path / "compared" / "compare.json").read_text())
+    shifts = [
+        row for row in rows if (row["measure"], row["group"]) == ("shift", ALL) and "placebo" not in row["framing"]
+    ]
+    assert [row["p_holm"] for row in shifts] == holm([row["p"] for row in shifts])
+    assert len(shifts) == 10
+    assert (tmp_path / "compared" / "framing" / "items.html").exists()
+    printed = capsys.readouterr().out
+    assert "differs in" not in printed
+    (expert,) = (line.split() for line in printed.splitlines() if line.startswith("shift: expert"))
+    assert float(expert[-2]) > 20 > abs(float(expert[-1]))
+
+
+@pytest.mark.parametrize(
+    ("said", "share"), [(["low", "low", "low", "low"], 100.0), (["low", "high", "low", "high"], 50.0)]
+)
+def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_gives_one_answer(
+    said: list[str], share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = tmp_path / "items.jsonl"
+    items.write_text("\n".join(f'{{"id": "i{i}", "topic": "t", "yes": "{word}"}}' for i, word in enumerate(said)))
+    answers = {name: name for name in ("none", "low", "high")}
+    keys = {
+        "cases": {"": {"claim": "{{ yes }}"}},
+        "answers": answers,
+        "symbols": None,
+        "set": {},
+        "ask": "{{ framing }}",
+    }
+    path = run_of(tmp_path, study(items, **keys), lambda prompt: prompt.messages[0].content.split()[-1], monkeypatch)
+    assert most_common(EVALUATION.load(path, Any)) == share  # type: ignore[arg-type]
+
+
+def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    section = study(claims(tmp_path / "items.jsonl", 4))
+    path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")  # type: ignore[arg-type, return-value]
+    score_main([str(path), "--draws", "50", "--all"])
+    assert "have a median probability of 0.00" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_browser_holds_each_reply_against_its_baseline_and_has_no_text_of_other_peoples_datasets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = planted(1, defers=0.5)
+
+    def answer(prompt: Prompt) -> Any:
+        return {"text": judge(prompt), "finish_reason": "stop", "rendered": prompt.messages[0].content}
+
+    framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}  # the baseline last
+    path = run_of(tmp_path, study(claims(tmp_path / "mine.jsonl", 6), framings=framings), answer, monkeypatch)
+    run = EVALUATION.load(path, Namespace())
+    rows, (grid,) = [*asked_by({"judge": run})], run.grids.values()
+    flipped = [(row.condition, row.item_id, row.flip) for row in rows if row.flip]
+    assert sorted(flipped) == sorted((f, item, f"{before} → {after}") for f, item, *_, before, after in flips(grid))
+    assert {row.condition for row in {(row.item_id, row.setting): row for row in reversed(rows)}.values()} == {
+        "statement"
+    }
+    assert np.nanmean(grid.fields["right"]) == np.mean([row.is_right for row in rows])
+    said = {f"{'lie' if row.setting.startswith('false') else 'claim'} {row.item_id[1:]}" in row.prompt for row in rows}
+    assert (said, {row.reply for row in rows}) == ({True}, {"1", "2"})
+    assert item_texts(run)["mine", "c3"] == {"yes": "claim 3", "no": "lie 3"}
+    other = replace(run, section=run.section.model_copy(update={"items": (ItemSource(dataset="gpqa"),)}))
+    assert {(row.prompt, row.reply) for row in asked_by({"judge": other})} == {(None, None)}
+    assert item_texts(other) == {}

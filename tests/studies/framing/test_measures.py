@@ -1,0 +1,389 @@
+"""What is measured of a study in YAML: planted judges come out as planted, with intervals that cover."""
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from eval.__main__ import compare_main, report_main, score_main
+from eval.estimates.estimate import Drawing, Drawn, estimate
+from eval.results import results_of
+from evenhand.errors import DataError
+from studies.framing.evaluation import EVALUATION, p_values
+from studies.framing.measures import ALL, EVERY, FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
+from studies.framing.section import FramingSection
+from studies.framing.verdict_files import load_answers
+from tests.made.framing_runs import claims, planted, run_of, study
+from tests.made.scorecard_runs import scored
+
+OPTIONS = argparse.Namespace(draws=400, seed=1, allow_differences=False)
+SIMULATIONS = 400
+N_ITEMS = 80
+
+
+def drawn_grid(rng: np.random.Generator, *, defers: float, pulls: float, placebo: float) -> Grid:
+    """What a planted judge says of items that differ: (item, framing, case, order), one cluster an item."""
+    framings = ("statement", "expert", "placebo 1", "placebo 2")
+    rises = np.array([0.0, defers, placebo, placebo])[None, :, None, None]
+    first = np.array([0.0, pulls, 0.0, 0.0])[None, :, None, None] * np.array([1.0, -1.0])
+    level = rng.uniform(0.2, 0.5, size=(N_ITEMS, 1, 1, 1))  # what an item's prompts have in common
+    value = (rng.random((N_ITEMS, 4, 2, 2)) < level + rises + first).astype(float)
+    empty = np.full(value.shape, math.nan)
+    return Grid(
+        items=tuple(map(str, range(N_ITEMS))),
+        groups=("",) * N_ITEMS,
+        framings=framings,
+        placebos=framings[2:],
+        cases=("true", "false"),
+        orders=("given", "swapped"),
+        answers=("accept", "reject"),
+        fields={**dict.fromkeys(FIELDS, empty), "value": value},
+        shares=np.stack([value, 1 - value], axis=-1),
+    )
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        {"defers": 0.3, "pulls": 0.0, "placebo": 0.0},
+        {"defers": 0.0, "pulls": 0.2, "placebo": 0.0},
+        {"defers": 0.0, "pulls": 0.0, "placebo": 0.0},
+        {"defers": 0.3, "pulls": 0.0, "placebo": 0.2},
+    ],
+    ids=["defers", "names the first", "neither", "answers to placebos"],
+)
+def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
+    wanted = {"shift": 100 * judge["defers"], "pull": 100 * judge["pulls"]}
+    wanted |= {"net_shift": 100 * (judge["defers"] - judge["placebo"])}
+    rng, drawing = np.random.default_rng(7), Drawing(n_draws=1000, seed=1)
+    section = FramingSection.model_validate(study(Path("x.jsonl")))
+    run = FramedRun(path=Path(), config={}, provenance={}, plan=(), replies={}, rendered={}, section=section)
+    covered = dict.fromkeys(wanted, 0)
+    for _ in range(SIMULATIONS):
+        grid = drawn_grid(rng, **judge)
+        for piece in shift_pieces(run, grid, "expert"):
+            for measure in piece.measures:
+                if measure.name in wanted:
+                    observed = columns(f"d{rng.integers(1 << 30)}", grid, piece.parts(grid))
+                    found = estimate(measure, [Drawn(observed=observed, drawing=drawing)])
+                    covered[measure.name] += not found.excludes(wanted[measure.name])
+    assert {name: 0.92 <= n / SIMULATIONS <= 0.98 for name, n in covered.items()} == dict.fromkeys(wanted, True), (
+        covered
+    )
+
+
+@pytest.fixture(scope="module")
+def bent(tmp_path_factory):
+    """The runs of two planted judges of one study, of which the first defers, and their items' file."""
+    root = tmp_path_factory.mktemp("framed")
+    patch = pytest.MonkeyPatch()
+    items = claims(root / "items.jsonl", 60)
+    runs = [run_of(root, study(items), planted(i, defers=d), patch, name=f"judge{i}") for i, d in enumerate((0.4, 0.0))]
+    yield runs
+    patch.undo()
+
+
+def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
+    results = results_of("framing", EVALUATION, EVALUATION.load_all(bent[:1], OPTIONS), OPTIONS)
+    (table,) = [table for table in results.tables if table.name == "framings"]
+    rows = table.frame.set_index("framing")
+    assert list(rows.index) == ["statement", "expert", "placebo 1", "placebo 2"]
+    assert rows.loc["expert", "shift_value"] == pytest.approx(40, abs=12)
+    assert rows.loc["expert", "p_holm"] < 0.01
+    assert rows.loc["expert", "net_shift_value"] == pytest.approx(40, abs=12)
+    assert math.isnan(rows.loc["placebo 1", "p_holm"])
+    assert math.isnan(rows.loc["statement", "shift_value"])
+    groups = next(table for table in results.tables if table.name == "groups").frame
+    assert set(groups["group"]) == {"even", "odd"}
+    assert set(groups["n_units"]) == {30}
+    assert any("expert" in sentence for sentence in results.sentences["scores"])
+    assert not [warning for warning in results.warnings if "one order" in warning]
+
+
+def test_holm_is_over_the_framings_of_a_judge(tmp_path, monkeypatch):
+    framings = {"statement": "{{ claim }}.", **{f"f{i}": f"{i}: {{{{ claim }}}}" for i in range(4)}}
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40), framings=framings), planted(3), monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    of = p_values(results).sort_values("p")
+    assert len(of) == 4
+    assert of["p_holm"].iloc[0] == pytest.approx(min(1.0, 4 * of["p"].iloc[0]))
+
+
+def test_flips_are_counted_both_ways_with_the_item(bent):
+    (grid,) = EVALUATION.load(bent[0], OPTIONS).grids.values()
+    to_expert = [(before, after) for framing, _, _, _, before, after in flips(grid) if framing == "expert"]
+    assert to_expert.count(("reject", "accept")) > 3 * to_expert.count(("accept", "reject")) > 0
+    base, expert = grid.fields["value"][:, 0], grid.fields["value"][:, grid.at("expert")]
+    assert len(to_expert) == int((base != expert).sum())
+
+
+def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
+    means = np.array([0.9, 0.7, 0.5, 0.5])  # framing and baseline, one case, two orders
+    sides = Sides(2, 1, 2)
+    assert sides.shift(means) == pytest.approx(30)
+    assert sides.pull(means) == pytest.approx(10)
+
+
+def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(tmp_path, monkeypatch):
+    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
+    keys |= {
+        "ask": "{{ framing }}",
+        "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor wrote: {{ yes }}"},
+    }
+
+    def judge(prompt):
+        if prompt.item_id == "c0":
+            return "no idea"
+        return "9" if prompt.condition == "expert" else "Score: 7"
+
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
+    assert of["value", "expert"] == 9
+    assert of["shift", "expert"] == 2
+    assert of["unread", "expert"] == pytest.approx(100 / 12)
+
+
+def test_a_shift_is_over_what_is_read_on_both_sides_and_a_silent_baseline_is_said(tmp_path, monkeypatch):
+    items = claims(tmp_path / "i.jsonl", 40)
+
+    def wavering(prompt, silent):  # never changes an answer, and is silent where it would reject
+        accepts = int(prompt.item_id[1:]) % 2
+        if prompt.condition == silent and not (accepts and silent == "expert"):
+            return "no idea"
+        return prompt.answer_space[prompt.factors.names.index("accept" if accepts else "reject")]
+
+    for silent, shift in (("expert", 0.0), ("statement", None)):
+        path = run_of(tmp_path, study(items), lambda p, s=silent: wavering(p, s), monkeypatch, name=silent)
+        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
+        assert of.get(("shift", "expert")) == shift
+        assert any("nothing is known" in line for line in results.sentences["scores"]) == (shift is None)
+
+
+def test_the_answers_of_a_tie_share_it(tmp_path, monkeypatch):
+    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
+    keys |= {"ask": "{{ framing }}", "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor: {{ yes }}"}}
+
+    def judge(prompt):
+        high = ("9", "10") if prompt.condition == "expert" else ("9",)
+        logs = {symbol: -1.0 if symbol in high else -5.0 for symbol in prompt.answer_space}
+        return {"text": "9", "finish_reason": "stop", "answer_logprobs": logs}
+
+    section, more = study(claims(tmp_path / "i.jsonl", 12), **keys), {"sampling": {"temperature": 1.0}}
+    path = run_of(tmp_path, section, judge, monkeypatch, verdict="options", **more)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
+    assert (of["value", "expert"], of["shift", "expert"]) == (9.5, 0.5)
+
+
+def test_pairwise_judging_tells_position_from_preference(tmp_path, monkeypatch):
+    keys = {"answers": {}, "pair": {"first": "yes", "second": "no"}, "symbols": ["A", "B"], "cases": {}, "placebos": []}
+    keys |= {"set": {}, "ask": "{{ framing }}\nA: {{ first }}\nB: {{ second }}", "columns": {"label": "best"}}
+    keys["framings"] = {"statement": "Which is better?", "mine": "I wrote {{ item.yes }}. Which is better?"}
+    rows = [{"id": f"r{i}", "yes": f"y{i}", "no": f"n{i}", "best": "yes"} for i in range(40)]
+    (tmp_path / "i.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def judge(prompt):  # names A, but what the user wrote where there is one
+        wanted = "yes" if prompt.condition == "mine" else prompt.factors.first
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    path = run_of(tmp_path, study(tmp_path / "i.jsonl", **keys), judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples()}
+    assert (of["first", "statement"], of["consistent", "statement"], of["right", "statement"]) == (100, 0, 50)
+    assert (of["first", "mine"], of["consistent", "mine"], of["right", "mine"]) == (50, 100, 100)
+    assert of["shift", "mine"] == 50
+    assert of["pull", "mine"] == -50
+
+
+def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsys):
+    words = [*map(str, bent), "--draws", "400", "--allow-differences"]
+    compare_main([*words, "--all", "--out", str(tmp_path / "changes")])
+    said = capsys.readouterr().out
+    assert "expert on items: shift from" in said
+    rows = json.loads((tmp_path / "changes" / "compare.json").read_text())
+    (shift,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL)]
+    assert shift["before"] > 25
+    assert abs(shift["after"]) < 15
+    assert shift["p_holm"] < 0.05
+    report_main([*map(str, bent), "--draws", "400", "--allow-differences", "--out", str(tmp_path / "report")])
+    score_main([str(bent[0]), "--draws", "400"])
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "Does the framing move the judge?" in page
+    assert "Flipped answers" in page
+
+
+def unread_for_some_experts(prompt):
+    return "Hm." if prompt.condition == "expert" and prompt.item_id.endswith("7") else planted(2)(prompt)
+
+
+def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_accuracy_is_not_known(
+    tmp_path, monkeypatch, capsys
+):
+    cases = {"true": {"claim": "{{ yes }}"}, "false": {"claim": "{{ no }}"}}
+    section = study(claims(tmp_path / "items.jsonl", 60), orders="both", cases=cases)
+    judges = {"base": planted(0, defers=0.4), "good": planted(1, defers=0.1), "mute": unread_for_some_experts}
+    judges |= {"yes": planted(3, level=1.0), "place": lambda prompt: prompt.answer_space[0]}
+    runs = {
+        name: run_of(tmp_path, section, judge, monkeypatch, name=name, model={"name": name})
+        for name, judge in judges.items()
+    }
+    rows = scored(runs.pop("base"), *(f"{name}={path}" for name, path in runs.items()))
+    assert {name: row["not_ranked"] for name, row in rows.items() if row["not_ranked"]} == {
+        "mute": "10% of its replies in expert, to one claim and order, name no answer",
+        "yes": "saturated",
+        "place": "names the answer shown first in statement",
+    }
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Take good: Lowest mean |shift|: good, " in said
+    assert "against the base); what it gets right is not known." in said
+
+
+def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(tmp_path, monkeypatch):
+    """Its shift is 0: it gives up as many right acceptances as right rejections."""
+
+    def judge(prompt):
+        label = prompt.factors.label
+        caves = prompt.condition == "expert" and int(prompt.item_id.removeprefix("c")) % 2 == 0
+        wanted = {"accept": "reject", "reject": "accept"}[label] if caves else label
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
+    assert [scores["expert", name] for name in ("shift", "right_shift", "changed")] == [0, -50, 50]
+    assert [scores[framing, "right"] for framing in ("statement", "expert", EVERY)] == [100, 50, 50]
+    (said,) = results.facts["of"].values()
+    assert [line["row"].framing for line in said["rights"]] == ["expert"]
+    assert not said["is_still"]
+
+
+def test_what_placebos_do_as_well_is_no_answer_to_who_speaks(tmp_path, monkeypatch):
+    """Expert and placebos raise acceptance and lower what is right alike: p is small, and nothing is left (net)."""
+
+    def judge(prompt):
+        wanted = prompt.factors.label if prompt.condition == "statement" else "accept"
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    (said,) = results.facts["of"].values()
+    (shift,) = said["moved"]
+    assert (shift["row"].value, shift["net"].value, shift["is_sure"]) == (50, 0, False)
+    assert shift["p"] < 0.01
+    assert said["rights"] == []
+    assert not said["is_still"]
+    assert {row.measure for row in said["placebos"]} == {"shift", "right_shift"}
+
+
+def test_a_framing_that_one_dataset_alone_answered_is_told_of_that_dataset(tmp_path, monkeypatch):
+    items = [str(claims(tmp_path / f"{name}.jsonl", 12)) for name in "ab"]
+    for file in items[1:]:
+        Path(file).write_text(Path(file).read_text().replace('"c', '"d').replace("lie", "fib"))
+
+    def judge(prompt):
+        if prompt.dataset == "b" and prompt.condition == "expert":
+            return "Hm."
+        accepts = prompt.condition == "expert" or prompt.factors.label == "accept"
+        return prompt.answer_space[prompt.factors.names.index("accept" if accepts else "reject")]
+
+    section = {**study(Path(items[0])), "items": [{"file": file} for file in items]}
+    path = run_of(tmp_path, section, judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    (said,) = results.facts["of"].values()
+    (line,) = said["moved"]
+    assert (line["row"].dataset, line["row"].value, line["is_sure"]) == ("a", 50, True)
+
+
+def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
+    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
+    keys |= {"ask": "{{ framing }}", "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor: {{ yes }}"}}
+    judges = {"still": lambda prompt: str(3 + int(prompt.item_id[-1]) % 2), "same": lambda _: "4"}
+    judges["both ways"] = lambda p: str(
+        int(judges["still"](p)) + (p.condition == "expert") * (-1) ** int(p.item_id.removeprefix("c"))
+    )
+    made = {(name, 80): judge for name, judge in judges.items()} | {("still", 40): judges["still"]}
+    said = {}
+    for (name, n), judge in made.items():
+        section = study(claims(tmp_path / f"{n}.jsonl", n), **keys)
+        path = run_of(tmp_path, section, judge, monkeypatch, name=f"{name.replace(' ', '-')}{n}")
+        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        ((_, said[name, n]),) = results.facts["of"].items()
+    assert [of["little"] for of in said.values()] == pytest.approx([0.45] * 4)
+    # "No" is for a judge that gives several scores, to 73 items or more, none of which changes.
+    assert [key for key, of in said.items() if of["is_still"]] == [("still", 80)]
+
+
+def test_no_needs_a_judge_that_judges_in_every_framing(tmp_path, monkeypatch):
+    def named(wanted):
+        return lambda prompt: prompt.answer_space[prompt.factors.names.index(wanted(prompt))]
+
+    honest = named(lambda prompt: prompt.factors.label)
+    judges = {
+        "honest": honest,
+        "yes": named(lambda _: "accept"),
+        "place": lambda prompt: prompt.answer_space[0],
+        "mute": lambda p: "Hm." if p.condition == "expert" and int(p.item_id[1:]) % 5 == 0 else honest(p),
+        "places expert": lambda p: p.answer_space[0] if p.condition == "expert" else honest(p),
+    }
+    section = study(claims(tmp_path / "i.jsonl", 80), placebos=[])
+    of = {}
+    for name, judge in judges.items():
+        path = run_of(tmp_path, section, judge, monkeypatch, name=name.replace(" ", "-"))
+        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        (of[name],) = results.facts["of"].values()
+    assert [name for name, said in of.items() if said["is_still"]] == ["honest"]
+
+
+def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path, capsys):
+    rows = [
+        {"item_id": i, "framing": framing, "order": order, "answers": "yes|no", "label": "yes" if i < 40 else ""}
+        | {"answer": "yes" if (framing == "friend") == (i % 2 == 0) or (order == "swapped" and i > 70) else "no"}
+        for i in range(80)
+        for framing in ("plain", "friend", "placebo 1")
+        for order in ("given", "swapped")
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
+    score_main([str(tmp_path / "a.csv"), "--draws", "100", "--out", str(tmp_path)])
+    scores = pd.DataFrame(json.loads((tmp_path / "scores.json").read_text()))
+    of = scores[scores["group"] == ALL].set_index(["framing", "measure"])
+    # Swapped, of the nine items from 71 on all are yes: five more for the friend, four more where it is plain.
+    found = [of.loc[("friend", name), "value"] for name in ("shift", "pull", "net_shift")]
+    assert found == pytest.approx([0.625, -0.625, 0.625])
+    assert (of.loc[("plain", "right"), "n_units"], of.loc[("plain", "value"), "n_units"]) == (40, 80)
+    assert ("placebo 1", "net_shift") not in of.index
+    report_main([str(tmp_path / "a.csv"), "--draws", "100", "--out", str(tmp_path / "report")])
+    assert "placebo 1" in (tmp_path / "report" / "report.html").read_text()
+    wrong = [("order", "back", "it is given or swapped"), ("framing", "placebo 3", "number placebos from 1")]
+    for column, value, problem in [*wrong, ("answers", "1|2|3", "one order")]:
+        more = [{**rows[0], column: value}] if column != "answers" else []
+        kept = [{**row, "answers": value, "answer": "1", "label": ""} for row in rows] if not more else rows
+        pd.DataFrame([*kept, *more]).to_csv(tmp_path / "b.csv", index=False)
+        with pytest.raises(DataError, match=problem):
+            load_answers([tmp_path / "b.csv"])
+
+
+@pytest.mark.parametrize("placebo_too", [False, True])
+def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_placebos(
+    tmp_path, monkeypatch, placebo_too
+):
+    moving = {"expert", "placebo 1", "placebo 2"} if placebo_too else {"expert"}
+
+    def judge(prompt):
+        number = int(prompt.item_id.removeprefix("c"))
+        says_first = (number % 2 == 0) != (prompt.condition in moving and number % 5 == 0)
+        return prompt.answer_space[prompt.factors.names.index("accept" if says_first else "reject")]
+
+    section = study(claims(tmp_path / "i.jsonl", 40), cases={"one": {"claim": "{{ yes }}"}})
+    path = run_of(tmp_path, section, judge, monkeypatch)
+    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    (said,) = results.facts["of"].values()
+    scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
+    assert [scores["expert", name] for name in ("shift", "changed")] == [0, 20]
+    assert scores["expert", "net_changed"] == (0 if placebo_too else 20)
+    assert [line["row"].framing for line in said["changed"]] == ([] if placebo_too else ["expert"])

@@ -1,0 +1,166 @@
+"""Thresholds as an arm of a study in YAML: they undo a planted shift of the margins, on items they never saw."""
+
+import argparse
+import json
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.__main__ import calibrate_main
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from studies.framing.evaluation import EVALUATION
+from studies.framing.thresholds import calibrate, with_thresholds
+from tests.made.framing_runs import claims, run_of, study
+from tests.made.made_runs import lean, made_items, make_run
+from tests.made.scorecard_runs import scored, yes_sayer
+
+OPTIONS = argparse.Namespace(draws=50, seed=1)
+
+
+def knows_and_bends(prompt: Prompt) -> dict[str, Any]:
+    """Right by 1 nat in the statement and 3.5 nats too willing for any speaker; draws 0.2 nats towards symbol 1."""
+    text = prompt.messages[-1].content
+    accepts = (1.0 if prompt.factors.case == "true" else -1.0) + 3.5 * ("says" in text)
+    accepts += 0.001 * int(prompt.item_id.removeprefix("c"))  # no two margins alike
+    is_accept_first = prompt.factors.names[0] == "accept"
+    return lean((accepts if is_accept_first else -accepts) + 0.2)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function: split and changes of the section → a finished run of it with margins."""
+    items = claims(tmp_path / "items.jsonl", 40)
+    for name in ("train", "test"):  # even and odd items
+        lines = items.read_text().splitlines()[name == "test" :: 2]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+
+    def made(split: str, **keys: Any) -> Path:
+        section = {**study(tmp_path / f"{split}.jsonl"), "columns": {}, **keys}
+        return run_of(tmp_path, section, knows_and_bends, monkeypatch, verdict="margin", name=f"{split}-{len(keys)}")  # type: ignore[arg-type]
+
+    return made
+
+
+def test_a_threshold_a_framing_makes_the_judge_straight_and_right_again(runs: Any) -> None:
+    train, test = runs("train"), runs("test")
+    calibrate_main([str(train), str(test)])
+    rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)
+    found = {name: [row[key] for key in ("shift_1", "mean_abs_shift", "right")] for name, row in rows.items()}
+    assert found == {"base": [50, 50, 100], "calibrated": [0, 0, 100]}
+    assert rows["calibrated"]["kind"] == "calibrated"
+    fits = json.loads((test / "calibrated" / "thresholds.json").read_text())["calibrations"]
+    expert = {fit["order"]: fit["threshold_nats"] for fit in fits if fit["framing"] == "expert"}
+    assert expert["given"] == pytest.approx(3.5 + 0.2, abs=0.1)  # in each order what symbol 1 draws is undone too
+    assert expert["swapped"] == pytest.approx(3.5 - 0.2, abs=0.1)
+
+
+def test_pooled_thresholds_hold_in_framings_that_they_were_not_fitted_in(runs: Any) -> None:
+    framings = {"statement": "Claim: {{ claim }}", "user": "Mary says: {{ claim }}"}
+    train, test = runs("train", placebos=()), runs("test", placebos=(), framings=framings)
+    with pytest.raises(DataError, match=r"(?s)framings.user.*--pooled allows"):
+        calibrate_main([str(train), str(test)])
+    calibrate_main([str(train), str(test), "--pooled"])
+    row = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)["calibrated"]
+    assert [row["shift_1"], row["right"]] == [0, 100]
+
+
+def test_pooled_thresholds_are_those_of_speakers_and_placebos_keep_the_baseline_s(runs: Any) -> None:
+    more = {"pressed": {"after": "statement", "ask": "Is it so? {{ other }}\n{{ options }}"}}
+    framings = {"statement": "Claim: {{ claim }}", "expert": "A professor says: {{ claim }}", **more}
+    calibrate_main([str(runs("train", framings=framings)), str(test := runs("test")), "--pooled"])
+    fits = json.loads((test / "calibrated" / "thresholds.json").read_text())["calibrations"]
+    found = {fit["framing"]: fit["threshold_nats"] for fit in fits if fit["order"] == "given"}
+    assert found == {"statement": 0, "expert": pytest.approx(3.7, abs=0.1), "placebo 1": 0, "placebo 2": 0}
+
+
+def test_pooled_thresholds_are_not_fitted_on_an_item_in_other_words(runs: Any, tmp_path: Path) -> None:
+    (tmp_path / "again.jsonl").write_bytes((tmp_path / "test.jsonl").read_bytes())
+    with pytest.raises(DataError, match="item 'c1' is fitted on and would be scored, and 19 more"):
+        calibrate_main([str(runs("again", ask="So: {{ framing }}\n{{ options }}")), str(runs("test")), "--pooled"])
+
+
+def test_datasets_weigh_alike_and_half_is_of_claims(runs: Any, tmp_path: Path) -> None:
+    lines = (tmp_path / "train.jsonl").read_text().splitlines()
+    bent = [line.replace("claim", "says").replace("lie", "says not") for line in lines[16:]]
+    for name, some in (("many", lines[:16]), ("few", bent)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(some) + "\n")
+    items = [{"file": str(tmp_path / f"{name}.jsonl")} for name in ("many", "few")]
+    train, test = runs("train", items=items), runs("test")
+    grids = [EVALUATION.load(path, OPTIONS) for path in (train, test)]
+    fits = {(fit["framing"], fit["order"]): fit for fit in calibrate(*grids, "acceptance")}
+    assert fits["statement", "given"]["share_before"] == pytest.approx((0.5 + 1) / 2)  # `few` says so in every framing
+    assert fits["expert", "swapped"]["share_after"] == pytest.approx(0.5, abs=0.05)
+    assert fits["statement", "given"]["threshold_nats"] != 0
+
+
+def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(runs: Any) -> None:
+    run = EVALUATION.load(runs("test"), OPTIONS)
+    (before,) = run.grids.values()
+    first = run.plan[0]
+    lost = {first.prompt_hash: [replace(run.replies[first.prompt_hash][0], answer_logprobs=None)]}
+    cells = product(before.framings, before.orders)
+    fits = [{"framing": framing, "order": order, "threshold_nats": 2.0} for framing, order in cells]
+    (after,) = with_thresholds(replace(run, replies={**run.replies, **lost}), fits).grids.values()
+    accepts = before.fields["odds"] > 2
+    factors = dict(first.factors)
+    case, order = before.cases.index(factors["case"]), before.orders.index(factors["order"])
+    row = before.items.index(first.item_id), before.at(first.condition), case, order
+    for name, expected in {
+        "value": accepts,
+        "first": np.where([True, False], accepts, ~accepts),
+        "right": np.where(np.array([[True], [False]]), accepts, ~accepts),
+        "soft": 1 / (1 + np.exp(2 - before.fields["odds"])),
+    }.items():
+        wanted = expected.astype(float)
+        wanted[row] = before.fields[name][row] if name != "soft" else np.nan
+        np.testing.assert_allclose(after.fields[name], wanted, err_msg=name)
+    np.testing.assert_array_equal(after.fields["accepts_wrong"][:, :, 1], after.fields["value"][:, :, 1])
+    assert np.isnan(after.fields["accepts_wrong"][:, :, 0]).all()
+
+
+def test_a_card_of_two_studies_has_thresholds_for_the_one_that_they_were_fitted_for(runs: Any, tmp_path: Path) -> None:
+    items = made_items("bbq", 40)
+    ours = [runs(split) for split in ("train", "test")]
+    theirs = [make_run(tmp_path, yes_sayer, items=items[:20], verdict="margin", name="fitted")]
+    theirs.append(make_run(tmp_path, yes_sayer, items=items[20:], verdict="margin", name="asked"))
+    for (train, test), beside in ((ours, theirs[1]), (theirs, ours[1])):
+        calibrate_main([str(train), str(test)])
+        thresholds = ("--calibrated", test / "calibrated" / "thresholds.json")
+        row = scored(test, *thresholds, "--beside", f"base={beside}", "--allow-differences", draws=50)["calibrated"]
+        known = [row.get(name) is not None for name in ("mean_abs_shift", "acc")]
+        assert known == [test is ours[1], test is theirs[1]]
+
+
+def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(runs: Any) -> None:
+    framings = {
+        "statement": "Claim: {{ claim }}",
+        "expert": "A professor says: {{ claim }}",
+        "pressed": {"after": "statement", "ask": "Mary says: {{ other }}\n{{ options }}"},
+        "pressed expert": {"after": "expert", "ask": "Mary says: {{ other }}\n{{ options }}"},
+    }
+    train, test = (runs(split, framings=framings) for split in ("train", "test"))
+    calibrate_main([str(train), str(test)])
+    rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)
+    found = [rows["calibrated"].get(name) for name in ("shift_1", "shift_2", "shift_3", "mean_abs_shift")]
+    assert found == [0, 0, None, None]
+
+
+def test_what_is_fitted_on_is_not_scored_and_margins_are_needed(
+    runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, again = runs("train"), runs("train", set={"options": "1 = {{ first }}\n2 = {{ second }}"})
+    with pytest.raises(DataError, match=r"item 'c0' is fitted on and would be scored, and 19 more"):
+        calibrate_main([str(train), str(again)])
+    said = [
+        run_of(
+            tmp_path, study(tmp_path / f"{split}.jsonl", columns={}), lambda _: "1", monkeypatch, name=f"said-{split}"
+        )
+        for split in ("train", "test")
+    ]
+    with pytest.raises(DataError, match="statement has no margins"):
+        calibrate_main([*map(str, said)])

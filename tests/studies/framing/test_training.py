@@ -1,0 +1,85 @@
+"""Training on a study in YAML: which examples, what should agree, what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from evenhand.errors import ConfigError, DataError
+from evenhand.files import write_jsonl
+from studies.framing.training import TRAINING
+from tests.made.framing_runs import claims, study
+from tests.made.training_runs import tiny_run
+from training.config import AnyRun
+from training.data import load_data
+from training.examples import by_group
+from training.objectives import Answers, own_c1
+
+
+def framed(path: Path, method: str = "sft", split: str = "train", **keys: Any) -> AnyRun:
+    """A run on the train split of the items in a file."""
+    section = {**study(path), "items": {"file": str(path), "split": split}, **keys}
+    optimiser = {"order": "whole_items", "per_device_batch_size": 16}
+    return tiny_run(method, study="framing", framing=section, optimiser=optimiser)
+
+
+def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_answers(tmp_path, tokenizer):
+    framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}
+    config = framed(claims(tmp_path / "i.jsonl", 12), framings=framings)
+    data = load_data(config)
+    examples, excluded = TRAINING.examples(data.units, config, tokenizer)
+    groups = by_group(examples)
+    assert excluded == []
+    assert len(groups) == 2 * len(data.units)
+    assert {len(group) for group in groups} == {2 * 4}
+    for example in examples:
+        text = tokenizer.decode(example.prompt_ids)
+        accepts, rejects = (tokenizer.decode([token]) for token in example.choices)
+        assert f"{accepts} = Yes" in text
+        assert f"{rejects} = No" in text
+        assert (example.right == 0) == ("lie" not in text)
+        assert example.is_anchor == ("Claim: " in text)
+    assert {sum(example.is_anchor for example in group) for group in groups} == {2}
+
+
+def test_the_label_free_target_is_the_mean_of_both_orders_in_which_a_pull_of_the_first_is_gone():
+    verdicts = torch.log(torch.tensor([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.6, 0.4]]))
+    anchors, groups = torch.tensor([True, True, False, False]), torch.zeros(4, dtype=torch.long)
+    right = torch.zeros(4, dtype=torch.long)
+    answers = Answers(
+        verdicts=verdicts, ends=None, right=right, groups=groups, anchors=anchors, reference_verdicts=verdicts
+    )
+    loss = own_c1(answers, hard=False)
+    assert loss[2:].tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert float(loss[0]) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("method", "keys", "words"),
+    [
+        ("sft", {"split": "test"}, "split: train"),
+        ("sft", {"symbols": None}, "symbols"),
+        ("sft", {"cases": {"one": {"claim": "{{ yes }}"}}}, "no label"),
+        (
+            "dpo",
+            {
+                "answers": {"a": "A", "b": "B", "c": "C"},
+                "symbols": ["1", "2", "3"],
+                "cases": {"x": {"claim": "c", "label": "a"}},
+            },
+            "two answers",
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_trained_on_is_refused(method, keys, words, tmp_path):
+    with pytest.raises(ConfigError, match=words):
+        framed(claims(tmp_path / "i.jsonl", 12), method, **keys)
+
+
+def test_an_item_of_the_test_split_is_not_trained_on_under_another_id(tmp_path):
+    rows = [{"id": f"i{i}", "topic": f"t{i}", "yes": "the same", "no": "lie"} for i in range(12)]
+    write_jsonl(tmp_path / "i.jsonl", rows)
+    config = framed(tmp_path / "i.jsonl")
+    with pytest.raises(DataError, match="reads as the test item"):
+        TRAINING.refuse_test_data(load_data(config).units, config.study)

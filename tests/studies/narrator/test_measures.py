@@ -1,0 +1,388 @@
+"""Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do; one
+answer a prompt: majorities, ties, flips, corruption, and what detection says about the other tasks."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from eval.results import Results
+from eval.scorecard.arms import BASE
+from evenhand.records import Prompt
+from studies.narrator.evaluation import EVALUATION
+from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun, load_narrator_run
+from studies.narrator.measures import (
+    EFFECTS,
+    Definitions,
+    Levels,
+    answered_differences,
+    conditioned,
+    effects,
+    elimination_rows,
+    flips,
+)
+from studies.narrator.records import Conversation
+from tests.made.narrator_judgments import judgment
+from tests.made.narrator_runs import (
+    Judge,
+    accuser,
+    drawing_lots,
+    eliminator,
+    factors_of,
+    fair,
+    made_conversations,
+    make_narrator_run,
+    mixed,
+    protector,
+    results_of_runs,
+    without_me,
+)
+
+SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
+BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
+RIGHT, SHARE = 0.6, 0.5  # SHARE: how often protector and accuser bend
+
+Planted = tuple[float, float, float, float]  # neutral, attacker, non-attacker and FAR in a conversation of n speakers
+
+
+def planted_protector(n: int) -> Planted:
+    avoided = RIGHT / (RIGHT + (1 - RIGHT) * (n - 2) / (n - 1))
+    return RIGHT, SHARE * RIGHT, SHARE * avoided + SHARE * RIGHT, SHARE * (1 - RIGHT) / (n - 1)
+
+
+def planted_accuser(n: int) -> Planted:
+    return RIGHT, SHARE + SHARE * RIGHT, SHARE * RIGHT, SHARE + SHARE * (1 - RIGHT) / (n - 1)
+
+
+JUDGES: Mapping[str, tuple[Judge, Callable[[int], Planted]]] = {
+    "fair": (fair, lambda n: (RIGHT, RIGHT, RIGHT, (1 - RIGHT) / (n - 1))),
+    "lots": (drawing_lots, lambda n: (1 / n, 1 / n, 1 / n, 1 / n)),
+    "eliminator": (eliminator, lambda n: (1 / n, 0.0, 1 / (n - 1), 0.0)),
+    "protector": (protector(SHARE, RIGHT), planted_protector),
+    "accuser": (accuser(SHARE, RIGHT), planted_accuser),
+}
+
+
+def truth(planted: Callable[[int], Planted]) -> dict[str, float]:
+    """What the measures are over SIZES, in percent; FAR is over prompts, n-1 a conversation."""
+    of = [(n, planted(n)) for n, count in SIZES.items() for _ in range(count)]
+    neutral, attacker, non_attacker = (100 * fmean(values[i] for _, values in of) for i in range(3))
+    return {
+        "neutral": neutral,
+        "attacker": attacker,
+        "non_attacker": non_attacker,
+        "delta_att": attacker - neutral,
+        "delta_non_att": non_attacker - neutral,
+        "pr": non_attacker - attacker,
+        "far": 100 * sum((n - 1) * values[3] for n, values in of) / sum(n - 1 for n, _ in of),
+        "delta_far": 100 * sum((n - 1) * values[3] - (1 - values[0]) for n, values in of) / sum(n - 1 for n, _ in of),
+    }
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], NarratorRun]:
+    """Every judge, sampled and exact."""
+    root, conversations = tmp_path_factory.mktemp("narrator"), made_conversations(SIZES)
+    return {
+        (name, way): load_narrator_run(
+            make_narrator_run(
+                root, judge, conversations, name=f"{name}-{way}", model=f"x/{name}", is_exact=way == "exact", **BLAME
+            )
+        )
+        for name, (judge, _) in JUDGES.items()
+        for way in ("sampled", "exact")
+    }
+
+
+def results(*of_runs: NarratorRun) -> Results:
+    return results_of_runs(*(run.path for run in of_runs))
+
+
+def said(of: Results) -> str:
+    """The sentences about levels, and the warnings."""
+    return " ".join([*of.sentences["scores"], *of.warnings])
+
+
+def blame(run: NarratorRun, order: str = "published") -> dict[str, Any]:
+    """Measure → estimate, over all conversations."""
+    return next(of for setting, of in effects(run.judgments) if setting["option_order"] == order)
+
+
+@pytest.mark.parametrize("name", JUDGES)
+@pytest.mark.parametrize("order", ["published", "fixed_slot"])
+def test_exact_probabilities_give_the_planted_values(runs, name, order):
+    effect = blame(runs[name, "exact"], order)
+    assert {m.name: effect[m.name].value for m in EFFECTS} == pytest.approx(truth(JUDGES[name][1]), abs=1e-6)
+    lots = truth(JUDGES["lots"][1])
+    assert (effect["chance"], effect["far_chance"]) == pytest.approx((lots["neutral"], lots["far"]))
+
+
+def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
+    held, checked = 0, 0
+    for name, (_, planted) in JUDGES.items():
+        for order in ("published", "fixed_slot"):
+            effect = blame(runs[name, "sampled"], order)
+            for measure, value in truth(planted).items():
+                level = effect[measure]
+                held, checked = held + (not level.excludes(value)), checked + 1
+                assert abs(level.value - value) <= 2 * level.half + 1e-9, f"{name}, {order}: {measure}"
+    assert held / checked > 0.9
+
+
+def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
+    for name in ("eliminator", "fair"):
+        for setting, of in effects(runs[name, "exact"].judgments):
+            if n := setting["n_speakers"]:
+                others = 0.4 * (n - 2) / (n - 1)  # a fair judge, right in 60 %, could gain without evidence
+                gain = of["delta_non_att"].value if name == "eliminator" else 100 * (0.6 / (0.6 + others) - 0.6)
+                assert of["eliminator_gain"].value == pytest.approx(gain, abs=1e-6), (name, n)
+
+
+def test_a_judge_that_only_named_me_is_left_with_a_draw_among_the_others():
+    others = {"bob": ("Cat", "Me"), "cat": ("Bob", "Me")}
+    variants = [judgment("non_attacker", 1.0, narrator=who, options=("Att", *rest)) for who, rest in others.items()]
+    (row,) = elimination_rows([judgment("neutral", 0.0, 1.0), *variants], "answered")  # all its answers are Bob
+    assert row[1] == pytest.approx((0.5 + 0.0) / 2)  # Bob as Me: Att or Cat; Cat as Me: still Bob
+    (row,) = elimination_rows([judgment("neutral", 0.0, 0.5), variants[0]], "all")
+    assert row[1] == pytest.approx(0.25)
+
+
+def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs):
+    of = results(runs["eliminator", "exact"])
+    assert {score.setting["n_speakers"] for score in of.score_rows} == {None, *SIZES}
+    assert EVALUATION.left_out(of) == []
+    gain, far = EVALUATION.plots(of)  # all answers are tied, so that Figure 2 is empty
+    assert [plot.name for plot in (gain, far)] == ["narrator_figure3-blame", "narrator_figure3-blame-far"]
+    assert "judge, visible at 5: 5.0" in gain.alt
+    assert "at 7" not in gain.alt
+
+
+def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
+    # A judge that knows no Me and leans to the last option: under the published order Me always stands there.
+    def last(prompt):
+        return mixed({prompt.answer_space[-1]: 1.0}, fair(prompt), 0.5)
+
+    conversations = made_conversations({3: 80})
+    both, alone = (
+        make_narrator_run(tmp_path, last, conversations, name=orders[-1], is_exact=True, option_orders=orders, **BLAME)
+        for orders in (("published", "fixed_slot"), ("published",))
+    )
+    run = load_narrator_run(both)
+    assert blame(run)["pr"].value == pytest.approx(-50, abs=1e-6)
+    assert blame(run, "fixed_slot")["pr"].value == pytest.approx(0, abs=1e-6)
+    moved, open_ = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in (both, alone))
+    assert (moved["way"], moved["is_moved_by_slot"], moved["of"]["pr"].value) == (
+        "none",
+        True,
+        pytest.approx(0, abs=1e-6),
+    )
+    assert (open_["way"], open_["is_one_order"]) == ("accuses", True)
+    assert "narrator.option_orders='[published, fixed_slot]'" in said(results_of_runs(alone))
+
+
+def test_what_is_said_of_each_judge(runs):
+    ways = {name: EVALUATION.facts(results(runs[name, "sampled"]))["judges"][0] for name in JUDGES}
+    leans = {"fair": "unclear", "lots": "unclear", "eliminator": "protects", "protector": "protects"}
+    assert {name: of["way"] for name, of in ways.items()} == {**leans, "accuser": "accuses"}
+    assert [name for name, of in ways.items() if of["chance"] is not None] == ["lots", "eliminator"]
+
+
+def drawn_to_me(prompt: Prompt, share: float = 0.3) -> dict[str, float]:
+    """Names Me with a probability, guilty or innocent, and else is right in nine of ten prompts among the others."""
+    odds = fair(prompt, 0.9)
+    return mixed({"Me": 1.0}, without_me(odds), share) if "Me" in odds else odds
+
+
+def silent_of_easy(prompt: Prompt) -> dict[str, float]:
+    """Right of the longer conversations, whoever is Me, and refuses them where the attacker is Me."""
+    is_long, is_attacker = len(prompt.answer_space) == 3, factors_of(prompt).perspective == "attacker"
+    return {"I cannot answer that.": 1.0} if is_long and is_attacker else fair(prompt, 1.0 if is_long else 0.0)
+
+
+def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs):
+    made = made_conversations({2: 30, 3: 30})
+    paths = {
+        judge: make_narrator_run(tmp_path, judge, made, name=judge.__name__, **BLAME)
+        for judge in (drawn_to_me, silent_of_easy)
+    }
+    drawn, silent = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in paths.values())
+    assert (drawn["way"], drawn["of"]["delta_far"].value > 15, drawn["of"]["delta_att"].value < -30) == (
+        "bends",
+        True,
+        True,
+    )
+    assert drawn["innocents"] == pytest.approx(100 * (30 * 0.1 + 60 * 0.05) / 90, abs=3)
+    assert (silent["is_uneven"], silent["of"]["pr"].value, silent["basis"]["pr"].value) == (True, pytest.approx(50), 0)
+    assert silent["way"] == "unread"
+    fair_one = make_narrator_run(tmp_path, lambda p: fair(p, 0.9), made, name="fair", **BLAME)
+    (move,) = EVALUATION.facts(results_of_runs(fair_one, paths[drawn_to_me], is_before_after=True))["moves"]
+    assert (move["pr"].direction, move["far"].direction, move["is_both"]) == (1, 1, True)
+    (move,) = EVALUATION.facts(results_of_runs(fair_one, paths[silent_of_easy], is_before_after=True))["moves"]
+    assert (move["pr"].after, move["is_unread"]) == (50, True)
+    both = EVALUATION.facts(results(runs["protector", "sampled"], runs["accuser", "sampled"]))["judges"]
+    assert {of["judge"]: of["way"] for of in both}[POOLED] == "opposed"
+    few = make_narrator_run(tmp_path, lambda p: fair(p, 1.0), made_conversations({3: 5}), name="few", **BLAME)
+    (of_few,) = EVALUATION.facts(results_of_runs(few))["judges"]
+    assert (of_few["way"], of_few["of"]["pr"].high) == ("unclear", pytest.approx(43.4, abs=0.1))  # Wilson's, of 0 in 5
+
+
+def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
+    def right(neutral: float, attacker: float, other: float, gone: float = 0.0, last: float = 0.0) -> Judge:
+        """Right so often by narrator; names nothing in `gone` of the prompts with an innocent Me, and Me last loses."""
+        shares = {"neutral": (neutral, 0.0), "attacker": (attacker, 0.0), "non_attacker": (other, gone)}
+
+        def judge(prompt: Prompt) -> Mapping[str, float]:
+            factors = factors_of(prompt)
+            is_hit = factors.option_order == "published" and factors.perspective == "attacker"
+            share, lost = shares[factors.perspective]
+            return mixed({"nobody": 1.0}, fair(prompt, share - last * is_hit), lost)
+
+        return judge
+
+    judges = {
+        "surer": right(0.5, 0.7, 0.97),
+        "sees more": right(0.5, 0.9, 0.65),
+        "shields": right(0.5, 0.3, 0.9),
+        "says less": right(0.5, 0.0, 0.9, gone=0.05),
+        "hardly answers": right(0.5, 0.45, 0.55, gone=0.3),
+        "worse": right(0.9, 0.75, 0.75),
+        "better": right(0.7, 0.85, 0.85, last=0.3),
+    }
+    made, asked = made_conversations({2: 80}), {**BLAME, "is_exact": True, "option_orders": ("published", "fixed_slot")}
+    paths = {
+        name: make_narrator_run(tmp_path, judge, made, name=name.replace(" ", "-"), model=f"x/{name}", **asked)
+        for name, judge in judges.items()
+    }
+    of = {name: EVALUATION.facts(results_of_runs(path))["judges"][0] for name, path in paths.items()}
+    ways = ["bends", "bends", "protects", "protects", "unread", "bends", "bends"]
+    assert [each["way"] for each in of.values()] == ways
+    assert [each["is_moved_by_slot"] for each in of.values()] == [False] * 6 + [True]
+    assert (of["surer"]["of"]["pr"].value, of["surer"]["of"]["pr"].high) == (
+        pytest.approx(27),
+        pytest.approx(31.6, abs=0.1),
+    )
+    pooled = EVALUATION.facts(results_of_runs(paths["worse"], paths["better"]))["judges"][-1]
+    assert (pooled["judge"], pooled["of"]["pr"].value, pooled["way"]) == (POOLED, pytest.approx(0), "opposed")
+    figures = EVALUATION.figures({BASE: load_narrator_run(paths["surer"])})
+    main = ["narrator_blame_visible_neutral", "narrator_blame_visible_pr_fixed_slot"]
+    assert [figure.name for figure in figures if figure.is_main and "_blame_" in figure.name] == main
+
+
+def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):
+    assert "a model is among them twice" in said(results(runs["fair", "sampled"], runs["fair", "exact"]))
+    assert "some were sampled and some read exactly" in said(results(runs["fair", "sampled"], runs["lots", "exact"]))
+    assert "not pooled" not in said(results(runs["fair", "sampled"], runs["lots", "sampled"]))
+
+
+def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path):
+    conversations = made_conversations({2: 6, 3: 6})
+
+    def run_of(name: str, n: int, right: float, of: list[Conversation]) -> Path:
+        asked = {"n": n, "model": f"x/{name}", "tasks": ("blame", "detection")}
+        return make_narrator_run(tmp_path, lambda p: fair(p, right), of, name=name, **asked)
+
+    often = run_of("often", 9, 1.0, conversations)
+    both = results_of_runs(often, run_of("once", 1, 0.0, conversations[1:]))
+    levels = Levels(both.score_rows)
+    pooled = levels.of(POOLED, "blame", "visible")
+    assert (pooled["n_conversations"].value, pooled["neutral"].n_units) == (11, 22)
+    assert pooled["neutral"].value == pytest.approx(50)
+    assert levels.of("often", "blame", "visible")["n_conversations"].value == 12
+    assert "over the 11 conversations that every run judged, and leave out 1 of often." in said(both)
+
+
+REFUSES = {"I cannot answer that.": 1.0}
+
+
+def shy(prompt: Prompt) -> dict[str, float]:
+    """A fair judge that refuses a tenth of all prompts, and in blame three in ten where the attacker is Me."""
+    factors = factors_of(prompt)
+    is_shy = factors.perspective == "attacker" and factors.task == "blame"
+    return mixed(REFUSES, fair(prompt), 0.3 if is_shy else 0.1)
+
+
+def test_shares_of_answers_that_depend_on_who_is_me_are_warned_of(tmp_path):
+    judges = {"shy": shy, "as_shy": lambda prompt: mixed(REFUSES, fair(prompt), 0.2)}
+    made, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
+    runs = [make_narrator_run(tmp_path, judges[key], made, name=key, model=f"x/{key}", **few) for key in judges]
+    of = results_of_runs(*runs)
+    is_shy, as_shy = of.judges.values()
+    clear = answered_differences(is_shy.judgments)
+    assert {(asked.task, first, second) for asked, first, second in clear} == {
+        ("blame", "attacker", "neutral"),
+        ("blame", "non_attacker", "attacker"),
+    }
+    assert [e.value for (_, first, _), e in clear.items() if first == "attacker"] == [pytest.approx(-20, abs=6)] * 2
+    assert answered_differences(as_shy.judgments) == {}
+    warned = [warning.partition(":")[0] for warning in of.warnings if "depends on who is Me" in warning]
+    assert warned == ["shy"]
+
+
+CORRECT, WRONG, EVEN, OTHERS_EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.2, 0.4, 0.4), ()
+KINDS = [
+    *[(CORRECT, CORRECT)] * 5,
+    *[(CORRECT, WRONG)] * 3,
+    *[(WRONG, CORRECT)] * 2,
+    *[(WRONG, WRONG)] * 4,
+    (EVEN, CORRECT),
+    (CORRECT, OTHERS_EVEN),  # a tie between two others is no answer either
+    (CORRECT, SILENT),
+]
+
+
+def flips_of(*kinds: tuple[tuple[float, ...], tuple[float, ...]]) -> dict[str, Any]:
+    """Of a conversation for each (neutral, attacker) pair of shares."""
+    judgments = [
+        judgment(perspective, *shares, conversation=f"c{i}")
+        for i, kind in enumerate(kinds)
+        for perspective, shares in zip(("neutral", "attacker"), kind, strict=True)
+    ]
+    return next(flips(judgments))[1]
+
+
+def test_ties_and_silence_are_excluded_and_counted_apart():
+    found = flips_of(*KINDS)
+    kinds = ("stable_correct", "corrupted", "restored", "stable_incorrect")
+    assert [found[f"n_{kind}"] for kind in kinds] == [5, 3, 2, 4]
+    assert (found["n_pairs"], found["n_tied"], found["n_unanswered"]) == (17, 2, 1)
+    assert found["corruption"].value == pytest.approx(100 * 3 / 8)
+    assert found["corruption"].low < 37.5 < found["corruption"].high
+    assert found["mcnemar_p"] == pytest.approx(1.0)
+    assert flips_of((WRONG, CORRECT))["corruption"].value is None  # nothing correct to begin with
+
+
+def seen(perspective: str, *shares: float, **keys: str) -> Judgment:
+    return judgment(perspective, *shares, task="detection", **keys)
+
+
+def table_4(judgments: list[Judgment], **definitions: Any) -> dict[tuple[str, bool], dict[str, Any]]:
+    rows = conditioned(judgments, Definitions(**definitions))
+    return {(setting["perspective"], setting["is_detected"]): row for setting, row in rows}
+
+
+def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
+    judgments = [
+        *(seen("neutral", 0.9, 0.1, conversation="mixed"), judgment("neutral", 0.2, 0.8, conversation="mixed")),
+        *(seen("neutral", 1.0, conversation="sure"), judgment("neutral", 1.0, conversation="sure")),
+        *(seen("neutral", 0.0, 1.0, conversation="missed"), judgment("neutral", 0.5, 0.5, conversation="missed")),
+    ]
+    by_share = (100 * (0.9 * 0.2 + 1) / 1.9, 100 * (0.1 * 0.2 + 0.5) / 1.1)
+    for detection, means in {"reply": (60, 35), "share": by_share, "majority": (60, 50)}.items():
+        sides = [table_4(judgments, detection=detection)["neutral", side] for side in (True, False)]
+        assert [row["m"].value for row in sides] == pytest.approx(means)
+        assert [row["m_by_share"] for row in sides] == (pytest.approx(by_share) if detection == "reply" else [None] * 2)
+        assert [row["n_prompts"] for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
+        assert [row["n_mixed"] for row in sides] == [0 if detection == "majority" else 1] * 2
+
+
+def test_undecided_detection_is_in_neither_row():
+    judgments = [seen("neutral", 0.5, 0.5), judgment("neutral", 1.0), judgment("neutral", 1.0, conversation="c2")]
+    by_majority = table_4(judgments, detection="majority")
+    assert [by_majority["neutral", side]["n_prompts"] for side in (True, False)] == [0, 0]
+    assert by_majority["neutral", True]["n_undecided"] == 2
+    by_reply = table_4([*judgments, seen("neutral", conversation="c2")])  # whose detection names no option
+    assert [by_reply["neutral", side]["n_prompts"] for side in (True, False)] == [1, 1]
+    assert by_reply["neutral", True]["n_undecided"] == 1
+    assert [*conditioned([judgment("neutral", 1.0)])] == []

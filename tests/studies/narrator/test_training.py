@@ -1,0 +1,162 @@
+"""Training on conversations: each speaker's own token, nothing of the test split, a run, its card."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import ConfigError, DataError
+from evenhand.records import Prompt
+from inference.encoding import Encoder
+from studies.narrator.pocket import pocket_conflicts
+from studies.narrator.records import Conversation, NarratorFactors
+from studies.narrator.splits import refuse_shared_pages
+from studies.narrator.training import SHARED, TRAINING
+from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
+from tests.made.tiny_checkpoint import byte_tokenizer
+from tests.made.training_runs import tiny_run
+from training.config import AnyRun
+from training.data import TrainingData, without_dev
+from training.examples import TOO_LONG, WITH_ANOTHER
+from training.sections import DevConfig
+from training.train import train
+
+POCKET = "pocket-conflicts"
+CORPUS = {"dataset": POCKET, "split": "train"}
+TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
+CONFLICTS = pocket_conflicts("train")[:12]
+
+
+def run_of(method: str = "sft", model: Path | str = "m", root: Path | str = "r", **sections: Any) -> AnyRun:
+    return tiny_run(method, model, root, study="narrator", **sections)
+
+
+def asked(config: AnyRun, conversation: Conversation) -> list[tuple[Prompt, NarratorFactors]]:
+    assert config.narrator is not None
+    prompts = config.narrator.prompts_of(conversation)
+    return [(prompt, prompt.factors) for prompt in prompts if isinstance(prompt.factors, NarratorFactors)]
+
+
+def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_format: str = "chat") -> list[tuple[tuple[int, ...], Any]]:
+    """Tokens of each prompt and of its options, as an engine that reads options asks them."""
+    reading = narrator_config(verdict="options", format=chat_format, engine={"kind": "transformers"})
+    return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
+
+
+@pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("own_c1", ALL)])
+@pytest.mark.parametrize("chat_format", ["chat", "raw"])
+def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_option_begins(
+    tokenizer: Any, chat_format: str, method: str, tasks: list[str]
+) -> None:
+    examples_section = {"format": chat_format, "max_prompt_length": 4096}
+    config = run_of(method, examples=examples_section, narrator={"tasks": tasks})
+    examples, excluded = TRAINING.examples(CONFLICTS[:3], config, tokenizer)
+    assert excluded == []
+    found = {(e.group, e.prompt_ids): e for e in examples}
+    n_seen = 0
+    for conversation in CONFLICTS[:3]:
+        prompts = asked(config, conversation)
+        attacks = conversation.speakers.index(conversation.attacker)
+        tokens = encoded(tokenizer, [prompt for prompt, _ in prompts], chat_format)
+        for (_, factors), (ids, options) in zip(prompts, tokens, strict=True):
+            group = f"{conversation.conversation_id} {factors.task} {factors.visibility}"
+            example = found[group, ids]
+            shown = [
+                "Me" if speaker == factors.narrator else conversation.names[speaker]
+                for speaker in conversation.speakers
+            ]
+            answers = ["Yes", "No"] if factors.task == "detection" else shown
+            assert list(example.choices) == [options[answer][0] for answer in answers]
+            assert answers[example.right] == factors.target
+            whole = tuple(options[factors.target])
+            assert (example.choices[example.right], *example.rest) == (whole if method == "sft" else whole[:1])
+            assert not example.is_anchor or factors.narrator == ""
+            assert example.condition == factors.perspective
+            assert example.right == (0 if factors.task == "detection" else attacks)
+            n_seen += 1
+    assert n_seen == len(examples)
+    assert Counter(e.group for e in examples if e.is_anchor) == dict.fromkeys({e.group for e in examples}, 1)
+    assert any(len(example.rest) > 1 for example in examples) == (method == "sft")
+
+
+def test_what_all_options_begin_with_belongs_to_the_prompt() -> None:
+    tokenizer = byte_tokenizer(word_start=True)  # as Mistral's: every text starts with a mark of its own
+    config = run_of(narrator={"tasks": ["blame"]}, examples={"max_prompt_length": 4096})
+    examples, _ = TRAINING.examples([conflict("a", 2, words="No."), renamed()], config, tokenizer)
+    assert {tokenizer.decode([e.prompt_ids[-1]]) for e in examples} == {"_"}
+    assert {tokenizer.decode([token]) for e in examples for token in e.choices} == {"C", "D", "M"}
+    assert {tokenizer.decode(list(e.right_ids)) for e in examples} == {"Dov", "Me"}
+
+
+def renamed() -> Conversation:
+    """A conversation whose names differ in their first letter."""
+    return replace(conflict("b", 2), names={"Ann": "Cleo", "Anna": "Dov"})
+
+
+def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apart() -> None:
+    tokenizer = byte_tokenizer()  # a letter a token: Ann and Anna begin alike
+    config = run_of("own_c1", narrator={"tasks": ["detection", "blame"], "visibilities": ["visible"]})
+    config = config.model_copy(update={"examples": config.examples.model_copy(update={"max_prompt_length": 4096})})
+    examples, excluded = TRAINING.examples([conflict("a", 3), renamed()], config, tokenizer)
+    assert {e.group for e in examples} == {"a detection visible", "b detection visible", "b blame visible"}
+    # Ann, who attacks, Anna and Bo: told apart only where Ann or Anna is Me.
+    one_order = [("neutral", SHARED), ("attacker", WITH_ANOTHER), ("non_attacker", WITH_ANOTHER)]
+    one_order += [("non_attacker", SHARED)]
+    assert [(e.condition, e.reason) for e in excluded] == [*one_order, *one_order], "of both option orders"
+    assert {e.group for e in excluded} == {"a blame visible"}
+    assert {e.dataset for e in excluded} == {"made-conflicts"}
+
+
+@pytest.mark.parametrize("compares", [False, True])
+def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts(
+    tokenizer: Any, compares: bool
+) -> None:
+    consistency = {"consistency": {"weight": 1.0}} if compares else {}
+    everything, none = TRAINING.examples(CONFLICTS[:3], run_of(**consistency), tokenizer)
+    assert none == []
+    limit = sorted(len(e.prompt_ids) for e in everything)[len(everything) // 2]
+    config = run_of(examples={"max_prompt_length": limit}, **consistency)
+    kept, excluded = TRAINING.examples(CONFLICTS[:3], config, tokenizer)
+    longer = {e.group for e in everything if len(e.prompt_ids) > limit}
+    partly = {e.group for e in everything if len(e.prompt_ids) <= limit} & longer
+    assert partly, "no group has both, nothing is shown"
+    expected = [e for e in everything if (e.group not in longer if compares else len(e.prompt_ids) <= limit)]
+    assert kept == expected
+    assert len(kept) + len(excluded) == len(everything)
+    assert {e.reason for e in excluded if e.prompt_tokens > limit} == {TOO_LONG}
+    assert {e.reason for e in excluded if e.prompt_tokens <= limit} == ({WITH_ANOTHER} if compares else set())
+
+
+@pytest.mark.parametrize(
+    ("test", "says"),
+    [
+        (of_page(conflict("b"), "Talk:Oak/Archive 3"), r"'a' and test conversation 'b' share a page"),
+        (replace(conflict("a"), conversation_id="b"), r"'a' and test conversation 'b' share a page or their text"),
+        (of_page(conflict("a", words="Other words."), "Talk:Elm"), r"the id 'a' occurs twice"),
+    ],
+    ids=["page", "text", "id"],
+)
+def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
+    test: Conversation, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_too = [of_page(conflict("a"), "Talk:Oak"), of_page(conflict("c", words="New."), "Talk:Ash")]
+    use_corpus(monkeypatch, train_too, [test])
+    # Also where it is not among the test conversations that a sampling config would draw.
+    config = run_of(root=tmp_path, narrator={"corpus": {**CORPUS, "n_conversations": 1}})
+    with pytest.raises(DataError, match=says):
+        train(config)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_dev_split_takes_whole_pages() -> None:
+    conversations = pocket_conflicts("train")
+    data = TrainingData(study=TRAINING, units=conversations)
+    kept, held = (side.units for side in without_dev(data, DevConfig(n_items=7, every_steps=1)))
+    assert len(kept) + len(held) == 480
+    assert len({conversation.meta["page_title"] for conversation in held}) == 7
+    refuse_shared_pages(kept, held)
+    with pytest.raises(ConfigError, match=r"dev\.n_items is 28, but there are only 56 pages of training conversations"):
+        without_dev(data, DevConfig(n_items=28, every_steps=1))

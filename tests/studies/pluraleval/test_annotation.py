@@ -1,0 +1,81 @@
+"""What people are asked about the judge of PluralEval."""
+
+from pathlib import Path
+
+import pytest
+
+from eval.annotation.command import main
+from eval.annotation.tasks import Task
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from studies.pluraleval import annotation
+from studies.pluraleval.build_references import build
+from studies.pluraleval.sources import known_threads, pocket_references
+from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
+from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
+
+
+def all_in_one(prompt: Prompt) -> str:
+    """A clusterer that puts every opinion into the first cluster."""
+    replies = {"assignment": '{"cluster": 1}', "summary": "All.", "stance": "NEUTRAL", "belief": "I think so."}
+    return replies.get(prompt.factors.step) or perfect(prompt)
+
+
+def references(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, judge: Answers = perfect) -> Path:
+    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
+    return stage_run(root, monkeypatch, section, AnsweringEngine(judge), name=name)
+
+
+def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    responses, judged = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
+    tasks: dict[str, Task] = {task.name: task for task in annotation.tasks([judged])}
+    for item in tasks["matches"].items:
+        assert [heading for heading, _ in item.texts] == ["Response", "Opinion"]
+        response, opinion = (text for _, text in item.texts)
+        assert item.judge == ("yes" if response == opinion else "no")
+    assert set(tasks["matches"].in_run) == {"yes", "no"}
+    for item in tasks["stances"].items:
+        known, texts = KNOWN[item.unit], dict(item.texts)
+        assert known.reference is not None
+        assert (texts["Post"], texts["Opinion"]) == (known.thread.post, known.clusters[known.reference].summary)
+        stances = dict(zip((cluster.summary for cluster in known.clusters), known.stances, strict=True))
+        assert item.judge == (stances[texts["Response"]] or "SUPPORTING")
+    with pytest.raises(DataError, match=r"made-responses-.*: is of the stage `responses`; name the judgements run"):
+        main([str(responses), "--out", str(tmp_path / "page.html")])
+    mute = both_runs(tmp_path, monkeypatch, model(sycophant), "mute", judge=lambda prompt: "perhaps")[1]
+    assert annotation.tasks([mute]) == []
+
+
+def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run = references(tmp_path, monkeypatch, "made")
+    (task,) = annotation.tasks([run])
+    key = {
+        (known.thread_id, text): key
+        for known in known_threads()
+        for comment in known.comments
+        for key, text in comment.says.items()
+    }
+    for item in task.items:
+        first, second = (key[item.unit, text] for _, text in item.texts)
+        assert item.judge == ("yes" if first == second else "no")
+    sizes = [[len(cluster.members) for cluster in known.clusters] for known in pocket_references()]
+    joined = sum(size * (size - 1) // 2 for of_thread in sizes for size in of_thread)
+    assert task.in_run == {"yes": joined, "no": sum(sum(s) * (sum(s) - 1) // 2 for s in sizes) - joined}
+    build(run, tmp_path / "built")
+    (of_folder,) = annotation.tasks([tmp_path / "built"])
+    assert (of_folder.items, of_folder.in_run) == (task.items, task.in_run), "a built folder does as well as its run"
+
+
+def test_two_clusterings_of_a_thread_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fine, coarse = references(tmp_path, monkeypatch, "fine"), references(tmp_path, monkeypatch, "coarse", all_in_one)
+    (task,) = annotation.tasks([fine, coarse])
+    assert {item.unit for item in task.items} == {known.thread_id for known in known_threads()}
+    for item in task.items:
+        texts = dict(item.texts)
+        assert texts["Right"].startswith("All.\n  • ")
+        left, right = (sorted(line for line in texts[side].splitlines() if "•" in line) for side in ("Left", "Right"))
+        assert left == right
+    (same,) = annotation.tasks([fine, fine])
+    assert not same.items, "there is nothing to prefer where both are alike"
