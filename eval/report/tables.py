@@ -22,7 +22,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 
 from eval.estimates.resampling import wilson_interval
-from evenhand.files import write_whole
+from evenhand.files import shipped_yaml, write_whole
 from evenhand.terminal import say
 
 DASH = "–"
@@ -207,6 +207,23 @@ def with_rows(name: str, title: str, heads: Mapping[str, str], rows: Iterable[Se
     frame = pd.DataFrame([list(row) for row in rows], columns=list(heads), dtype=object)
     columns = {head: (head, form) for head, form in heads.items()}
     return TableSpec(name=name, title=title, frame=frame, columns=columns, **keys)
+
+
+def table_from(file: Path, name: str, frame: pd.DataFrame, **keys: Any) -> TableSpec:
+    """A table as a study's tables.yaml describes it: name → title, note, place, and columns.
+
+    columns: head → field, or [field, format], or [[low, high], format] for an interval. keys: fields of TableSpec that
+    are not the file's, such as a title or note with words of the results. Fields that the frame lacks are unknown.
+    """
+    described = {**yaml_tables(file)[name], **keys}
+    pairs = {h: (c, "") if isinstance(c, str) else tuple(c) for h, c in described.pop("columns").items()}
+    columns = {head: (tuple(f) if isinstance(f, list) else f, form) for head, (f, form) in pairs.items()}
+    fields = [field for f, _ in columns.values() for field in ([f] if isinstance(f, str) else f)]
+    frame = frame.reindex(columns=[*dict.fromkeys([*frame, *fields])])
+    return TableSpec(frame=frame, columns=columns, **{"name": name, **described})
+
+
+yaml_tables = cache(shipped_yaml)
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.completions import answer_probability
-from evenhand.json_replies import last_object, last_value, without_thinking
 from evenhand.records import Completion
 from studies.dialdefer.records import Condition, Planned
 from studies.dialdefer.templates import NO_FIRST
+from studies.json_replies import last_object, last_value, without_thinking
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int8]

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from jinja2 import meta
 
 from evenhand.errors import DataError
-from evenhand.json_replies import without_thinking
 from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride, digest, normalised
 from evenhand.study import Replies
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
 from studies.framing.templates import ENVIRONMENT, rendered
+from studies.json_replies import without_thinking
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"

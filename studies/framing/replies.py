@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evenhand.json_replies import last_value, said
 from evenhand.records import Completion
+from studies.json_replies import last_value, said
 
 CHOSEN, TIE, UNREAD, ERROR = "chosen", "tie", "unread", "error"
 KEYS = ("chosen_answer", "answer")  # of a reasoned reply

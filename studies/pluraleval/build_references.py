@@ -9,9 +9,9 @@ from typing import Any
 
 from evenhand.built_folder import CARD_FILE, building, write_rows
 from evenhand.errors import DataError
-from evenhand.json_replies import OK
 from evenhand.markdown import filled
 from evenhand.run_directory import PROVENANCE_FILE, read_json
+from studies.json_replies import OK
 from studies.pluraleval.prompts import OWN_VERSION, TEMPLATE_VERSION
 from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import embedding_input, reference_unit

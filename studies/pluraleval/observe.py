@@ -18,8 +18,8 @@ from eval.estimates.estimate import Measure, Observed, added_up
 from eval.estimates.resampling import holm
 from eval.runs import FinishedRun
 from evenhand.errors import DataError
-from evenhand.json_replies import OK
 from evenhand.records import Completion
+from studies.json_replies import OK
 from studies.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
 from studies.pluraleval.options import Lists, Unread
 from studies.pluraleval.records import ReferenceSet

@@ -22,7 +22,6 @@ from pydantic import Field, model_validator
 from evenhand.checkpoints import ModelConfig, checkpoint_hash, load_model, load_tokenizer, resolve
 from evenhand.config import Closed
 from evenhand.records import Completion, Prompt, SamplingOverride
-from evenhand.stepwise import Steps, Stepwise
 from studies.pluraleval.prompts import (
     EXTRACTION_SCHEMA,
     OWN_VERSION,
@@ -58,6 +57,7 @@ from studies.pluraleval.reply_reading import (
     strings_in,
 )
 from studies.pluraleval.sources import ThreadSpec
+from studies.pluraleval.stepwise import Steps, Stepwise
 
 NEEDED: dict[str, tuple[str, ...]] = {  # method → the keys that it needs
     "algorithm_1": (),

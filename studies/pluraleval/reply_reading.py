@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from evenhand.json_replies import CUT, MALFORMED, OK, broken, json_in, said
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
+from studies.json_replies import CUT, MALFORMED, OK, broken, json_in, said
 from studies.pluraleval.records import STANCES
 
 NONE = "none"  # well formed, and names nothing: a comment without an opinion

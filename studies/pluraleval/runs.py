@@ -13,9 +13,9 @@ from eval.estimates.estimate import Estimate, clustered
 from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
 from evenhand.completions import UNLIKELY, answer_probability, read_excluded
 from evenhand.errors import DataError
-from evenhand.json_replies import OK
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
+from studies.json_replies import OK
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
 from studies.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
 from studies.pluraleval.options import Lists, Unread

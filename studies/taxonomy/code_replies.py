@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
-from evenhand.json_replies import OK, broken, json_in, said
 from evenhand.records import Completion
+from studies.json_replies import OK, broken, json_in, said
 from studies.taxonomy.codebook import UNEXPLAINED, codes
 
 NOT_LISTED = "primary_not_listed"  # the primary code is not among those that apply; it counts as one of them

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from eval.estimates.resampling import mcnemar_p
-from evenhand.json_replies import without_thinking
 from evenhand.records import Completion
 from studies.dialdefer.measures import (
     ACCEPT,
@@ -39,6 +38,7 @@ from studies.dialdefer.measures import (
 from studies.dialdefer.panels import Panel, variant_of
 from studies.dialdefer.records import Condition
 from studies.dialdefer.scores import averages_over
+from studies.json_replies import without_thinking
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
 from tests.made.reply_kinds import REPLY_KINDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenhand.json_replies import last_value
+from studies.json_replies import last_value
 
 
 @pytest.mark.parametrize(

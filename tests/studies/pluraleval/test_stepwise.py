@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from evenhand.records import Completion, Message, Prompt
-from evenhand.stepwise import Steps, Stepwise
+from studies.pluraleval.stepwise import Steps, Stepwise
 
 
 @dataclass(frozen=True)
