@@ -88,11 +88,16 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
     changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name", "run"}
     both_framings = {"prompts.conditions", "optimiser.batch_by", "optimiser.epochs"}
-    over_variants = {"prompts.variants", "prompts.draw"}
+    over_variants = {"prompts.variants", "prompts.variants_per_item"}
     expected = {
         "sft-c2": both_framings - {"optimiser.batch_by"},
         "sft-c1c2": {*both_framings, "dev", *over_variants, "optimiser.gradient_accumulation_steps"},
-        "variants-sft": {"dialdefer", "prompts.variants", "prompts.draw", "optimiser.per_device_batch_size"},
+        "variants-sft": {
+            "dialdefer",
+            "prompts.variants",
+            "prompts.variants_per_item",
+            "optimiser.per_device_batch_size",
+        },
         "paired": {"method", "paired"},
         "label-free": {"method", "target", *(("examples.loss_on_eos",) if is_pocket else ())},
         "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.batch_by"},
@@ -120,7 +125,10 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", trained_on(dataset="pocket", split="test"), "must not be trained on"),
         ("sft", trained_on(dataset="halueval", root="x"), "must not be trained on"),
         ("sft", ["max_steps=3"], "unknown key 'max_steps'. Did you mean 'optimiser.max_steps'?"),
-        ("sft", ["method=label-free"], "Did you mean 'label_free'"),
+        ("sft", ["method=own_c1"], "'own_c1' is now 'label_free'"),
+        ("sft", ["optimiser.order=random"], "'order' is now 'batch_by'"),
+        ("sft", ["optimiser.batch_by=whole_items"], "'whole_items' is now 'item'"),
+        ("sft", ["consistency={weight: 1.0}"], "'consistency' is now 'method: paired, with paired.weight'"),
         ("sft", ["method=grpo"], "Known: dpo, label_free, paired, sft"),
         ("sft", ["optimiser.batch_by=group"], "write item"),
         ("sft", ["optimiser.per_device_batch_size=6"], "set optimiser.per_device_batch_size to a multiple of 4"),
@@ -134,9 +142,9 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", ["dialdefer.prompts.template=s1"], "template 's1': of the sealed wordings"),
         ("sft", ["dialdefer.prompts.variants=[{template: v2}]"], "template 'v2': of the development wordings"),
         ("sft", ["dialdefer.prompts.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
-        ("variants-sft", ["dialdefer.prompts.draw=23"], "there are 22 variants; write at most 22"),
-        ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
-        ("variants-sft", ["method=label_free", "dialdefer.prompts.draw=1"], "in 2; write at least that"),
+        ("variants-sft", ["dialdefer.prompts.variants_per_item=23"], "there are 22 variants; write at most 22"),
+        ("variants-sft", ["dialdefer.prompts.variants_per_item=some"], "dialdefer.prompts.variants_per_item"),
+        ("variants-sft", ["method=label_free", "dialdefer.prompts.variants_per_item=1"], "in 2; write at least that"),
         ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
         ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
         ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),
