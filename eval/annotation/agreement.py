@@ -35,7 +35,7 @@ NAMES = {  # of figures; {0} and {1} are what judge and person say, {2} and {3} 
 def kappa(tables: FloatArray) -> FloatArray:
     """Cohen's κ of confusion tables (..., k, k), shape (...); NaN where both sides give one answer alone.
 
-    scikit-learn's cohen_kappa_score, which the tests hold it against, takes one table at a time; the bootstrap has 10,000.
+    scikit-learn's cohen_kappa_score takes one table at a time, and the bootstrap has 10,000 of them.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = tables / tables.sum(axis=(-2, -1), keepdims=True)

@@ -33,7 +33,7 @@ class Labels:
 
 
 def sheet(task: Task, items: Sequence[Item]) -> str:
-    """The CSV file: a row an item, with its texts; `label` and `annotator` are empty, the judge's answer is not in it."""
+    """The CSV file: a row an item, with its texts. `label` and `annotator` are empty; it lacks the judge's answer."""
     headings = [heading for heading, _ in items[0].texts]
     rows = (
         [task.name, task.digest, item.item_id, *(text[:LONGEST_CELL] for _, text in item.texts), "", ""]

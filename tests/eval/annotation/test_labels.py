@@ -22,10 +22,10 @@ def test_texts_of_strangers_are_no_formulas_and_come_back_as_they_are():
     made = task([Item(unit=text, texts=(("Text", text),), judge="yes") for text in texts])
     rows = list(csv.DictReader(io.StringIO(sheet(made, whole(made)))))
     cells = {row["item"]: row["Text"] for row in rows}
-    for item in made.items:
-        ((_, text),) = item.texts
+    for question in made.items:
+        ((_, text),) = question.texts
         is_formula = text.startswith(("=", "+", "@", "\t"))
-        assert cells[item.item_id] == ("'" if is_formula else "") + text[:LONGEST_CELL]
+        assert cells[question.item_id] == ("'" if is_formula else "") + text[:LONGEST_CELL]
 
 
 def test_the_judges_answer_is_not_in_the_file():
@@ -93,5 +93,5 @@ def test_a_row_that_is_no_answer_is_named(tmp_path: Path, cells: dict[str, str],
 
 def test_a_file_without_a_column_is_named(tmp_path: Path):
     (tmp_path / "a.csv").write_text("item;label\n1;yes\n")
-    with pytest.raises(DataError, match="there is no column 'task'.*separated by commas"):
+    with pytest.raises(DataError, match=r"there is no column 'task'.*separated by commas"):
         read_labels([tmp_path / "a.csv"], {"made": MADE})

@@ -29,9 +29,9 @@ def test_a_unit_with_many_items_gives_no_more_than_the_others_and_the_seed_decid
 
 def test_which_run_of_a_comparison_stands_on_the_left_is_drawn():
     drawn = draw_items(comparison(40), 40, 0)
-    for item in drawn:
-        assert [heading for heading, _ in item.texts] == ["Post", "Left", "Right"]
-        assert dict(item.texts)[item.judge.title()] == "of first", "judge names the side of the first run"
+    for question in drawn:
+        assert [heading for heading, _ in question.texts] == ["Post", "Left", "Right"]
+        assert dict(question.texts)[question.judge.title()] == "of first", "judge names the side of the first run"
     assert 10 < Counter(item.judge for item in drawn)["left"] < 30
     other_seed = draw_items(comparison(40), 40, 1)
     assert {item.unit: item.judge for item in drawn} != {item.unit: item.judge for item in other_seed}
