@@ -21,7 +21,7 @@ from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted
 from tests.made.training_runs import tiny_model
 from tests.toy_study import KEY, TOY
-from tests.toy_study.asks import FRUITS
+from tests.toy_study.section import FRUITS
 from training.config import parse_training_config
 from training.merged_checkpoint import merge
 from training.train import train

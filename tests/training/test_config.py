@@ -98,11 +98,16 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
     changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name", "run"}
     both_framings = {"prompts.conditions", "optimiser.order", "optimiser.epochs"}
-    over_variants = {"prompts.variants", "prompts.draw"}
+    over_variants = {"prompts.variants", "prompts.variants_per_item"}
     expected = {
         "sft-c2": both_framings - {"optimiser.order"},
         "sft-c1c2": {*both_framings, "dev", *over_variants, "optimiser.gradient_accumulation_steps"},
-        "variants-sft": {"dialdefer", "prompts.variants", "prompts.draw", "optimiser.per_device_batch_size"},
+        "variants-sft": {
+            "dialdefer",
+            "prompts.variants",
+            "prompts.variants_per_item",
+            "optimiser.per_device_batch_size",
+        },
         "paired": {"consistency"},
         "own-c1": {"method", "target", *(("examples.loss_on_eos",) if is_pocket else ())},
         "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.order"},
@@ -146,9 +151,9 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", ["dialdefer.prompts.template=s1"], "template 's1': of the sealed wordings"),
         ("sft", ["dialdefer.prompts.variants=[{template: v2}]"], "template 'v2': of the development wordings"),
         ("sft", ["dialdefer.prompts.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
-        ("variants-sft", ["dialdefer.prompts.draw=23"], "there are 22 variants; write at most 22"),
-        ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
-        ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "in 2; write at least that"),
+        ("variants-sft", ["dialdefer.prompts.variants_per_item=23"], "there are 22 variants; write at most 22"),
+        ("variants-sft", ["dialdefer.prompts.variants_per_item=some"], "dialdefer.prompts.variants_per_item"),
+        ("variants-sft", ["method=own_c1", "dialdefer.prompts.variants_per_item=1"], "in 2; write at least that"),
         ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
         ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
         ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),

@@ -87,7 +87,7 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "For evaluation only, never trained on: aio, aio-context, truthfulqa" in limits
     assert "1,500 of its training items are in the *published* test split" in limits
     assert "BBQ words stereotypes" in limits
-    prompts = {"template": "v1", "variants": [{"answer_order": "no_first"}], "draw": 1}
+    prompts = {"template": "v1", "variants": [{"answer_order": "no_first"}], "variants_per_item": 1}
     bent = {"bend": {"families": ["owner"], "share": 0.5}, "prompts": prompts}
     pocket = card_of(tmp_path / "b", items={"pocket": 8}, dialdefer=bent)
     assert "templates `v1`; `v1`, no first, 1 drawn for each item;" in section(pocket, "Training data")

@@ -106,7 +106,7 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
     draw: Any, n_drawn: int, tokenizer: Any
 ) -> None:
     def texts(**keys: Any) -> dict[str, list[tuple[int, ...]]]:
-        run = config(draw=draw, conditions=C2, size=2 * n_drawn, **keys)
+        run = config(variants_per_item=draw, conditions=C2, size=2 * n_drawn, **keys)
         return {own[0].item_id: [e.prompt_ids for e in own] for own in by_item(examples_for(run, tokenizer))}
 
     many, few, other = texts(n_items=100), texts(n_items=30), texts(n_items=30, seed=1)
@@ -120,7 +120,7 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
 
 
 def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer: Any) -> None:
-    groups = by_group(examples_for(config("own_c1", n_items=40, draw=3, size=12), tokenizer))
+    groups = by_group(examples_for(config("own_c1", n_items=40, variants_per_item=3, size=12), tokenizer))
     assert {(len(group), sum(example.is_anchor for example in group)) for group in groups} == {(6, 2)}
     matched = [sum(is_matched(tokenizer.decode(example.prompt_ids)) for example in group) for group in groups]
     assert len(set(matched)) > 1, "what is drawn beside them differs from item to item"

@@ -40,7 +40,7 @@ class ToyEval(Evaluation):
     def verdicts(self, path: Path) -> Verdicts:
         """The answer, as it was given."""
         replies = load_finished(path).replies.values()
-        return {(reply.prompt_hash, reply.sample_index): reply.text.strip() for of in replies for reply in of}
+        return {(reply.prompt_hash, reply.sample_index): reply.text.strip() for samples in replies for reply in samples}
 
 
 EVALUATION = ToyEval()
