@@ -43,10 +43,10 @@ class FramingTraining(StudyTraining):
                 'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
             )
         if config.prefers_one_of_two and len(section.answer_texts) != 2:
-            raise ValueError("method: its loss prefers one of two answers, and there are more; take sft or own_c1")
+            raise ValueError("method: its loss prefers one of two answers, and there are more; take another method")
         unlabelled = [name for name, case in (section.cases or {"": {}}).items() if "label" not in case]
         if config.has_labels and not section.columns.label and unlabelled:
-            way = "give it one, name columns.label, or take method own_c1"
+            way = "give it one, name columns.label, or take method label_free"
             raise ValueError(f"framing.cases: case '{unlabelled[0]}' has no label; {way}")
 
     def n_prompts(self, section: FramingSection) -> int:

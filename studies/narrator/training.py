@@ -128,8 +128,8 @@ class NarratorTraining(StudyTraining):
         refuse_draw(section.variants_per_item, section.variants, section.main_variants, config)
         if config.prefers_one_of_two:
             raise ValueError(
-                "method: its loss prefers one of two answers, and conversations have a speaker for each answer; for "
-                "`narrator` take sft or own_c1"
+                "method: its loss prefers one of two answers, and conversations have a speaker for each answer; take "
+                "sft, paired or label_free"
             )
         if config.examples.loss_on_eos:
             raise ValueError(
@@ -138,7 +138,7 @@ class NarratorTraining(StudyTraining):
         if config.has_labels and "detection" in section.tasks:
             raise ValueError(
                 "narrator.tasks: of detection every label is Yes, which a judge learns without reading; set "
-                "narrator.tasks=[identification, blame], or take method own_c1, which needs no labels"
+                "narrator.tasks=[identification, blame], or take method label_free, which needs no labels"
             )
 
     def load(self, section: NarratorSection) -> list[Conversation]:
