@@ -141,6 +141,7 @@ UNTESTED = {
     "studies/dialdefer/unified/card",
     "studies/dialdefer/unified/command",
     "studies/framing/evaluation",
+    "studies/framing/grids",
     "studies/framing/replies",
     "studies/framing/section",
     "studies/framing/templates",

@@ -149,10 +149,10 @@ def trained_on(**spec: str) -> list[str]:
         ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
         ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),
         ("narrator-paired", ["narrator.tasks=[detection]"], "of detection every label is Yes"),
-        ("narrator-paired", ["narrator.draw=3"], "there are 2 variants; write at most 2"),
+        ("narrator-paired", ["narrator.variants_per_item=3"], "there are 2 variants; write at most 2"),
         (
             "narrator-label-free",
-            ["narrator.option_orders=[fixed_slot, reversed]", "narrator.draw=1"],
+            ["narrator.option_orders=[fixed_slot, reversed]", "narrator.variants_per_item=1"],
             "write at least that",
         ),
         ("narrator-sft", ["method=dpo"], "prefers one of two answers"),
