@@ -80,7 +80,7 @@ def refuse_draw(
     if n > len(variants):
         raise ValueError(f"{where}, but there are {len(variants)} variants; write at most {len(variants)}, or all")
     if not config.has_labels and n < len(main):
-        raise ValueError(f"{where}, but own_c1 learns from the base's verdict in {len(main)}; write at least that")
+        raise ValueError(f"{where}, but label_free learns from the base's verdict in {len(main)}; write at least that")
 
 
 def n_drawn(draw: VariantsPerItem, n_variants: int) -> int:

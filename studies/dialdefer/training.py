@@ -79,8 +79,8 @@ class DialDeferTraining(StudyTraining):
         refuse_draw(section.prompts.variants_per_item, *variants_of(section.prompts), config)
         if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
             raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
-        if config.optimiser.order == "whole_groups":
-            raise ValueError("optimiser.order: whole_groups is for units with several groups; write whole_items")
+        if config.optimiser.batch_by == "group":
+            raise ValueError("optimiser.batch_by: group is for units with several groups; write item")
         if config.needs_whole_groups and set(section.prompts.conditions) != set(Condition):
             raise ValueError(
                 "the loss compares an item's C1 and C2 prompts: leave dialdefer.prompts.conditions out, which asks all"

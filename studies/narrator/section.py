@@ -54,7 +54,7 @@ class NarratorSection(StudySection):
     # Of speakers: own, or letters (A, B, C ...). In training each is a prompt variant; a config that samples has one.
     names: tuple[Names, ...] = Field(default=("own",), min_length=1, exclude_if=lambda names: names == ("own",))
     # Training only: how many variants (visibility, option order, names) a conversation is trained in; a number, too.
-    draw: VariantsPerItem = ALL
+    variants_per_item: VariantsPerItem = ALL
     seed: int = 42  # of the one order of names that a conversation's options have
 
     @field_validator("tasks", "visibilities", "option_orders", "names")
@@ -71,7 +71,7 @@ class NarratorSection(StudySection):
 
     def units(self, verdict: str) -> Units:
         """A conversation's prompts, all known from the start; see StudySection."""
-        check_samples_all_variants(self.draw, "narrator.draw")
+        check_samples_all_variants(self.variants_per_item, "narrator.variants_per_item")
         conversations = load_conversations(self.corpus)
         asked = LazyUnits(conversations, lambda one: OneRound(one.conversation_id, tuple(self.prompts_of(one))))
         return Units(asked, conversation_set_hash(conversations))

@@ -77,7 +77,7 @@ def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(
     ],
 )
 def test_a_card_of_another_study_says_how_to_ask_its_judge(study: str, trained: str, says: str, tmp_path: Path) -> None:
-    card = card_text(*made_merge(tmp_path, items={trained: 8}, method="own_c1", study=study))
+    card = card_text(*made_merge(tmp_path, items={trained: 8}, method="label_free", study=study))
     assert says in section(card, "Use")
     assert "DialDefer" not in section(card, "Use")
 
