@@ -61,9 +61,7 @@ def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterato
                 ),
                 verdict=words if v.margin is None else f"{words} ({v.margin:+.2f} nats)",
                 is_right=None if v.choice is None else (v.choice == measures.ACCEPT) == v.condition.claim_is_true,
-                flip="accepted " + ONLY[v.choice == measures.ACCEPT]
-                if measures.is_changed(statement, v.choice or 0)
-                else "",
+                flip="accepted " + ONLY[v.choice == measures.ACCEPT] if is_changed else "",
                 reply=None if v.dataset in withheld else v.text,
                 prompt=read.get(v.prompt_hash),
             )
