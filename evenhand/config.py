@@ -35,9 +35,17 @@ def parse_yaml(text: str) -> Any:
 
 # Old spelling of a key or of a value → what is written now. Only a word that is unknown is looked up here.
 RENAMED = {
+    "after": "follow_up_to",
+    "consistency": "method: paired, with paired.weight",
+    "draw": "variants_per_item",
     "format": "chat_template: true (was chat) or false (was raw)",
     "give_up_s": "total_timeout_s",
     "hang_limit_s": "stall_timeout_s",
+    "hold": "weights",
+    "order": "batch_by",
+    "own_c1": "label_free",
+    "whole_groups": "group",
+    "whole_items": "item",
 }
 
 

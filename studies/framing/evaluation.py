@@ -25,7 +25,8 @@ from evenhand.records import plain
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
 from studies.framing.asking import PLACEBO
-from studies.framing.measures import ALL, AVERAGE, EVERY, FramedRun, Sides, blocks_moved, blocks_of, flips
+from studies.framing.grids import FramedRun
+from studies.framing.measures import ALL, AVERAGE, EVERY, Sides, blocks_moved, blocks_of, flips
 from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, with_thresholds
