@@ -27,7 +27,17 @@ from studies.dialdefer.aio.folder import (
     RawFolder,
 )
 from studies.dialdefer.aio.pii import redact
-from studies.dialdefer.aio.replies import AIO, POSTER, Turn, dialogue, neutral, poster_as_b, turns_in, unfit, who_wrote
+from studies.dialdefer.aio.replies import (
+    POSTER,
+    REPLIES,
+    Turn,
+    dialogue,
+    neutral,
+    poster_as_b,
+    turns_in,
+    unfit,
+    who_wrote,
+)
 from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS
 
 WAITING = "not done yet"  # the stage has still to be run, or its server did not answer
@@ -214,7 +224,7 @@ def copies(record: Mapping[str, Any], post: Mapping[str, Any]) -> bool:
     """
 
     def words(text: str) -> str:
-        return " ".join(re.findall(r"\w+", AIO.sub("", text).lower()))
+        return " ".join(re.findall(r"\w+", REPLIES["aio"].sub("", text).lower()))
 
     context = words(record["context"])
     said = [text for _, text in turns_in(record["c2_input"])]
