@@ -8,8 +8,8 @@ from evenhand.built_folder import is_built, read_manifest
 from evenhand.errors import ConfigError
 from studies.dialdefer.release import published_ids
 from studies.dialdefer.unified.build import Request, build
-from studies.dialdefer.unified.card import notes_on, table8_text
-from studies.dialdefer.unified.catalogue import DATASETS, list_text
+from studies.dialdefer.unified.card import list_text, notes_on, table8_text
+from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.splits import SEED, sizes_from
 
 EXAMPLES = """examples:
