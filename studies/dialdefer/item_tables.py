@@ -11,16 +11,8 @@ from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.report.tables import TableSpec
 from studies.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks
-from studies.dialdefer.panels import (
-    ACC_C1_TRUE,
-    DDS,
-    Judge,
-    Panel,
-    observed,
-    pair_of,
-    setting_panels,
-    without_lost,
-)
+from studies.dialdefer.panels import Judge, Panel, setting_panels, without_lost
+from studies.dialdefer.quantities import ACC_C1_TRUE, DDS, observed, pair_of
 from studies.dialdefer.scores import AIO
 from studies.dialdefer.tables import table
 

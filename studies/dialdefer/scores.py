@@ -15,27 +15,29 @@ from eval.runs import judge_names
 from evenhand.errors import DataError
 from studies.dialdefer import measures
 from studies.dialdefer.panels import (
+    MAIN_ROLES,
+    Judge,
+    JudgedRun,
+    Panel,
+    grouped,
+    variant_of,
+    with_c1_of,
+    without_lost,
+)
+from studies.dialdefer.quantities import (
     BASE_SHIFT,
     CHANGE_ACC,
     CHANGE_ACC_ORDERS,
     CHANGED,
     DDS,
     FURTHER,
-    MAIN_ROLES,
     SCORED,
-    Judge,
-    JudgedRun,
-    Panel,
     further_pair,
-    grouped,
     margin_observed,
     observed,
     order_observed,
     pair_of,
     soft_observed,
-    variant_of,
-    with_c1_of,
-    without_lost,
 )
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 

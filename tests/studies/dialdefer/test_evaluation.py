@@ -9,14 +9,12 @@ import pytest
 from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, Observed, estimate
 from studies.dialdefer.evaluation import direction, in_both_orders
-from studies.dialdefer.panels import (
+from studies.dialdefer.panels import Panel, both_orders, load_run
+from studies.dialdefer.quantities import (
     DEFERENCE,
     POSITION,
     SHIFT,
     WORDINGS,
-    Panel,
-    both_orders,
-    load_run,
     margin_observed,
     order_observed,
     wordings_pair,
