@@ -143,9 +143,9 @@ def alignments(judges: Sequence[Judge], *, denominator: str = "published", drawi
     n_items, acc_* in percent, *_pp; NaN where there is no item. balanced_dds_pp = (DDS_OR + DDS_NOR) / 2 (equation 4):
     what DDS would be if both verdicts were equally frequent. Its interval resamples items within each stratum.
     """
-    asked = ((judge, setting_panels(judge).get(AIO)) for judge in judges)
-    known = [(judge, panel) for judge, panel in asked if panel and judge.labels.keys() >= {*panel.item_ids}]
-    return pd.DataFrame([strata(judge, panel, denominator, drawing) for judge, panel in known])
+    panels = ((judge, setting_panels(judge).get(AIO)) for judge in judges)
+    labelled = [(judge, panel) for judge, panel in panels if panel and judge.labels.keys() >= {*panel.item_ids}]
+    return pd.DataFrame([strata(judge, panel, denominator, drawing) for judge, panel in labelled])
 
 
 def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:

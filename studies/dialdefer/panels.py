@@ -169,8 +169,8 @@ def without_lost(*panels: Panel) -> list[Panel]:
     """
     lost = np.any([lost_items(panel.replies) for panel in panels], axis=0)
     if lost.all():
-        words = f"{panels[0].dataset}, arm {panels[0].factors.arm}"
-        raise DataError(f"{words}: the engine failed on every item; sample it again")
+        place = f"{panels[0].dataset}, arm {panels[0].factors.arm}"
+        raise DataError(f"{place}: the engine failed on every item; sample it again")
     return [panel.at(np.flatnonzero(~lost)) for panel in panels] if lost.any() else list(panels)
 
 
@@ -201,10 +201,10 @@ def with_c1_of(panel: Panel, source: Panel) -> Panel:
 
 def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
     """The panels, and behind them one more for each prompt variant that was asked in both answer orders."""
-    asked = {(p.benchmark, p.dataset, p.factors): p for p in panels}
+    by_factors = {(p.benchmark, p.dataset, p.factors): p for p in panels}
     merged = []
-    for (benchmark, dataset, factors), swapped in asked.items():
-        usual = asked.get((benchmark, dataset, replace(factors, answer_order=YES_FIRST)))
+    for (benchmark, dataset, factors), swapped in by_factors.items():
+        usual = by_factors.get((benchmark, dataset, replace(factors, answer_order=YES_FIRST)))
         merged += [both_orders(usual, swapped)] if usual and factors.answer_order == NO_FIRST else []
     return [*panels, *merged]
 
@@ -260,7 +260,7 @@ def variant_of(panel: Panel, panels: Sequence[Panel]) -> str:
         (f"{f.speaker1}/{f.speaker2}", (f.speaker1, f.speaker2) != labels),
         (f.answer_order, f.answer_order != main.answer_order),
     )
-    return ", ".join(words for words, is_named in differs if is_named)
+    return ", ".join(name for name, is_named in differs if is_named)
 
 
 def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str, str, str], list[Panel]]:

@@ -198,9 +198,13 @@ def wordings_pair(first: Sequence[Panel], second: Sequence[Panel], denominator: 
     if not first or [panel.factors for panel in first] != [panel.factors for panel in second]:
         return None
     panels = without_lost(*first, *second)
-    of_each = [one for panel in panels if (one := order_observed(panel, denominator))]
+    of_each = [observation for panel in panels if (observation := order_observed(panel, denominator))]
     before, after = (
-        of_panel(panels[0], np.hstack([one.earned for one in side]), np.hstack([one.counted for one in side]))
+        of_panel(
+            panels[0],
+            np.hstack([observation.earned for observation in side]),
+            np.hstack([observation.counted for observation in side]),
+        )
         for side in (of_each[: len(first)], of_each[len(first) :])
     )
     return Paired(first=before, second=after, drawing=drawing)

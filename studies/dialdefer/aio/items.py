@@ -162,7 +162,7 @@ def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
         return "No items."
     dialogues = [turns_in(record["c2_input"]) for record in records]
     turns = [len(spoken) for spoken in dialogues]
-    words = statistics.fmean(sum(len(text.split()) for _, text in spoken) for spoken in dialogues)
+    n_words = statistics.fmean(sum(len(text.split()) for _, text in spoken) for spoken in dialogues)
     # "Speaker B's friend"; the authors' release writes "Person A's friend" of the same.
     whose = [re.sub(r"^(?:Speaker|Person) [AB]['’]s ", "", r.get("speaker_a_identity", "")) for r in records]
     relationships = Counter(who.strip().lower() or "unknown" for who in whose).most_common(5)
@@ -173,7 +173,7 @@ def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
         ["mean turns", f"{statistics.fmean(turns):.1f}"],
         ["median turns", f"{statistics.median(turns):g}"],
         ["turn range", f"{min(turns)}–{max(turns)}"],
-        ["mean words", f"{words:.0f}"],
+        ["mean words", f"{n_words:.0f}"],
         *([name, f"{count} ({100 * count / len(records):.1f} %)"] for name, count in counts.items()),
     ]
     return table(["statistic", "value"], rows, n_words=1)

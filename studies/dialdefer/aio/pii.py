@@ -146,4 +146,8 @@ def spared_phrases() -> re.Pattern[str]:
 @cache
 def word_lists() -> Mapping[str, frozenset[str]]:
     """The lists of words in words.yaml."""
-    return {key: frozenset(words.split()) for key, words in shipped_yaml(WORDS).items() if isinstance(words, str)}
+    return {
+        key: frozenset(words_in_list.split())
+        for key, words_in_list in shipped_yaml(WORDS).items()
+        if isinstance(words_in_list, str)
+    }

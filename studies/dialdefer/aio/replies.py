@@ -72,15 +72,15 @@ def object_in(reply: str) -> dict[str, Any]:
     fenced = REPLIES["fence"].match(reply)
     text = fenced[1] if fenced else reply
     try:
-        found = json.loads(text, strict=False)
+        value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        found = repair_json(text[text.find("{") :], return_objects=True) if "{" in text else None
-    if isinstance(found, list):  # words behind the object become objects of their own
-        found = next((part for part in found if isinstance(part, dict)), None)
-    if not isinstance(found, dict):
+        value = repair_json(text[text.find("{") :], return_objects=True) if "{" in text else None
+    if isinstance(value, list):  # words behind the object become objects of their own
+        value = next((part for part in value if isinstance(part, dict)), None)
+    if not isinstance(value, dict):
         return {}
     # Halves of surrogate pairs, which no file can hold, become U+FFFD.
-    whole = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return json.loads(whole)  # type: ignore[no-any-return]
 
 
@@ -101,9 +101,9 @@ def unfit(turns: Sequence[Turn]) -> str:
         return f"fewer than {FEWEST_TURNS} turns"
     if len(turns) > MOST_TURNS:
         return f"more than {MOST_TURNS} turns"
-    words = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", " ".join(text for _, text in turns).lower()))
+    tokens = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", " ".join(text for _, text in turns).lower()))
     english = word_lists()["english"] - word_lists()["shared"]
-    return "not English" if sum(word in english for word in words) < LEAST_ENGLISH * max(len(words), 1) else ""
+    return "not English" if sum(word in english for word in tokens) < LEAST_ENGLISH * max(len(tokens), 1) else ""
 
 
 def dialogue(turns: Sequence[Turn]) -> str:
