@@ -48,7 +48,9 @@ def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterato
         choices = {(v.item_id, v.factors, v.condition, v.sample_index): v.choice or 0 for v in run.verdicts}
         read = rendered_prompts(run.path, {v.prompt_hash for v in run.verdicts if v.dataset not in withheld})
         for v in run.verdicts:
-            statement = choices.get((v.item_id, v.factors, STATEMENT_OF.get(v.condition), v.sample_index), 0)
+            statement = choices.get(
+                (v.item_id, v.factors, STATEMENT_OF.get(v.condition, v.condition), v.sample_index), 0
+            )
             verdict = {measures.ACCEPT: "accepts", None: str(v.reason)}.get(v.choice, "rejects")
             is_changed = measures.is_changed(statement, v.choice or 0)
             yield Asked(

@@ -77,7 +77,7 @@ class CardJudge:
 
     kind: str
     name: str
-    base_panels: Mapping[str, Panel]  # dataset → panel; lacks what has no C1
+    own: Mapping[str, Panel]  # dataset → panel; lacks what has no C1
     fixed: Mapping[str, Panel]  # the same with the base's C1
     orders: Mapping[str, Panel]  # the same prompts in both answer orders, where they were asked
     wordings: Sequence[Mapping[str, Panel]]  # every prompt variant that was asked in both answer orders
