@@ -18,7 +18,6 @@ from inference.encoding import Encoder
 from inference.schedule import first_prompts
 from tests.made.places import CONFIGS
 from training.config import AnyRun, load_training_config
-from training.data import load_data
 
 QWEN = model_size(PUBLISHED["Qwen/Qwen2.5-7B-Instruct"])
 A100 = gpu_device("NVIDIA A100-SXM4-80GB", "bfloat16", memory_gib=80.0, is_here=True)
@@ -128,19 +127,19 @@ def trained(name: str, *words: str) -> AnyRun:
 
 def test_steps_and_examples_are_those_of_the_run() -> None:
     config = trained("pocket-sft.yaml")
-    count = count_examples(load_data(config), config, tokenizer(), CPU)
+    count = count_examples(config.load_units(), config, tokenizer(), CPU)
     assert (count.n_examples, count.n_steps) == (512, 128)
     assert 0.2 < count.step_tokens / (4 * count.mean_tokens) < 1, "four prompts, what they share once"
     few = trained("pocket-sft.yaml", "optimiser.max_steps=7", "examples.max_prompt_length=125")
-    count = count_examples(load_data(few), few, tokenizer(), CPU)
+    count = count_examples(few.load_units(), few, tokenizer(), CPU)
     assert count.n_steps == 7
     assert count.n_examples < 512, "longer ones are left out"
     variants = trained("pocket-variants-sft.yaml").on_own_items()  # as where the data are absent
-    count = count_examples(load_data(variants), variants, tokenizer(), CPU)
-    assert count.n_examples == 16 * len(load_data(variants))
+    count = count_examples(variants.load_units(), variants, tokenizer(), CPU)
+    assert count.n_examples == 16 * len(variants.load_units())
     asked = ("pocket-narrator-sft.yaml", "narrator.names=[own, letters]", "narrator.corpus.n_conversations=8")
     every, half = (
-        count_examples(load_data(one), one, tokenizer(), CPU) for one in (trained(*asked), trained(*asked, DRAW))
+        count_examples(one.load_units(), one, tokenizer(), CPU) for one in (trained(*asked), trained(*asked, DRAW))
     )
     assert (half.n_examples, half.n_steps) == (every.n_examples / 2, every.n_steps)
     assert half.step_tokens < every.step_tokens
