@@ -207,7 +207,7 @@ METHODS: dict[str, type[AnyRun]] = {"sft": SFTRun, "paired": PairedRun, "dpo": D
 
 
 def load_training_config(arguments: Sequence[str]) -> AnyRun:
-    """The run that arguments[0], a YAML file, and its overrides describe. Raises ConfigError for an unknown `method`."""
+    """The run that a YAML file, arguments[0], and its overrides describe. Raises ConfigError for an unknown method."""
     tree = config_tree(arguments)
     if "method" not in tree:
         raise ConfigError(

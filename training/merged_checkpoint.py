@@ -187,10 +187,10 @@ def checked(
 def check_agreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
     """Raises ModelError when a merge disagrees with what was trained, with what else to try."""
     if check.agreement_rate < min_agreement:
-        alternative = NF4 if check.onto == BF16 else BF16
+        second = NF4 if check.onto == BF16 else BF16
         raise ModelError(
             f"{run}: merged onto {check.onto}, only {check.agreement_rate:.1%} of {check.n_prompts} verdicts agree "
-            f"with base + adapter ({min_agreement:.0%} asked for). Try `--onto {alternative}`; train longer (margins near "
+            f"with base + adapter ({min_agreement:.0%} asked for). Try `--onto {second}`; train longer (margins near "
             "0 flip easily), or lower --min-agreement"
         )
 
@@ -279,8 +279,8 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
     model.config.save_pretrained(target)
     for text in copied:
         shutil.copyfile(text, target / text.name)
-    for file in target.iterdir():
-        file.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
+    for written in target.iterdir():
+        written.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
 
 
 def check_disk(target: Path, n_bytes: int) -> None:
