@@ -29,7 +29,6 @@ from training.callbacks import (
     ProgressBar,
     Selection,
     StopWhenAsked,
-    best_kept,
 )
 from training.config import AnyRun, TrainingConfig
 from training.data import without_dev
@@ -210,15 +209,8 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         **cost(plan, groups, trainer.state.global_step, metrics.seconds, reference),
         **trainer.skipped(),
     }
-    adapter = None
-    if selection:
-        best = best_kept(run.path)
-        assert best is not None, "the last step is always evaluated"
-        facts |= {"selected": selection.settings.select, "best": best[1]}
-        if selection.stopped_at is not None:
-            facts["stopped_early_at_step"] = selection.stopped_at
-        adapter = best[0] if selection.settings.select == "best" else None
-    close_training(run, trainer, facts, adapter)
+    adapter, selection_facts = selection.outcome() if selection else (None, {})
+    close_training(run, trainer, {**facts, **selection_facts}, adapter)
 
 
 def model_with_adapter(config: AnyRun, run: TrainingInputs) -> Any:
