@@ -21,12 +21,9 @@ SHIPPED += ("requirements/*", "tests/**/*", *(f"{package}/**/*" for package in P
 ROOMS = ("evenhand", "inference", "training", "eval", "studies")
 # Tests of several modules at once, or of what lies between them.
 BETWEEN_MODULES = {
-    "eval/annotation/annotation",
-    "eval/annotation/annotation_in_a_browser",
     "eval/files_passed",
     "eval/real_harnesses",
     "eval/report/report",
-    "eval/reproduction/flips",
     "eval/scorecard/scorecard",
     "eval/snapshots",
     "evenhand/answer_doubts",
@@ -77,9 +74,7 @@ BETWEEN_MODULES = {
 # Modules of more than 60 code lines that another module's test file covers, or that are to get their own.
 UNTESTED = {
     "eval/__main__",
-    "eval/annotation/agreement",
     "eval/annotation/command",
-    "eval/annotation/tasks",
     "eval/calibration",
     "eval/estimates/changes",
     "eval/estimates/comparability",
@@ -87,7 +82,6 @@ UNTESTED = {
     "eval/estimates/resampling",
     "eval/options",
     "eval/report/page",
-    "eval/reproduction/compared",
     "eval/results",
     "eval/runs",
     "eval/scorecard/arms",
@@ -115,7 +109,6 @@ UNTESTED = {
     "evenhand/sources/record_fields",
     "evenhand/study",
     "inference/config",
-    "inference/rerun",
     "inference/schedule",
     "inference/server_messages",
     "inference/vllm_engine",
