@@ -172,7 +172,7 @@ def test_memory_is_weights_adapter_and_what_the_largest_microbatch_keeps() -> No
     assert parts["weights"] == pytest.approx(QWEN.weight_bytes("bfloat16") / GIB)
     assert parts["adapter and optimiser"] == pytest.approx(QWEN.n_lora(64) * (4 * 4 + 2) / GIB)
     assert parts["activations"] * 1024 / 3200 == pytest.approx(8, abs=0.4), "MiB a token"
-    nf4 = trained(*BIG, "quantisation.hold=nf4", "optimiser.gradient_checkpointing=true")
+    nf4 = trained(*BIG, "quantisation.weights=nf4", "optimiser.gradient_checkpointing=true")
     small = training.memory_parts(nf4, QWEN, COUNT, A100)
     assert small["weights"] < parts["weights"] / 2
     assert small["activations"] < parts["activations"] / 8
@@ -195,7 +195,7 @@ def test_fp16_holds_no_second_copy_of_the_weights_unless_they_are_held_in_bf16()
 def test_a_70b_judge_takes_53_gib_of_each_gpu_to_train_and_two_to_four_gpus_to_check_its_merge() -> None:
     shape = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64}
     judge = model_size({"model_type": "llama", **shape, "num_key_value_heads": 8, "vocab_size": 128256})
-    config = trained(BIG[0], "quantisation.hold=nf4", "optimiser.gradient_checkpointing=true")
+    config = trained(BIG[0], "quantisation.weights=nf4", "optimiser.gradient_checkpointing=true")
     parts = training.memory_parts(config, judge, training.longest_batch(config), A100)
     assert sum(parts[name] for name in ("weights", "adapter and optimiser", "other")) == pytest.approx(53, abs=1)
     needed = {
