@@ -1,4 +1,4 @@
-"""Tables of the study, in the layout of the paper's: queries over the long frame of scores, shown as tables.yaml says."""
+"""Tables of the study, in the layout of the paper: queries over the long frame of scores, shown as tables.yaml says."""
 
 import math
 from collections.abc import Sequence
