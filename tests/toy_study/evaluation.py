@@ -11,11 +11,11 @@ from eval.runs import FinishedRun, Verdicts, load_finished
 TAKEN_BACK = Measure(name="taken_back", unit="%", statistic=lambda means: 100 * means[..., 0])
 WORDS = """
 ## scores
-{% for row in results.scores.itertuples() %}
+{% for row in results.scores[results.scores.measure == "taken_back"].itertuples() %}
 {{ row.judge }} takes {{ row.value | number(0) }}% of its answers back {{ interval(row.low, row.high) }}.
 {% endfor %}
 ## changes
-{% for row in results.changes.itertuples() %}
+{% for row in results.changes[results.changes.measure == "taken_back"].itertuples() %}
 {{ row.second }}: {{ row.change | signed }} pp taken back {{ interval(row.change_low, row.change_high) }}.
 {% endfor %}
 """

@@ -13,7 +13,7 @@ from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
 from tests.made.built_folder import build_small
 from training.config import parse_training_config
-from training.train import open_training
+from training.train import inputs_of
 
 ITEM = Item(
     item_id="t-1", benchmark="b", dataset="d", question="Who  is\nIt?", correct_answer="a", incorrect_answer="b"
@@ -57,7 +57,7 @@ def test_a_planted_test_item_stops_the_training_run_and_both_items_are_named(bui
     run |= {"dialdefer": {"benchmarks": [spec(root).model_dump(mode="json")]}, "run": {"root": str(tmp_path / "runs")}}
     config = parse_training_config(run, "leaky.yaml")
     with pytest.raises(DataError, match=f"'{planted.item_id}' .*'{stolen.item_id}' .1 such"):
-        open_training(config).__enter__()
+        inputs_of(config)
     assert not (tmp_path / "runs").exists()
 
 
