@@ -56,7 +56,12 @@ def compare_main(argv: Sequence[str]) -> None:
             "before or after it as well, or leave it to `evenhand report`"
         )
     every = [of_runs(study, paths, options, is_before_after=True) for study, paths in runs.items()]
-    say_and_report(every, options.out or next(iter(runs.values()))[-1] / "compare")
+    from eval.reruns import say_reruns
+
+    out = options.out or next(iter(runs.values()))[-1] / "compare"
+    for study, paths in runs.items():
+        say_reruns(study, paths, out, is_all=options.all)
+    say_and_report(every, out)
 
 
 def report_main(argv: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """A sampling run from start to end: plan, find what is owed, ask for it, write it down. Resumable after any kill."""
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -41,14 +41,9 @@ def parse_shard(text: str) -> tuple[int, int]:
     raise ConfigError(f"--shard {text}: write i/n with 0 <= i < n, for example 0/4 ... 3/4")
 
 
-def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: Collection[str] | None = None) -> Path:
-    """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed.
-
-    only: ids of the units to ask, where a run is asked again in part (inference/rerun.py).
-    """
+def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
+    """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
     units, content_hash = made = config.study.units(config.verdict)
-    if only is not None:
-        units = LazyUnits([place for place, unit in enumerate(units) if unit.unit_id in only], units.__getitem__)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()

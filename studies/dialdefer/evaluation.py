@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, Score
-from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
+from eval.estimates.comparability import Difference, differences, rendering_differences
 from eval.estimates.estimate import drawing_of
 from eval.report.tables import LITTLE, TableSpec, answered, is_enough, percent, signed
 from eval.results import Results
@@ -86,7 +86,7 @@ class DialDeferEval(CardEvaluation):
         if is_before_after:
             return every
         own = set(rendering_differences(base, after))
-        own |= {d for d in every if d.what.startswith(("engine.", "model.")) and d.what != ONE_CHECKPOINT}
+        own |= {d for d in every if d.what.startswith(("engine.", "model."))}
         return [replace(difference, serious=False) if difference in own else difference for difference in every]
 
     def facts(self, results: Results) -> dict[str, Any]:

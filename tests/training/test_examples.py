@@ -9,7 +9,7 @@ from inference.encoding import Encoder
 from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
-from studies.dialdefer.training import TRAINING, section_of
+from studies.dialdefer.training import TRAINING
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import THINKING
@@ -102,8 +102,8 @@ def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(
 
 def test_a_bend_is_for_training_alone_and_for_families_that_there_are() -> None:
     with pytest.raises(ConfigError, match=r"dialdefer.bend: is for training alone"):
-        section_of(config(bend={"share": 0.3})).units("margin")
+        config(bend={"share": 0.3}).study.units("margin")
     with pytest.raises(ConfigError, match=r"dialdefer.prompts.variants_per_item: is for training alone"):
-        section_of(config(variants_per_item="one_per_item")).units("margin")
+        config(variants_per_item="one_per_item").study.units("margin")
     with pytest.raises(DataError, match=r"no training item is of .bbq."):
-        TRAINING.load(section_of(config(bend={"families": ["bbq"]})))
+        TRAINING.load(config(bend={"families": ["bbq"]}).study)

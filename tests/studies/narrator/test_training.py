@@ -19,9 +19,8 @@ from tests.made.made_conflicts import conflict, narrator_config, of_page, use_co
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun
-from training.data import TrainingData, without_dev
+from training.data import without_dev
 from training.examples import TOO_LONG, WITH_ANOTHER
-from training.sections import DevConfig
 from training.train import train
 
 POCKET = "pocket-conflicts"
@@ -153,10 +152,9 @@ def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
 
 def test_the_dev_split_takes_whole_pages() -> None:
     conversations = pocket_conflicts("train")
-    data = TrainingData(study=TRAINING, units=conversations)
-    kept, held = (side.units for side in without_dev(data, DevConfig(n_items=7, every_steps=1)))
+    kept, held = without_dev(conversations, run_of(dev={"n_items": 7, "every_steps": 1}))
     assert len(kept) + len(held) == 480
     assert len({conversation.meta["page_title"] for conversation in held}) == 7
     refuse_shared_pages(kept, held)
     with pytest.raises(ConfigError, match=r"dev\.n_items is 28, but there are only 56 pages of training conversations"):
-        without_dev(data, DevConfig(n_items=28, every_steps=1))
+        without_dev(conversations, run_of(dev={"n_items": 28, "every_steps": 1}))
