@@ -91,7 +91,7 @@ class OpenAIEngine:
                 "a server is held to a prompt's schema by `structured: json` and `json_mode: json_schema` together"
             )
         # The server applies its chat template, or takes the bare text.
-        self.path = "/chat/completions" if config.format == "chat" else "/completions"
+        self.path = "/chat/completions" if config.chat_template else "/completions"
         self.has_answered = False
         self.n_failed_in_a_row = 0
 
@@ -200,7 +200,7 @@ class OpenAIEngine:
 
     async def ask(self, path: str, body: dict[str, Any] | None = None) -> str:
         """The body of a successful reply; GET where nothing is sent. Raises NoReply when there is none in the end."""
-        at_most = self.settings.timeout_s + self.settings.give_up_s
+        at_most = self.settings.timeout_s + self.settings.total_timeout_s
         try:
             async with asyncio.timeout(at_most):
                 post = self.client.post(path, cast_to=str, body=body) if body else self.client.get(path, cast_to=str)

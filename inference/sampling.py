@@ -54,7 +54,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
 
         def start(prompts: Sequence[Prompt]) -> Started:
             if not started:
-                watched = stack.enter_context(Watchdog(config.run.hang_limit_s, log))
+                watched = stack.enter_context(Watchdog(config.run.stall_timeout_s, log))
                 started.append((watched, stack.enter_context(open_engine(config, prompts))))
             return started[0]
 

@@ -41,10 +41,10 @@ class DatasetSpec(ItemSource):
 
     @model_validator(mode="after")
     def fits_the_dataset(self) -> Self:
-        known = [family["name"] for family in pocket.FAMILIES] if self.dataset == "pocket" else []
+        families = [family["name"] for family in pocket.FAMILIES] if self.dataset == "pocket" else []
         for name in self.families or ():
-            if name not in known:
-                raise ValueError(f"{self.name}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
+            if name not in families:
+                raise ValueError(f"{self.name}: unknown family '{name}'. Its families: {', '.join(families) or 'none'}")
         return self
 
 

@@ -65,10 +65,10 @@ def example_of(
 
     With labels the right option's tokens are learnt to the last. is_main: of a main variant.
     """
-    factors, chat_format = prompt.factors, config.examples.format
+    factors, chat_template = prompt.factors, config.examples.chat_template
     assert isinstance(factors, NarratorFactors)
-    text = render_chat(tokenizer, prompt.messages, chat_format, config.model.chat_template_args)
-    options = encode_options(tokenizer, prompt.answer_space, text, chat_format)
+    text = render_chat(tokenizer, prompt.messages, chat_template, config.model.chat_template_args)
+    options = encode_options(tokenizer, prompt.answer_space, text, chat_template)
     answers = own_tokens(options)
     outcomes = [ME if who == factors.narrator else conversation.names[who] for who in conversation.speakers]
     if factors.task == "detection":
@@ -78,7 +78,7 @@ def example_of(
         item_id=prompt.item_id,
         dataset=prompt.dataset,
         condition=prompt.condition,
-        prompt_ids=(*encode(tokenizer, text, chat_format), *lead),
+        prompt_ids=(*encode(tokenizer, text, chat_template), *lead),
         choices=tuple(answers.ids[option] for option in outcomes) if answers else (),
         right=outcomes.index(factors.target),
         rest=options[factors.target][len(lead) + 1 :] if config.has_labels else (),

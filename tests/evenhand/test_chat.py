@@ -44,13 +44,13 @@ def test_the_date_is_fixed_so_that_the_same_config_asks_the_same_question_tomorr
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ModelError, match=r"no chat template.*format: raw"):
+    with pytest.raises(ModelError, match=r"no chat template.*chat_template: false"):
         render("", USER)
 
 
 def test_a_chat_prompt_gets_no_second_bos() -> None:
     tokenizer = byte_tokenizer()
-    assert tokenizer.bos_token_id not in encode(tokenizer, "abc", "chat")
+    assert tokenizer.bos_token_id not in encode(tokenizer, "abc")
 
 
 def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark() -> None:

@@ -47,10 +47,14 @@ def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_o
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changes = {"engine": {"kind": "transformers", "dtype": "float16"}, "sampling": {"max_tokens": 500}}
-    runs = both(tmp_path, format="raw", **changes)
+    runs = both(tmp_path, chat_template=False, **changes)
     with pytest.raises(DataError, match=r"differ from .* in more than the model") as refusal:
         compared(*runs)
-    for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
+    for named in (
+        "chat_template: True before, False",
+        "engine.dtype: bfloat16 before, float16",
+        "engine.kind: vllm before",
+    ):
         assert named in str(refusal.value)
     assert differences(*map(load_run, both(tmp_path / "alike"))) == []
     compared(*runs, "--allow-differences", "--all")
