@@ -159,7 +159,7 @@ def encode_batch(tokenizer: Any, texts: Sequence[str], chat_template: bool = Tru
     return ids
 
 
-def refuse_open_thought(text: str, name: str) -> None:
+def check_no_open_thought(text: str, name: str) -> None:
     """Raises ModelError where a prompt rendered for the model of this name opens a thought and does not close it."""
     if OPEN_THOUGHT.search(text, max(0, len(text) - 40)):
         raise ModelError(
@@ -204,7 +204,7 @@ def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_templ
 
     Raises ModelError when the text ends in an open thought, or the tokenizer joins an option with the line it answers.
     """
-    refuse_open_thought(text, tokenizer.name_or_path)
+    check_no_open_thought(text, tokenizer.name_or_path)
     line = text.rsplit("\n", 1)[-1] if not chat_template else ""
     space = " " if line and not line[-1].isspace() else ""
     before = encode(tokenizer, line) if line else []

@@ -208,7 +208,7 @@ class InferenceConfig(StudyRun):
     @model_validator(mode="after")
     def verdict_can_be_had(self) -> Self:
         try:
-            self.study.refuse_verdict(self.verdict)
+            self.study.check_verdict(self.verdict)
         except ValueError as error:
             given = "" if "verdict" in self.model_fields_set else "no verdict is given, and "
             raise ValueError(f"{given}{error}") from None

@@ -10,9 +10,9 @@ from evenhand.chat_templates import (
     AnswerTokens,
     Tokens,
     answer_tokens,
+    check_no_open_thought,
     encode_batch,
     option_tokens,
-    refuse_open_thought,
     render_chat,
 )
 from evenhand.records import Completion, Prompt
@@ -80,7 +80,7 @@ class Encoder:
         config = self.config
         options: Mapping[str, Tokens] = {answer: (token,) for answer, token in self.answers.ids.items()}
         if options:
-            refuse_open_thought(text, self.tokenizer.name_or_path)
+            check_no_open_thought(text, self.tokenizer.name_or_path)
         if config.verdict == "options":
             options = option_tokens(self.tokenizer, prompt.answer_space, text, config.chat_template)
         longest = max(map(len, options.values())) if options else config.sampling.for_prompt(prompt).max_tokens
@@ -111,7 +111,7 @@ class Supply:
                     fitting.append(encoded)
         return fitting
 
-    def refuse_too_long(self) -> None:
+    def check_prompt_lengths(self) -> None:
         """Raises PromptsTooLong when a prompt was passed over."""
         if self.too_long:
             raise PromptsTooLong(self.too_long)

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import openai
 
-from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, refuse_open_thought, single_tokens
+from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, check_no_open_thought, single_tokens
 from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.records import Completion, Prompt, failed
 from evenhand.terminal import say
@@ -164,7 +164,7 @@ class OpenAIEngine:
                 self.raise_if_hopeless(error, prompt)
             return failed(prompt, n, str(error))
         if self.spellings:
-            refuse_open_thought(completions[0].rendered or "", self.config.model.name)
+            check_no_open_thought(completions[0].rendered or "", self.config.model.name)
         self.has_answered = True
         return completions
 

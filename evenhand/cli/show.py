@@ -80,7 +80,7 @@ def asked_in(name: str, words: Sequence[str]) -> tuple[str, Shown, Any]:
 def units_of(section: StudySection, verdict: str, name: str) -> Sequence[Unit]:
     """The units, asked for such a verdict. Raises ConfigError where that cannot be had."""
     try:
-        section.refuse_verdict(verdict)
+        section.check_verdict(verdict)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from None
     return section.units(verdict).units

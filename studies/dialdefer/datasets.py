@@ -14,7 +14,7 @@ from evenhand.config import did_you_mean, is_none, parse_config
 from evenhand.errors import ConfigError, DataError
 from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.records import normalised
-from evenhand.study import refuse_repeats, set_hash
+from evenhand.study import check_no_repeats, set_hash
 from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, check_unchanged
 from studies.dialdefer.records import OWN_ITEMS, Item
@@ -116,7 +116,7 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
     items: list[Item] = []
     for spec in specs:
         items += spec.chosen(source(spec))
-    refuse_repeats((item.item_id for item in items), " and ".join(spec.name for spec in specs))
+    check_no_repeats((item.item_id for item in items), " and ".join(spec.name for spec in specs))
     return items
 
 

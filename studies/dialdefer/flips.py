@@ -13,7 +13,7 @@ import numpy as np
 from eval.estimates.comparability import difference_lines, differences, refuse_serious
 from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
-from evenhand.built_folder import refuse_foreign
+from evenhand.built_folder import check_buildable
 from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
 from evenhand.files import locked
@@ -148,7 +148,7 @@ def main(argv: Sequence[str]) -> None:
         "--allow-differences", action="store_true", help="take two runs that differ in more than the model"
     )
     options = parser.parse_args(argv)
-    refuse_foreign(options.out)
+    check_buildable(options.out)
     model, first, second = sides_of_runs(options)
     flips, facts = flips_between(model, first, second, options.kinds)
     manifest = {

@@ -188,9 +188,9 @@ class DialDeferSection(StudySection):
         """Each dataset with its items; see StudySection."""
         return "; ".join(f"{spec.name} ({spec.split}): {len(load_items([spec]))} items" for spec in self.benchmarks)
 
-    def refuse_verdict(self, verdict: str) -> None:
+    def check_verdict(self, verdict: str) -> None:
         """Also where a template has no form for it; see StudySection."""
-        super().refuse_verdict(verdict)
+        super().check_verdict(verdict)
         try:
             for template in (self.prompts.template, *(variant.template for variant in self.prompts.variants)):
                 template_for(template or self.prompts.template, answer_form(verdict))

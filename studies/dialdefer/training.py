@@ -62,7 +62,7 @@ class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
             if spec.dataset in EVALUATION_ONLY:
                 raise ValueError(f"{where} is held out for evaluation and must not be trained on; take it out")
             check_split(spec.split, where)
-        section.refuse_verdict("margin")
+        section.check_verdict("margin")
         check_variants(section)
         if section.bend is None:  # a judge that is bent in every wording is what arms are tested on
             check_held_out(section)

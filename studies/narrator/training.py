@@ -21,7 +21,7 @@ from typing import Any
 
 from evenhand.chat_templates import encode, encode_options, own_tokens, render_chat
 from evenhand.records import Prompt
-from evenhand.study import refuse_repeats
+from evenhand.study import check_no_repeats
 from studies.narrator import convokit, pocket
 from studies.narrator.corpora import (
     conversation_set_hash,
@@ -127,7 +127,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
         """Raises DataError for a conversation of a test page; see StudyTraining."""
         test = held_out_conversations(section.corpus)
         refuse_shared_pages(units, test)
-        refuse_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
+        check_no_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:
         """A page, and what shares its text, is one family."""

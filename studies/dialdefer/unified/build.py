@@ -12,7 +12,7 @@ from evenhand.built_folder import MANIFEST_FILE, building, described, finish, fi
 from evenhand.errors import DataError
 from evenhand.files import sha256_of, write_jsonl
 from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, source_files
-from evenhand.study import refuse_repeats
+from evenhand.study import check_no_repeats
 from studies.dialdefer import release
 from studies.dialdefer.item_table import HeldOut, write_items
 from studies.dialdefer.records import Item
@@ -136,7 +136,7 @@ def converted(request: Request, dataset: Dataset, *, use_release: bool) -> Part:
     pool = list(tqdm(items, desc=f"{name}: converting", total=dataset.n_total, unit=" items", disable=None))
     if not pool:
         raise DataError(f"{folder}: holds no {name} item; fetch the files again")
-    refuse_repeats((item.item_id for item in pool), name)
+    check_no_repeats((item.item_id for item in pool), name)
     strata = {item.item_id: str(item.meta[stratum]) if stratum else None for item in pool}
     if request.kind == "published" and name in release.published_ids():
         ids = published_split(name, strata)
