@@ -44,9 +44,9 @@ def groups_of_pages(conversations: Sequence[Conversation]) -> list[str]:
         return key
 
     for conversation in conversations:
-        first, *others = (root(key) for key in keys_of(conversation))
-        smallest = min(first, *others) if others else first
-        for key in (first, *others):
+        first, *rest = (root(key) for key in keys_of(conversation))
+        smallest = min(first, *rest) if rest else first
+        for key in (first, *rest):
             parent[key] = smallest
     return [root(next(keys_of(conversation))) for conversation in conversations]
 

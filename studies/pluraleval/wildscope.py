@@ -125,13 +125,17 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("--seed", type=int, default=42, help="of the draw (default 42)")
     parser.add_argument("--top-level", action="store_true", help="only comments on the post itself")
-    words = parser.parse_args(argv)
-    if not re.fullmatch("any|20[0-9]{2}", words.year):
-        raise ConfigError(f"--year {words.year}: write a year such as 2019, or any")
-    strata = tuple(map(stratum_in, words.stratum)) or TABLE_2
-    year = None if words.year == "any" else int(words.year)
-    build(words.out, words.raw, Wanted(strata=strata, year=year, seed=words.seed, top_level=words.top_level))
-    print((words.out / CARD_FILE).read_text(encoding="utf-8"))
+    args = parser.parse_args(argv)
+    if not re.fullmatch("any|20[0-9]{2}", args.year):
+        raise ConfigError(f"--year {args.year}: write a year such as 2019, or any")
+    strata = tuple(map(stratum_in, args.stratum)) or TABLE_2
+    year = None if args.year == "any" else int(args.year)
+    build(
+        args.out,
+        args.raw,
+        Wanted(strata=strata, year=year, seed=args.seed, top_level=args.top_level),
+    )
+    print((args.out / CARD_FILE).read_text(encoding="utf-8"))
 
 
 def stratum_in(text: str) -> Stratum:
@@ -149,11 +153,11 @@ def build(out: Path, raw: Path, wanted: Wanted) -> dict[str, Any]:
     """
     name, file = THREADS
     strata = [asdict(stratum) for stratum in wanted.strata]
-    asked = {"dataset": WILDSCOPE, "converter": CONVERTER_VERSION, "wanted": {**asdict(wanted), "strata": strata}}
+    request = {"dataset": WILDSCOPE, "converter": CONVERTER_VERSION, "wanted": {**asdict(wanted), "strata": strata}}
     with building(out, name):
         files = find_dump(raw)
         sources = sources_at([*files["submissions"], *files["comments"]])
-        if (manifest := finished(out, name, file, asked, sources)) is not None:
+        if (manifest := finished(out, name, file, request, sources)) is not None:
             return manifest
         threads, counts = sample_threads(files, wanted)
         if not threads:
@@ -162,7 +166,7 @@ def build(out: Path, raw: Path, wanted: Wanted) -> dict[str, Any]:
                 f"({counts['strata']}); see --year and --stratum"
             )
         facts = {
-            **asked,
+            **request,
             "sources": described(sources),
             **counts,
             "n_threads": len(threads),
@@ -264,12 +268,12 @@ def counting(records: Iterable[Record], make: Callable[[Record], Made | None], d
     """What is made of the records that count; the reasons of those that are Dropped are counted."""
     for record in records:
         try:
-            made = make(record)
+            record_value = make(record)
         except Dropped as reason:
             dropped[str(reason)] += 1
         else:
-            if made is not None:
-                yield made
+            if record_value is not None:
+                yield record_value
 
 
 def records(paths: Iterable[Path], wanted: Wanted, dropped: Counter[str]) -> Iterator[Record]:
