@@ -36,7 +36,7 @@ from evenhand.device import torch_device
 from evenhand.errors import ConfigError, DataError, EvenhandError, ModelError, one_line
 from evenhand.files import sync_folder, write_json, write_whole
 from evenhand.lease import held
-from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json, refuse_changed
+from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, check_unchanged, is_done, read_json
 from training.config import AnyRun
 from training.examples import Example, set_padding
 from training.model_card import card_text
@@ -87,7 +87,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
     agree, and then the checkpoint does not appear, or when a model does not fit memory, and then it waits.
     """
     config = finished_config(run)
-    refuse_changed(run)
+    check_unchanged(run)
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
     target = run / f"{MERGED_PREFIX}{onto}"
@@ -111,7 +111,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             partial = run / f"{MERGED_PREFIX}{onto}.{uuid.uuid4().hex}.partial"
             try:
                 write_merged(run, config, base, onto, partial)
-                lease.refuse_if_lost()
+                lease.check_held()
                 partial.rename(waiting)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
@@ -119,7 +119,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             return waiting
         with dropped_when_refused(waiting):
             facts = checked(run, config, base, onto, waiting, units, n_prompts, min_agreement)
-        lease.refuse_if_lost()
+        lease.check_held()
         write_json(waiting / DONE_FILE, facts)
         write_whole(waiting / CARD_FILE, f"{card_text(run, waiting)}\n")
         shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted

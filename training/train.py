@@ -20,7 +20,7 @@ from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.files import write_jsonl
 from evenhand.float32 import use_onednn
 from evenhand.lease import held
-from evenhand.run_directory import finish, is_done, open_run, refuse_unwritable
+from evenhand.run_directory import check_writable, finish, is_done, open_run
 from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, schedule
 from training.callbacks import (
@@ -140,7 +140,7 @@ def prepare(config: AnyRun, inputs: TrainingInputs) -> tuple[Any, list[Group], S
     if processes().is_main_process:
         where = torch_device_name()
         print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
-    refuse_unwritable(inputs.path)
+    check_writable(inputs.path)
     shared_arguments(config, inputs.path)
     groups = groups_of(inputs.examples, config.optimiser.batch_by)
     plan = schedule(groups, config)

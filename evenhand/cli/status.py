@@ -22,10 +22,10 @@ from evenhand.run_directory import (
     DONE_FILE,
     PLAN_FILE,
     PROVENANCE_FILE,
+    check_complete,
     is_done,
     read_json,
     read_plan_lines,
-    refuse_incomplete,
 )
 from evenhand.terminal import lasting, say
 from training.run_folder import DIVERGED_FILE, MERGED_PREFIX, MERGING_LEASE, METRICS_FILE, TRAINING_LEASE
@@ -125,7 +125,7 @@ def sampling_stage(path: Path, config: Mapping[str, Any]) -> Stage:
     try:
         excluded = read_excluded(path)
         if is_complete:
-            refuse_incomplete(path)
+            check_complete(path)
     except EvenhandError as error:
         problems.append(str(error))
     writes = read_shards(path, answers, problems)

@@ -21,7 +21,7 @@ from typing import Any
 
 from evenhand.chat_templates import encode, encode_options, own_tokens, render_chat
 from evenhand.records import Prompt
-from evenhand.study import refuse_repeats
+from evenhand.study import check_no_repeats
 from studies.narrator import convokit, pocket
 from studies.narrator.corpora import (
     conversation_set_hash,
@@ -32,7 +32,7 @@ from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES, narrator_prompt
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 from studies.narrator.section import NarratorSection
-from studies.narrator.splits import groups_of_pages, refuse_shared_pages
+from studies.narrator.splits import check_no_shared_pages, groups_of_pages
 from training.config import StudyTraining, TrainingConfig, check_split
 from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Excluded, sifted
@@ -65,10 +65,10 @@ def example_of(
 
     With labels the right option's tokens are learnt to the last. is_main: of a main variant.
     """
-    factors, chat_format = prompt.factors, config.examples.format
+    factors, chat_template = prompt.factors, config.examples.chat_template
     assert isinstance(factors, NarratorFactors)
-    text = render_chat(tokenizer, prompt.messages, chat_format, config.model.chat_template_args)
-    options = encode_options(tokenizer, prompt.answer_space, text, chat_format)
+    text = render_chat(tokenizer, prompt.messages, chat_template, config.model.chat_template_args)
+    options = encode_options(tokenizer, prompt.answer_space, text, chat_template)
     answers = own_tokens(options)
     outcomes = [ME if who == factors.narrator else conversation.names[who] for who in conversation.speakers]
     if factors.task == "detection":
@@ -78,7 +78,7 @@ def example_of(
         item_id=prompt.item_id,
         dataset=prompt.dataset,
         condition=prompt.condition,
-        prompt_ids=(*encode(tokenizer, text, chat_format), *lead),
+        prompt_ids=(*encode(tokenizer, text, chat_template), *lead),
         choices=tuple(answers.ids[option] for option in outcomes) if answers else (),
         right=outcomes.index(factors.target),
         rest=options[factors.target][len(lead) + 1 :] if config.has_labels else (),
@@ -126,8 +126,8 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
     def check_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
         test = held_out_conversations(section.corpus)
-        refuse_shared_pages(units, test)
-        refuse_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
+        check_no_shared_pages(units, test)
+        check_no_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:
         """A page, and what shares its text, is one family."""

@@ -176,7 +176,7 @@ def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> P
             for reference_set, _, hash_, samples in generations
         ]
     if judgements is not None:
-        refuse_other_responses(judgements, replies, references)
+        check_same_responses(judgements, replies, references)
     if stage == "references":
         counts = summed(reference_set.states for reference_set in reference_sets(load_stage(path, stage)))
         states = [(step, "", state, n, rate) for step, state, n, rate in state_rates(counts)]
@@ -204,7 +204,7 @@ def responses_path(run: FinishedRun) -> Path | None:
     return named and folder_read(run, named, CONFIG_FILE, lambda path: load_stage(path, "responses").content_hash)
 
 
-def refuse_other_responses(
+def check_same_responses(
     judgements: FinishedRun, replies: Iterable[Reply], references: Mapping[str, ReferenceSet]
 ) -> None:
     """Raises DataError where a judge read other responses than are read in the replies now."""

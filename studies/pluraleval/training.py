@@ -13,7 +13,7 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.records import normalised
-from evenhand.study import refuse_repeats, set_hash
+from evenhand.study import check_no_repeats, set_hash
 from studies.pluraleval.prompts import ask, numbered
 from studies.pluraleval.records import Pairing, ReferenceSet, ResponseFactors
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
@@ -160,7 +160,7 @@ class PluralEvalTraining(StudyTraining[PluralEvalSection, Pair]):
                 )
         spec = settings_of(section).references
         threads = load_references(spec.model_copy(update={"split": "all"}))
-        refuse_repeats((thread.thread.thread_id for thread in threads), str(spec.root or spec.dataset))
+        check_no_repeats((thread.thread.thread_id for thread in threads), str(spec.root or spec.dataset))
 
     def families(self, units: Sequence[Pair]) -> list[str]:
         """A thread's pairs are one family, and those of threads with the same post."""

@@ -345,7 +345,7 @@ def post_in(wanted: Wanted, record: Record) -> Thread | None:
         return None
     thread_id = id_in(record, "t3_", "submission")
     title, text = text_in(record, "title"), text_in(record, "selftext", may_be_empty=True)
-    refuse_machines(record, text)
+    check_human(record, text)
     community = wanted.communities[str(record["subreddit"]).lower()]
     return Thread(thread_id=thread_id, dataset=WILDSCOPE, community=community, title=title, text=text, comments=())
 
@@ -357,7 +357,7 @@ def comment_in(wanted: Wanted, posts: Container[str], record: Record) -> DatedCo
         return None
     comment_id = id_in(record, "t1_", "comment")
     body = text_in(record, "body")
-    refuse_machines(record, body)
+    check_human(record, body)
     if record.get("stickied") is True:
         raise Dropped("comment pinned by a moderator")
     is_reply = str(record.get("parent_id", "")).startswith("t1_")
@@ -390,7 +390,7 @@ def text_in(record: Record, key: str, *, may_be_empty: bool = False) -> str:
     return MENTION.sub(r"\1someone", text)
 
 
-def refuse_machines(record: Record, text: str) -> None:
+def check_human(record: Record, text: str) -> None:
     """Raises Dropped for what AutoModerator or a bot wrote."""
     author = str(record.get("author") or "")
     if author.lower() == "automoderator":

@@ -78,7 +78,7 @@ def test_dpo_configs_have_the_settings_of_tables_36_and_37(family: str) -> None:
 def assert_published_path(run: AnyRun) -> None:
     """Nothing of ours that changes a number: examples shuffled one by one, one loss, the last step's adapter."""
     assert (run.optimiser.batch_by, run.dev) == ("random", None)
-    assert (run.examples.format, run.model.revision) == ("chat", None)
+    assert (run.examples.chat_template, run.model.revision) == (True, None)
 
 
 @pytest.mark.parametrize(("family", "arm"), ARMS, ids="-".join)

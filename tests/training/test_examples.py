@@ -29,15 +29,20 @@ def config(examples: dict[str, Any] | None = None, bend: dict[str, Any] | None =
 
 
 @pytest.mark.parametrize("template", ["matched", "published", "published-dpo"])
-@pytest.mark.parametrize("chat_format", ["chat", "raw"])
-def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: str, chat_format: str) -> None:
+@pytest.mark.parametrize("chat_template", [True, False])
+def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: str, chat_template: bool) -> None:
     asked = sampling_config(
-        {"name": "toy", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}], "format": chat_format}
+        {
+            "name": "toy",
+            "model": {"name": "embedded"},
+            "benchmarks": [{"dataset": "pocket"}],
+            "chat_template": chat_template,
+        }
         | {"prompts": {"template": template}, "verdict": "margin"}
     )
     prompts = [render(i, c, template=template, answer_form="one_token") for i in ITEMS for c in Condition]
     inference = Encoder(tokenizer, asked).encode(prompts)
-    examples, _ = TRAINING.examples(ITEMS, config({"format": chat_format}, template=template), tokenizer)
+    examples, _ = TRAINING.examples(ITEMS, config({"chat_template": chat_template}, template=template), tokenizer)
     assert [list(e.prompt_ids) for e in examples] == [e.token_ids for e in inference]
 
 
