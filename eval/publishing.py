@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.options import Options
 from eval.results import Results, varying
 from evenhand.config import did_you_mean
 from evenhand.errors import ConfigError, DataError
@@ -96,7 +97,7 @@ def row_name(row: Mapping[str, Any], names: Sequence[str]) -> str:
     return re.sub(r"[^\w./ -]", "_", "/".join([str(row["dataset"]), *setting, str(row["measure"])]))
 
 
-def hand_on(every: Sequence[Results], options: argparse.Namespace) -> None:
+def hand_on(every: Sequence[Results], options: Options) -> None:
     """Do what the options of `score` say with the scores. Ends the program with code 4 where a condition is met."""
     for results in every:
         rows = rows_of(results)

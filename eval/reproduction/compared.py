@@ -12,9 +12,9 @@ import pandas as pd
 from eval.estimates.changes import Change
 from eval.estimates.comparability import Difference, config_differences, rendering_differences, unlike_leaves
 from eval.estimates.resampling import wilson_interval
+from eval.evaluation import evaluation_of
 from eval.options import verb_options
 from eval.report.tables import aligned, interval, number, printed, signed, wrapped
-from eval.results import evaluation_of
 from eval.runs import FinishedRun, load_finished, runs_by_study
 from eval.scorecard.arms import BASE
 from eval.scorecard.command import load_cards
@@ -46,7 +46,7 @@ def reproduction(path: Path, again: Sequence[Path], n_units: int, chosen: Collec
         conditions: dict[str, set[str]] = {}
         for prompt in first.plan:
             conditions.setdefault(prompt.condition, set()).add(prompt.prompt_hash)
-        verdicts, said_again = evaluation.verdicts(base), [evaluation.verdicts(rerun) for rerun in again]
+        verdicts, said_again = evaluation.verdicts(first), [evaluation.verdicts(rerun) for rerun in reruns]
         shifts = [shift for rerun in reruns for shift in logprob_shifts(first.replies, rerun.replies)]
         headline, no_headline = headline_changes(base, again)
         return {
@@ -119,7 +119,7 @@ def headline_changes(base: Path, again: Sequence[Path]) -> tuple[list[tuple[str,
     except DataError as error:  # of a run that has only states of replies, say
         return [], str(error)
     figures: list[tuple[str, Change]] = []
-    for figure in card.evaluation.figures(card.judges):
+    for figure in card.card.figures(card.judges):
         for change in changes:
             if figure.is_of(change) and (figure.words, change) not in figures:
                 figures.append((figure.words, change))

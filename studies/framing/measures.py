@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
-from eval.results import Block
+from eval.evaluation import Block
 from eval.runs import FinishedRun
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
