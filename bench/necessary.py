@@ -43,7 +43,7 @@ def tree_tokens(sequences: Sequence[Sequence[int]], n_scored: int) -> Tokens:
 def training_tokens(run: AnyRun) -> Tokens:
     """Of a microbatch of a run's first step, in the mean. Examples of two processes are not shared."""
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    groups = groups_of(examples_of(load_data(run), run, tokenizer)[0], run.optimiser.order)
+    groups = groups_of(examples_of(load_data(run), run, tokenizer)[0], run.optimiser.batch_by)
     collator = Collator(pad=0, branches=objective_of(run).branches)
     found = []
     for microbatch in schedule(groups, run).microbatches[: run.optimiser.gradient_accumulation_steps]:

@@ -21,15 +21,15 @@ Source = TypeVar("Source")
 Replies = Mapping[str, Sequence[Completion]]  # prompt hash → the replies to it, in the order of their samples
 ALL: Literal["all"] = "all"
 # How many of its prompt variants a unit is trained in, the main one counted as one: a key of a section.
-Draw = Annotated[
+VariantsPerItem = Annotated[
     Literal["all", "one_per_item"] | Annotated[int, Field(ge=1, strict=True)],
-    Field(exclude_if=lambda draw: draw == ALL),
+    Field(exclude_if=lambda number: number == ALL),
 ]
 
 
-def refuse_draw(draw: Draw, where: str) -> None:
+def check_samples_all_variants(number: VariantsPerItem, where: str) -> None:
     """Raises ConfigError where a config that samples draws prompt variants."""
-    if draw != ALL:
+    if number != ALL:
         raise ConfigError(f"{where}: is for training alone; a config that samples asks all variants")
 
 

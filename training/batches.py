@@ -44,11 +44,11 @@ class LogProbs(NamedTuple):
     totals: tuple[float, ...]  # of the whole answer: with EOS where that is learnt
 
 
-def groups_of(examples: Sequence[Example], order: str) -> list[Group]:
-    """The examples item by item for `whole_items`, group by group for `whole_groups`, else one by one."""
-    if order == "whole_items":
+def groups_of(examples: Sequence[Example], batch_by: str) -> list[Group]:
+    """The examples item by item, group by group, or for `random` one by one."""
+    if batch_by == "item":
         return by_item(examples)
-    return by_group(examples) if order == "whole_groups" else [[example] for example in examples]
+    return by_group(examples) if batch_by == "group" else [[example] for example in examples]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,12 @@ from evenhand.registry import STUDIES, load_part, study_in, with_section
 from evenhand.study import StudyRun, StudySection
 from training.examples import Example, Excluded
 from training.sections import (
-    ConsistencyConfig,
     DevConfig,
     ExamplesConfig,
     GuardConfig,
     LoraSettings,
     OptimiserConfig,
+    PairedConfig,
     QuantisationConfig,
     RunConfig,
 )
@@ -41,7 +41,7 @@ class StudyTraining(Protocol):
         ...
 
     def n_prompts(self, section: Any) -> int | None:
-        """Prompts of a unit; None where units have unequally many: then `optimiser.order` says what a batch counts."""
+        """Prompts of a unit; None where their number varies: a batch then counts what `optimiser.batch_by` names."""
         return None
 
     def load(self, section: Any) -> Sequence[Any]:
@@ -94,11 +94,11 @@ class TrainingConfig(StudyRun):
 
     prefers_one_of_two: ClassVar[bool] = False  # whether the loss is of one answer over the other
     has_labels: ClassVar[bool] = True  # whether the loss knows which answer is right
+    needs_whole_groups: ClassVar[bool] = False  # whether the loss compares prompts, which then share a microbatch
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")  # of the run directory, before the digest: letters, digits, ._-
     model: ModelConfig
     examples: ExamplesConfig = ExamplesConfig()
-    consistency: ConsistencyConfig | None = None
     lora: LoraSettings = LoraSettings()
     quantisation: QuantisationConfig = QuantisationConfig()
     optimiser: OptimiserConfig
@@ -112,16 +112,11 @@ class TrainingConfig(StudyRun):
         return training_of(self.study)
 
     @property
-    def needs_whole_groups(self) -> bool:
-        """Whether the loss compares prompts with each other, which then must lie in one microbatch."""
-        return self.consistency is not None
-
-    @property
     def group_size(self) -> int:
         """What a group counts as in `optimiser.per_device_batch_size`: a unit's prompts, where all units have equally
         many; else 1.
         """
-        return self.training.n_prompts(self.study) or 1 if self.optimiser.order == "whole_items" else 1
+        return self.training.n_prompts(self.study) or 1 if self.optimiser.batch_by == "item" else 1
 
     @model_validator(mode="after")
     def study_allows_it(self) -> Self:
@@ -134,11 +129,11 @@ class TrainingConfig(StudyRun):
         size = self.optimiser.per_device_batch_size
         if size % self.group_size:
             raise ValueError(
-                f"optimiser.order is whole_items, but a batch of {size} holds no whole items of {self.group_size}: "
+                f"optimiser.batch_by is item, but a batch of {size} holds no whole items of {self.group_size}: "
                 f"set optimiser.per_device_batch_size to a multiple of {self.group_size}"
             )
-        if self.needs_whole_groups and self.optimiser.order == "random":
-            raise ValueError("the loss compares prompts of one item with each other: set optimiser.order=whole_items")
+        if self.needs_whole_groups and self.optimiser.batch_by == "random":
+            raise ValueError("the loss compares prompts of one item with each other: set optimiser.batch_by=item")
         return self
 
 
@@ -146,6 +141,17 @@ class SFTRun(TrainingConfig):
     """Supervised fine-tuning on one-token verdicts (DialDefer K.2, Tables 34 and 35)."""
 
     method: Literal["sft"]
+
+
+class PairedRun(TrainingConfig):
+    """SFT, and a term that draws the verdicts on prompts that should agree towards each other (ours). Compares prompts
+    with each other: set optimiser.batch_by to item.
+    """
+
+    needs_whole_groups: ClassVar[bool] = True
+
+    method: Literal["paired"]
+    paired: PairedConfig
 
 
 class DPORun(TrainingConfig):
@@ -159,34 +165,20 @@ class DPORun(TrainingConfig):
     precompute_reference: bool = True
 
 
-class SimPORun(TrainingConfig):
-    """Simple preference optimisation (Meng et al. 2024): no reference, and a target margin."""
-
-    prefers_one_of_two: ClassVar[bool] = True
-
-    method: Literal["simpo"]
-    beta: float = Field(default=2.0, gt=0)  # scales the difference of log-probabilities
-    gamma: float = Field(default=1.0, ge=0)  # the margin, in units of beta x log-probability
-
-
-class OwnC1Run(TrainingConfig):
+class LabelFreeRun(TrainingConfig):
     """Label-free consistency (ours): every verdict of a group is drawn to the base model's own verdict on the group's
-    unframed prompt. Compares prompts with each other: set optimiser.order to whole_items.
+    unframed prompt. Compares prompts with each other: set optimiser.batch_by to item.
     """
 
     has_labels: ClassVar[bool] = False
+    needs_whole_groups: ClassVar[bool] = True
 
-    method: Literal["own_c1"]
+    method: Literal["label_free"]
     target: Literal["soft", "hard"] = "soft"  # soft: the base's probabilities; hard: its verdict alone
 
-    @property
-    def needs_whole_groups(self) -> bool:
-        """The C1 prompt of an item, the neutral one of a conversation, stands for the others."""
-        return True
 
-
-AnyRun = SFTRun | DPORun | SimPORun | OwnC1Run
-METHODS: dict[str, type[AnyRun]] = {"sft": SFTRun, "dpo": DPORun, "simpo": SimPORun, "own_c1": OwnC1Run}
+AnyRun = SFTRun | PairedRun | DPORun | LabelFreeRun
+METHODS: dict[str, type[AnyRun]] = {"sft": SFTRun, "paired": PairedRun, "dpo": DPORun, "label_free": LabelFreeRun}
 
 
 def load_training_config(words: Sequence[str]) -> AnyRun:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from evenhand.errors import ConfigError
 from evenhand.records import digest
-from evenhand.study import ALL, Draw
+from evenhand.study import ALL, VariantsPerItem
 from training.config import StudyTraining, TrainingConfig
 from training.examples import Example, Excluded
 from training.sections import DevConfig
@@ -72,16 +72,18 @@ def without_dev(data: TrainingData, dev: DevConfig | None) -> tuple[TrainingData
     return replace(data, units=sides[0]), replace(data, units=sides[1])
 
 
-def refuse_draw(draw: Draw, variants: Sequence[Variant], main: Sequence[Variant], config: TrainingConfig) -> None:
+def refuse_draw(
+    draw: VariantsPerItem, variants: Sequence[Variant], main: Sequence[Variant], config: TrainingConfig
+) -> None:
     """Raises ValueError where more prompt variants are drawn than there are, or fewer than a unit's loss needs."""
     n, where = n_drawn(draw, len(variants)), f"{config.study_key}: draw is {draw}"
     if n > len(variants):
         raise ValueError(f"{where}, but there are {len(variants)} variants; write at most {len(variants)}, or all")
     if not config.has_labels and n < len(main):
-        raise ValueError(f"{where}, but own_c1 learns from the base's verdict in {len(main)}; write at least that")
+        raise ValueError(f"{where}, but label_free learns from the base's verdict in {len(main)}; write at least that")
 
 
-def n_drawn(draw: Draw, n_variants: int) -> int:
+def n_drawn(draw: VariantsPerItem, n_variants: int) -> int:
     """How many prompt variants a unit is trained in."""
     return n_variants if draw == ALL else 1 if draw == "one_per_item" else int(draw)
 
@@ -89,7 +91,7 @@ def n_drawn(draw: Draw, n_variants: int) -> int:
 def drawn_variants(
     variants: Sequence[Variant],
     main: Sequence[Variant],
-    draw: Draw,
+    draw: VariantsPerItem,
     config: TrainingConfig,
     unit_id: str,
     wording: Callable[[Variant], Any],

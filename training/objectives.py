@@ -10,16 +10,17 @@ them: their probability among the answers is exactly 0, and nothing of the model
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from training.config import AnyRun, DPORun, OwnC1Run, SFTRun, SimPORun
+from training.config import AnyRun, DPORun, LabelFreeRun, PairedRun
 
 Branches = Literal["none", "right", "all"]
-HOVER = 0.02  # nats by which own_c1's loss may lie over the base's own, where that is next to none
+HOVER = 0.02  # nats by which label_free's loss may lie over the base's own, where that is next to none
 NEVER = -1e4  # exp of it is 0 in every precision; -inf would make 0 x inf of the KL divergences, which is no number
 
 
@@ -63,33 +64,21 @@ class Objective:
     chance: float  # the loss of a uniform guesser, with which a run that should learn is compared
     slope: float  # by how much the loss falls there for each nat that the right answer gains on the wrong one
     chance_accuracy: float = 0.5  # how often a guess is right
-    consistency_weight: float = 0.0
-
-    def total(self, answers: Answers) -> Tensor:
-        """(E,) the loss with the consistency term."""
-        loss = self.loss(answers)
-        if self.consistency_weight:
-            loss = loss + self.consistency_weight * divergence_in_groups(answers.verdicts, answers.groups)
-        return loss
 
 
 def objective_of(config: AnyRun) -> Objective:
     """The objective that a config asks for."""
-    n_tokens = 2 if config.examples.loss_on_eos else 1
-    both: Branches = "all" if n_tokens == 2 else "none"
-    log2 = math.log(2)
+    learns_eos = config.examples.loss_on_eos
     match config:
-        case SFTRun():
-            branches: Branches = "right" if n_tokens == 2 else "none"
-            chosen = Objective(cross_entropy, branches, False, chance=log2 / n_tokens, slope=1 / 2 / n_tokens)
         case DPORun(beta=beta):
-            chosen = Objective(lambda a: dpo(a, beta), both, True, chance=log2, slope=beta / 2)
-        case SimPORun(beta=beta, gamma=gamma):
-            chance, slope = math.log1p(math.exp(gamma)), beta / (1 + math.exp(-gamma)) / n_tokens
-            chosen = Objective(lambda a: simpo(a, beta, gamma), both, False, chance=chance, slope=slope)
-        case OwnC1Run(target=target):  # its chance depends on the base's verdicts: chance_of_own_c1
-            chosen = Objective(lambda a: own_c1(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
-    return replace(chosen, consistency_weight=config.consistency.weight if config.consistency else 0.0)
+            branches: Branches = "all" if learns_eos else "none"
+            return Objective(lambda a: dpo(a, beta), branches, True, chance=math.log(2), slope=beta / 2)
+        case LabelFreeRun(target=target):  # its chance depends on the base's verdicts: label_free_chance
+            return Objective(lambda a: label_free(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
+    loss = partial(paired, weight=config.paired.weight) if isinstance(config, PairedRun) else cross_entropy
+    n_tokens = 2 if learns_eos else 1
+    branches = "right" if learns_eos else "none"
+    return Objective(loss, branches, False, chance=math.log(2) / n_tokens, slope=1 / 2 / n_tokens)
 
 
 def cross_entropy(answers: Answers) -> Tensor:
@@ -101,18 +90,17 @@ def cross_entropy(answers: Answers) -> Tensor:
     return loss if answers.rest is None else loss - answers.rest
 
 
+def paired(answers: Answers, *, weight: float) -> Tensor:
+    """(E,) SFT's loss + weight x the divergence of each verdict distribution from its group's mean."""
+    return cross_entropy(answers) + weight * divergence_in_groups(answers.verdicts, answers.groups)
+
+
 def dpo(answers: Answers, beta: float) -> Tensor:
     """(E,) DPO on the margin: -log sigmoid(beta (margin - the reference's margin)) (DialDefer eq. 5 and 6)."""
     return -logsigmoid(beta * right_over_wrong(answers.relative, answers.right))
 
 
-def simpo(answers: Answers, beta: float, gamma: float) -> Tensor:
-    """(E,) SimPO: -log sigmoid(beta x margin per token - gamma), without a reference (Meng et al. 2024, eq. 6)."""
-    margin = right_over_wrong(answers.totals, answers.right) / answers.n_answer_tokens
-    return -logsigmoid(beta * margin - gamma)
-
-
-def own_c1(answers: Answers, *, hard: bool) -> Tensor:
+def label_free(answers: Answers, *, hard: bool) -> Tensor:
     """(E,) label-free: KL(the base's verdict distribution on the group's anchor || the verdict distribution here).
 
     The anchor (C1) is drawn to where it was, the other prompts (C2) to the same place; of several anchors that is their
@@ -131,14 +119,14 @@ def own_c1(answers: Answers, *, hard: bool) -> Tensor:
     return loss
 
 
-def chance_of_own_c1(base: Answers, *, hard: bool) -> float:
-    """The loss of own_c1 for a uniform guesser, or for the base as it is, whichever is larger.
+def label_free_chance(base: Answers, *, hard: bool) -> float:
+    """The loss of label_free for a uniform guesser, or for the base as it is, whichever is larger.
 
     base: its answers to all prompts, as verdicts and as reference_verdicts. A base unsure of its statements is nearly a
     guesser, and one that hardly bends is nearly at the goal already; a judge above both has been spoilt.
     """
     guesser = replace(base, verdicts=base.verdicts.masked_fill(base.verdicts > NEVER, 0.0))
-    return max(own_c1(judge, hard=hard).mean().item() for judge in (guesser, base)) + HOVER
+    return max(label_free(judge, hard=hard).mean().item() for judge in (guesser, base)) + HOVER
 
 
 def divergence_in_groups(verdicts: Tensor, groups: Tensor) -> Tensor:

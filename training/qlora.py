@@ -60,7 +60,7 @@ def load_base(
     keep_unpacked(model)
     if not is_gpu and attention is None:
         attend_to_seen_columns(model)
-    if quantisation.kind == "nf4" and quantisation.hold == "dequantised":
+    if quantisation.kind == "nf4" and quantisation.weights == "dequantised":
         model = model.dequantize(dtype=dtype)
         model.requires_grad_(False)
     return model

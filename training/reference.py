@@ -1,5 +1,5 @@
 """The frozen base's log-probabilities of every example, computed once and kept: reference of DPO, target of
-own C1; and the loss and accuracy of guesses on a run's examples, with which learning is compared.
+label-free training; and the loss and accuracy of guesses on a run's examples, with which learning is compared.
 
 `<run.root>/reference/<digest>/` holds it in shards, so that a killed pass continues, several processes share the work,
 and every run with the same base, precision and examples reads it. The base is the trained model with its adapter off.
@@ -22,9 +22,9 @@ from evenhand.records import digest
 from evenhand.run_directory import read_json
 from evenhand.terminal import note_progress
 from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs
-from training.config import AnyRun, OwnC1Run, SFTRun, TrainingConfig
+from training.config import AnyRun, LabelFreeRun, PairedRun, SFTRun, TrainingConfig
 from training.examples import Example, by_item
-from training.objectives import Answers, Objective, chance_of_own_c1, objective_of
+from training.objectives import Answers, Objective, label_free_chance, objective_of
 from training.processes import agreed, processes
 from training.shortage import Fitting, size
 
@@ -145,12 +145,12 @@ def objective_for(config: AnyRun, examples: Sequence[Example], reference: Refere
     """
     n_choices = [len(example.choices) for example in examples]
     objective = replace(objective_of(config), chance_accuracy=fmean(1 / n for n in n_choices))
-    if isinstance(config, SFTRun) and any(n != 2 for n in n_choices):
+    if isinstance(config, SFTRun | PairedRun) and any(n != 2 for n in n_choices):
         # A uniform guesser gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
         # log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. Neither contains the tokens of a name behind its first.
         chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
         return replace(objective, chance=chance, slope=slope)
-    if reference and isinstance(config, OwnC1Run):
+    if reference and isinstance(config, LabelFreeRun):
         verdicts = padded_logs([reference.answers[example].verdicts for example in examples])
         base = Answers(
             verdicts=verdicts,
@@ -160,5 +160,5 @@ def objective_for(config: AnyRun, examples: Sequence[Example], reference: Refere
             anchors=torch.tensor([example.is_anchor for example in examples]),
             reference_verdicts=verdicts,
         )
-        return replace(objective, chance=chance_of_own_c1(base, hard=config.target == "hard"))
+        return replace(objective, chance=label_free_chance(base, hard=config.target == "hard"))
     return objective

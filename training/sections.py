@@ -37,7 +37,7 @@ class QuantisationConfig(Closed):
     compute_dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"  # of the products with the frozen weights
     # How the quantised weights lie in memory while training. `dequantised` computes their values once, instead of in
     # every forward and backward pass: the same numbers, faster, at the memory of an unquantised model.
-    hold: Literal["nf4", "dequantised"] = "nf4"
+    weights: Literal["nf4", "dequantised"] = "nf4"
 
 
 class OptimiserConfig(Closed):
@@ -48,18 +48,18 @@ class OptimiserConfig(Closed):
     warmup_ratio: float = Field(default=0.03, ge=0, lt=1)  # of all optimiser steps
     weight_decay: float = Field(default=0.01, ge=0)  # AdamW's
     max_grad_norm: float = Field(default=1.0, gt=0)  # longer gradients are clipped
-    # Prompts. Where units have unequally many (conversations), it counts what `order` keeps together: units, groups or
-    # (random) prompts. A step's loss is the mean over its prompts all the same.
+    # Prompts. Where units have unequally many (conversations), it counts what batch_by names: items, groups or (random)
+    # prompts. A step's loss is the mean over its prompts all the same.
     per_device_batch_size: int = Field(default=4, ge=1)
     gradient_accumulation_steps: int = Field(default=4, ge=1)  # microbatches of an optimiser step
     n_processes: int = Field(default=1, ge=1)  # GPUs that train together; the three multiply to the effective batch
     epochs: float = Field(default=1.0, gt=0)  # passes over the data
     max_steps: int | None = Field(default=None, ge=1)  # optimiser steps; null goes by epochs
-    # whole_items keeps an item's conditions together in a microbatch, shuffled item by item: what two prompts share
-    # cancels in the gradient, what tells true from false stays, and the tokens they begin with are computed once.
-    # whole_groups keeps only the prompts together that should agree, in a conversation one of each narrator: less
-    # memory, but what a unit's groups share is computed anew.
-    order: Literal["random", "whole_items", "whole_groups"] = "random"
+    # item keeps an item's conditions together in a microbatch, shuffled item by item: what two prompts share cancels
+    # in the gradient, what tells true from false stays, and the tokens they begin with are computed once. group keeps
+    # only the prompts together that should agree, in a conversation one of each narrator: less memory, but what a
+    # unit's groups share is computed anew.
+    batch_by: Literal["random", "item", "group"] = "random"
     mixed_precision: Literal["bf16", "fp16", "no"] = "bf16"  # of the trainer; no is float32
     gradient_checkpointing: bool = True  # less memory, slower; changes no number
     # A microbatch's prompts share a row, and what they begin with is computed once, while it has at most this many
@@ -68,10 +68,10 @@ class OptimiserConfig(Closed):
     seed: int = 0  # of the order of the examples, the adapter's start, dropout and drawn prompt variants
 
 
-class ConsistencyConfig(Closed):
-    """A term that draws the verdicts of prompts that should agree towards each other (training.objectives)."""
+class PairedConfig(Closed):
+    """The term that draws the verdicts on prompts that should agree towards each other (training.objectives)."""
 
-    weight: float = Field(gt=0)  # lambda: the loss is the method's own + weight x Jensen-Shannon divergence in nats
+    weight: float = Field(gt=0)  # lambda: the loss is SFT's + weight x Jensen-Shannon divergence in nats
 
 
 class DevConfig(Closed):

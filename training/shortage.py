@@ -29,10 +29,10 @@ MEMORY_FULL = (
 # In this order: those that change no mathematics first.
 WAYS = (
     "a smaller optimiser.per_device_batch_size with more optimiser.gradient_accumulation_steps",
-    "optimiser.order=whole_groups where units have several groups",
+    "optimiser.batch_by=group where units have several groups",
     "optimiser.gradient_checkpointing=true",
     "optimiser.row_tokens=0",
-    "quantisation.hold=nf4",
+    "quantisation.weights=nf4",
     "a smaller examples.max_prompt_length",
     "quantisation.kind=nf4",
 )

@@ -31,7 +31,7 @@ from training.callbacks import (
     StopWhenAsked,
     best_kept,
 )
-from training.config import AnyRun, OwnC1Run, TrainingConfig
+from training.config import AnyRun, LabelFreeRun, TrainingConfig
 from training.data import TrainingData, examples_of, load_data, without_dev
 from training.examples import Example, Excluded, anchored, reasons_in, set_padding
 from training.guard import DivergenceGuard, refuse_diverged
@@ -113,7 +113,7 @@ def prepare(config: AnyRun, run: OpenRun) -> Prepared:
         print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
     refuse_unwritable(run.path)
     shared_arguments(config, run.path)
-    groups = groups_of(run.examples, config.optimiser.order)
+    groups = groups_of(run.examples, config.optimiser.batch_by)
     plan = schedule(groups, config)
     return Prepared(model_with_adapter(config, run), groups, plan)
 
@@ -142,7 +142,7 @@ def open_training(
     kept, aside = without_dev(data, config.dev)
     examples, excluded = examples_of(kept, config, tokenizer)
     dev, dev_excluded = examples_of(aside, config, tokenizer)
-    if isinstance(config, OwnC1Run):  # what has lost its C1 prompt to its length has nothing to be drawn to
+    if isinstance(config, LabelFreeRun):  # what has lost its C1 prompt to its length has nothing to be drawn to
         examples, dev = anchored(examples), anchored(dev)
     left_out = [*excluded, *dev_excluded]
     path = folder_of(config)
@@ -204,7 +204,7 @@ def train_verdicts(config: AnyRun, run: OpenRun, prepared: Prepared) -> None:
         model=model,
         args=training_arguments(config, run.path),
         groups=groups,
-        dev=groups_of(run.dev, config.optimiser.order),
+        dev=groups_of(run.dev, config.optimiser.batch_by),
         plan=plan,
         objective=objective,
         collator=collator,

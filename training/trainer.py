@@ -181,7 +181,7 @@ class VerdictTrainer(Trainer):
     ) -> Any:
         """The microbatch's share of the step's mean loss, times the processes that gradients are averaged over."""
         answers = self.answers(model, self.with_reference(model, inputs))
-        losses = self.objective.total(answers)
+        losses = self.objective.loss(answers)
         n_examples = len(losses) if num_items_in_batch is None else num_items_in_batch
         self.note(answers)
         return losses.sum() / n_examples * self.accelerator.num_processes
@@ -276,7 +276,7 @@ class VerdictTrainer(Trainer):
                 answers = self.answers(model, batch)
                 right = (answers.verdicts.argmax(1) == answers.right).float()
                 divergence = divergence_in_groups(answers.verdicts, answers.groups)
-                rows.append(torch.stack([self.objective.total(answers), right, divergence]))
+                rows.append(torch.stack([self.objective.loss(answers), right, divergence]))
         model.train()
         return dict(zip(DEV_MEASURES, torch.cat(rows, dim=1).mean(1).tolist(), strict=True))
 

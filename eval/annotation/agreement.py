@@ -6,9 +6,10 @@ from itertools import combinations, product
 
 import numpy as np
 
-from eval.annotation.tasks import Labels, Task
+from eval.annotation.labels import Labels
+from eval.annotation.tasks import Task
 from eval.estimates.changes import Score
-from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of
+from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of, point_estimate
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums, rng_for
 from eval.report.tables import block, number, p_value
 
@@ -16,7 +17,7 @@ DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(
     name="share", unit="%", statistic=lambda means: 100 * means[..., 0], interval="cluster_t", is_share=True
 )
-Pair = tuple[str, str, str]  # unit, what the one says, what the other says
+Pair = tuple[str, str, str]  # unit, first answer, second answer
 DATASET = "labelled items"
 UNITS = {"kappa": "ratio", "n": "count", "mcnemar_p": "p", "sign_test_p": "p"}
 NAMES = {  # of figures; {0} and {1} are what judge and person say, {2} and {3} the first two answers
@@ -32,12 +33,15 @@ NAMES = {  # of figures; {0} and {1} are what judge and person say, {2} and {3} 
 
 
 def kappa(tables: FloatArray) -> FloatArray:
-    """Cohen's κ of confusion tables (..., k, k), shape (...); NaN where chance leaves no room for agreement."""
+    """Cohen's κ of confusion tables (..., k, k), shape (...); NaN where both sides give one answer alone.
+
+    scikit-learn's cohen_kappa_score takes one table at a time, and the bootstrap has 10,000 of them.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = tables / tables.sum(axis=(-2, -1), keepdims=True)
-        seen = np.trace(shares, axis1=-2, axis2=-1)
+        agreement = np.trace(shares, axis1=-2, axis2=-1)
         chance = (shares.sum(axis=-1) * shares.sum(axis=-2)).sum(axis=-1)
-        return np.asarray(np.where(chance < 1, (seen - chance) / (1 - chance), np.nan))
+        return np.asarray(np.where(chance < 1, (agreement - chance) / (1 - chance), np.nan))
 
 
 def kappa_of(pairs: Sequence[Pair], answers: Sequence[str]) -> Estimate:
@@ -60,28 +64,23 @@ def scores_of(all_labels: Sequence[Labels]) -> list[Score]:
     """The figures of each person's labels, and of each two people's over the items that both have labelled."""
     scores = list[Score]()
     for labels in all_labels:
-        task, answers = labels.draw.task, labels.answers
-        pairs = [
-            (item.unit, item.judge, answers[item.item_id]) for item in labels.draw.items if item.item_id in answers
-        ]
+        task, items = labels.task, labels.task.by_id()
+        pairs = [(items[item_id].unit, items[item_id].judge, answer) for item_id, answer in labels.answers.items()]
         if task.is_comparison:
             scores += rows(task, labels.annotator, "", preferences(pairs))
             continue
         scores += rows(task, labels.annotator, "judge", against_judge(pairs, task))
         counts = Counter(pair[1:] for pair in pairs)
         for judge, person in product(task.answers, repeat=2):
-            n = {"n": plain(counts[judge, person], len(pairs))}
+            n = {"n": point_estimate(counts[judge, person], len(pairs))}
             scores += rows(task, labels.annotator, "judge", n, judge_says=judge, person_says=person)
-    for one, other in combinations(all_labels, 2):
-        both = [item for item in one.draw.items if item.item_id in one.answers.keys() & other.answers.keys()]
-        if pairs := [(item.unit, one.answers[item.item_id], other.answers[item.item_id]) for item in both]:
-            scores += rows(one.draw.task, one.annotator, other.annotator, agreements(pairs, one.draw.task.answers))
+    for first, second in combinations(all_labels, 2):
+        shared = [item_id for item_id in first.answers if item_id in second.answers and first.task is second.task]
+        items = first.task.by_id()
+        if pairs := [(items[item_id].unit, first.answers[item_id], second.answers[item_id]) for item_id in shared]:
+            agreement = agreements(pairs, first.task.answers)
+            scores += rows(first.task, first.annotator, second.annotator, agreement)
     return scores
-
-
-def plain(value: float | None, n_units: int) -> Estimate:
-    """A number without an interval; None is unknown."""
-    return Estimate(value=value, low=None, high=None, n_units=n_units)
 
 
 def agreements(pairs: Sequence[Pair], answers: Sequence[str]) -> dict[str, Estimate]:
@@ -93,30 +92,29 @@ def agreements(pairs: Sequence[Pair], answers: Sequence[str]) -> dict[str, Estim
 def against_judge(pairs: Sequence[Pair], task: Task) -> dict[str, Estimate]:
     """Agreement with the judge; where there are two answers also of what it accepts the share that people do not, the
     reverse, and McNemar's exact test of both counts."""
-    drawn = Counter(judge for _, judge, _ in pairs)
-    # With the judge's answers as frequent as in the whole run: the draw is balanced.
-    is_known = all(drawn[answer] or not n for answer, n in task.in_run.items())
-    weighted = [(unit, judge == said, task.in_run[judge] / drawn[judge]) for unit, judge, said in pairs]
-    in_run = share_of(weighted) if is_known else plain(None, 0)
+    n_drawn = Counter(judge for _, judge, _ in pairs)
+    # The draw is balanced: weights make the judge's answers as frequent as in the whole run.
+    has_weights = all(n_drawn[answer] or not n for answer, n in task.in_run.items())
+    weighted = [(unit, judge == person, task.in_run[judge] / n_drawn[judge]) for unit, judge, person in pairs]
+    in_run = share_of(weighted) if has_weights else point_estimate(None, 0)
     figures = {**agreements(pairs, task.answers), "agreement_in_run": in_run}
     if len(task.answers) == 2:
-        errors = [[(u, said != judge, 1.0) for u, judge, said in pairs if judge == answer] for answer in task.answers]
+        errors = [[(u, person != judge, 1.0) for u, judge, person in pairs if judge == a] for a in task.answers]
         lenient, strict = (sum(is_wrong for _, is_wrong, _ in of_answer) for of_answer in errors)
         figures |= {"leniency": share_of(errors[0]), "strictness": share_of(errors[1])}
-        figures["mcnemar_p"] = plain(mcnemar_p(lenient, strict), len(pairs))
+        figures["mcnemar_p"] = point_estimate(mcnemar_p(lenient, strict), len(pairs))
     return figures
 
 
 def preferences(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     """How often the first run is preferred where one is, with the sign test, and how often none is."""
-    decided = [(unit, said == side, 1.0) for unit, side, said in pairs if said != "tie"]
+    decided = [(unit, choice == side, 1.0) for unit, side, choice in pairs if choice != "tie"]
     n_first = sum(is_first for _, is_first, _ in decided)
+    sign_test_p = mcnemar_p(n_first, len(decided) - n_first)  # both are binomial with p = 1/2
     return {
         "preferred": share_of(decided),
-        "sign_test_p": plain(
-            mcnemar_p(n_first, len(decided) - n_first), len(decided)
-        ),  # both are binomial with p = 1/2
-        "ties": share_of([(unit, said == "tie", 1.0) for unit, _, said in pairs]),
+        "sign_test_p": point_estimate(sign_test_p, len(decided)),
+        "ties": share_of([(unit, choice == "tie", 1.0) for unit, _, choice in pairs]),
     }
 
 
@@ -140,16 +138,16 @@ def rows(task: Task, annotator: str, against: str, figures: Mapping[str, Estimat
 def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str:
     """A table a task: a column for each person against the judge, and for each two people; a row a figure."""
     tables = []
-    for task in {labels.draw.task.name: labels.draw.task for labels in all_labels}.values():
-        people = [labels for labels in all_labels if labels.draw.task.name == task.name]
-        n_labelled = {labels.annotator: f"{len(labels.answers)} of {len(labels.draw.items)}" for labels in people}
+    for task in {labels.task.name: labels.task for labels in all_labels}.values():
+        people = [labels for labels in all_labels if labels.task.name == task.name]
+        n_labelled = {labels.annotator: f"{len(labels.answers)} of {labels.n_rows}" for labels in people}
         cells: dict[str, dict[str, str]] = {"items labelled": n_labelled}
         for score in (score for score in scores if score.setting["what"] == task.name):
             setting = score.setting
             is_pair = setting["against"] not in ("", "judge")
             column = f"{setting['annotator']} and {setting['against']}" if is_pair else str(setting["annotator"])
-            says = setting.get("judge_says"), setting.get("person_says")
-            name = NAMES.get(score.measure, score.measure).format(*says, *task.answers, first=task.runs[0])
+            cell_of = setting.get("judge_says"), setting.get("person_says")
+            name = NAMES.get(score.measure, score.measure).format(*cell_of, *task.answers, first=task.runs[0])
             cells.setdefault(name, {})[column] = cell(score)
         columns = list(dict.fromkeys(column for of_row in cells.values() for column in of_row))
         lines = [["", *columns], *([name, *(row.get(column, "") for column in columns)] for name, row in cells.items())]

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 from eval.runs import study_of_run
 from evenhand.built_folder import MANIFEST_FILE
@@ -20,13 +19,18 @@ class Item:
     """One question to a person."""
 
     unit: str  # what intervals are over
-    texts: tuple[tuple[str, str], ...]  # heading and text, as the page shows them
-    judge: str  # the judge's answer; in a comparison the side that the first run stands on. Never on the page
+    texts: tuple[tuple[str, str], ...]  # heading and text, as the person reads them
+    judge: str  # the judge's answer, which is not shown; in a comparison the side that the first run stands on
 
     @property
     def item_id(self) -> str:
-        """16 hex digits of what the page shows."""
+        """16 hex digits of what the person reads."""
         return digest([self.unit, self.texts], 16)
+
+    def swapped(self) -> "Item":
+        """A comparison with the first run on the right."""
+        *context, (left, first), (right, second) = self.texts
+        return replace(self, texts=(*context, (left, second), (right, first)), judge=SIDES[1])
 
 
 SIDES = ("left", "right", "tie")
@@ -44,40 +48,26 @@ class Task:
     name: str
     question: str
     guide: str  # when to give which answer
-    answers: tuple[str, ...]  # a key of the page is the first letter of one; they differ, and are not e or u
+    answers: tuple[str, ...]
     items: Sequence[Item]  # to draw from
     in_run: Mapping[str, int]  # answer → how often the judge gave it in the whole run; empty in a comparison
     runs: tuple[str, ...]  # names of the run directories
     judge: str  # what tables call it
     is_comparison: bool = False
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draw:
-    """The items of a task that a page shows, in its order."""
-
-    task: Task
-    n: int
-    seed: int
-    items: Sequence[Item]
-
     @property
     def digest(self) -> str:
-        """16 hex digits that change with the questions, their order, and the judge's answers."""
-        task = self.task
-        asked = [task.name, task.question, task.guide, task.answers, dict(task.in_run)]
-        return digest([*asked, [(item.item_id, item.judge) for item in self.items]], 16)
+        """16 hex digits that change with the question, the items and the judge's answers."""
+        wording = [self.name, self.question, self.guide, self.answers, dict(self.in_run)]
+        return digest([*wording, sorted((item.item_id, item.judge) for item in self.items)], 16)
+
+    def by_id(self) -> dict[str, Item]:
+        """Item id → every item that may be drawn; of a comparison in both orders."""
+        swapped = [item.swapped() for item in self.items] if self.is_comparison else []
+        return {item.item_id: item for item in (*self.items, *swapped)}
 
 
-class Labels(NamedTuple):
-    """One person's labels of a draw."""
-
-    annotator: str
-    draw: Draw
-    answers: Mapping[str, str]  # item id → answer
-
-
-def drawn(task: Task, n: int, seed: int) -> Draw:
+def draw_items(task: Task, n: int, seed: int) -> list[Item]:
     """At most n items: the judge's answers in equal numbers as far as there are, and one of each unit in turn."""
     draws = random.Random(f"{seed} {task.name}")  # its random() alone never changes in Python
     distinct = {(item.unit, item.texts): item for item in task.items}.values()
@@ -88,11 +78,9 @@ def drawn(task: Task, n: int, seed: int) -> Draw:
             by_unit.setdefault(item.unit, []).append(item)
         by_answer.append(in_turn(by_unit.values()))
     chosen = in_turn(by_answer)[:n]
-    for place, item in enumerate(chosen if task.is_comparison else []):
-        if draws.random() < 0.5:  # the first run goes to the right
-            *others, (left, first), (right, second) = item.texts
-            chosen[place] = replace(item, texts=(*others, (left, second), (right, first)), judge=SIDES[1])
-    return Draw(task=task, n=n, seed=seed, items=sorted(chosen, key=lambda _: draws.random()))
+    if task.is_comparison:
+        chosen = [item.swapped() if draws.random() < 0.5 else item for item in chosen]
+    return sorted(chosen, key=lambda _: draws.random())
 
 
 def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:
@@ -107,7 +95,9 @@ def annotated_study(path: Path) -> str:
     else:
         benchmark = read_json(path / MANIFEST_FILE).get("benchmark")
         study = next((study for study, parts in STUDIES.items() if benchmark in parts.builds), "")
-    known = [study for study, parts in STUDIES.items() if parts.annotation]
-    if study not in known:
-        raise DataError(f"{path}: holds nothing for people to label; name a run or built folder of: {', '.join(known)}")
+    annotated = [study for study, parts in STUDIES.items() if parts.annotation]
+    if study not in annotated:
+        raise DataError(
+            f"{path}: holds nothing for people to label; name a run or built folder of: {', '.join(annotated)}"
+        )
     return study

@@ -236,6 +236,11 @@ def estimate_of(value: float, ends: Ends, n_units: int, moved: Influences | None
     return Estimate(value=None if math.isnan(value) else float(value), low=low, high=high, n_units=n_units, moved=moved)
 
 
+def point_estimate(value: float | None, n_units: int) -> Estimate:
+    """A value without an interval; None is unknown."""
+    return Estimate(value=value, low=None, high=None, n_units=n_units)
+
+
 def influences(observed: Observed, measure: Measure) -> FloatArray:
     """By how much each unit moves a measure, (n_units,); NaN for one that is in none of the parts it is made of.
 

@@ -24,7 +24,7 @@ VERBS = {
     "calibrate": "thresholds on margins: the mitigation without training",
     "scorecard": "a base and its arms, one row each: every study's figures, changes, cost",
     "reproduce": "ask a sampling run again from its directory alone; what differs",
-    "annotate": "a page on which people label what a judge said; and how well it agrees with them",
+    "annotate": "a CSV file in which people label what a judge said; and how well it agrees with them",
     "demo": "the whole loop on the embedded model: sample, train, merge, sample again, compare",
 }
 

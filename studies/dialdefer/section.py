@@ -9,7 +9,16 @@ from pydantic import Field
 from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
-from evenhand.study import ALL, Draw, LazyUnits, OneRound, Shown, StudySection, Units, refuse_draw
+from evenhand.study import (
+    ALL,
+    LazyUnits,
+    OneRound,
+    Shown,
+    StudySection,
+    Units,
+    VariantsPerItem,
+    check_samples_all_variants,
+)
 from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
@@ -47,7 +56,7 @@ class PromptConfig(Closed):
     variants: tuple[Variant, ...] = ()
     # Training only: how many variants an item is trained in, the main wording counted as one; a whole number, too.
     # Which ones is drawn by a hash of optimiser.seed and the item.
-    draw: Draw = ALL
+    variants_per_item: VariantsPerItem = ALL
 
 
 def family_of(item: Item) -> str:
@@ -156,7 +165,7 @@ class DialDeferSection(StudySection):
         """An item's prompts, all known from the start; see StudySection. Raises ConfigError for a bend."""
         if self.bend is not None:
             raise ConfigError("dialdefer.bend: is for training alone; take it out of a config that samples")
-        refuse_draw(self.prompts.draw, "dialdefer.prompts.draw")
+        check_samples_all_variants(self.prompts.variants_per_item, "dialdefer.prompts.variants_per_item")
         return planned_units(self, answer_form(verdict))
 
     @classmethod

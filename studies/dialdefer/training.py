@@ -76,11 +76,11 @@ class DialDeferTraining(StudyTraining):
         refuse_variants(section)
         if section.bend is None:  # a judge that is bent in every wording is what arms are tested on
             refuse_held_out(section)
-        refuse_draw(section.prompts.draw, *variants_of(section.prompts), config)
+        refuse_draw(section.prompts.variants_per_item, *variants_of(section.prompts), config)
         if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
             raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
-        if config.optimiser.order == "whole_groups":
-            raise ValueError("optimiser.order: whole_groups is for units with several groups; write whole_items")
+        if config.optimiser.batch_by == "group":
+            raise ValueError("optimiser.batch_by: group is for units with several groups; write item")
         if config.needs_whole_groups and set(section.prompts.conditions) != set(Condition):
             raise ValueError(
                 "the loss compares an item's C1 and C2 prompts: leave dialdefer.prompts.conditions out, which asks all"
@@ -89,7 +89,7 @@ class DialDeferTraining(StudyTraining):
     def n_prompts(self, section: DialDeferSection) -> int:
         """Of an item; see StudyTraining."""
         prompts = section.prompts
-        return n_drawn(prompts.draw, 1 + len(prompts.variants)) * len(prompts.conditions)
+        return n_drawn(prompts.variants_per_item, 1 + len(prompts.variants)) * len(prompts.conditions)
 
     def load(self, section: DialDeferSection) -> list[Item]:
         """The items that the section names. Raises DataError for a bend that does not go with them."""
@@ -146,7 +146,7 @@ class DialDeferTraining(StudyTraining):
         return {
             "prompts": asked,
             "variants": [in_words(variant) for variant in variants],
-            "n_drawn": n_drawn(asked.draw, len(variants)),
+            "n_drawn": n_drawn(asked.variants_per_item, len(variants)),
             "bend": section.bend,
             "example": prompt.messages[0].content,
             "pocket_only": all(spec.dataset == "pocket" for spec in section.benchmarks),
@@ -175,7 +175,7 @@ def candidates(item: Item, config: TrainingConfig, answers: OneTokenAnswers) -> 
     """
     asked, bend = section_of(config).prompts, section_of(config).bend
     variants, main = variants_of(asked)
-    for variant in drawn_variants(variants, main, asked.draw, config, item.item_id, wording_of):
+    for variant in drawn_variants(variants, main, asked.variants_per_item, config, item.item_id, wording_of):
         settings = variant.settings
         if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
             settings = {**settings, "speakers": bend.speakers}

@@ -1,4 +1,4 @@
-"""An item × a case × a framing × an order of the answers → a prompt, and a unit of all of them."""
+"""An item × a case × a framing × an order of the answers → a prompt, and the unit that holds all prompts of an item."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,22 +18,22 @@ from studies.json_replies import without_thinking
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
-SHOWN = ("first", "second", "symbol", "choices")  # names that hang on the order of the answers
-AFTER = ("said", "other")  # names that hang on the judge's own reply
-OWN = (*SHOWN, *AFTER, "framing", "item")  # names of ours, which no case and no piece may have
+ORDER_NAMES = ("first", "second", "symbol", "choices")  # names in templates that depend on the order of the answers
+REPLY_NAMES = ("said", "other")  # names in templates that depend on the judge's own reply
+RESERVED_NAMES = (*ORDER_NAMES, *REPLY_NAMES, "framing", "item")  # no case and no snippet may have them
 PLACEBO = "placebo {}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
-    """A framing: what is filled into `ask` as {{ framing }}, or what stands in the place of other texts."""
+class Framing:
+    """A framing or a placebo with all of its texts, also those that it takes from the study."""
 
     name: str
-    text: str | None  # None: `ask` shows no {{ framing }}
+    text: str | None  # what {{ framing }} in `ask` is; None: `ask` does not show it
     ask: str
     answers: Mapping[str, str]  # name → its text
     system: str | None
-    after: str | None  # the framing behind whose reply it goes on
+    follow_up_to: str | None  # the framing whose reply it follows up on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,28 +48,28 @@ class FramingFactors:
     texts: tuple[str, ...]  # of these answers
     first: str  # the answer that is shown first
     label: str | None  # the right one
-    behind: str  # a digest of the judge's own reply, where it goes on behind one: other replies make other prompts
+    behind: str  # of a follow-up, a digest of the reply before it: other replies make other prompts
     template_version: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A study's texts, as its section gives them."""
+class StudyTexts:
+    """The texts of a study, from which prompts are made."""
 
     cases: Mapping[str, Mapping[str, str]]
-    labels: Mapping[str, str | None]  # case → an answer's name, or None: the column below says it
+    labels: Mapping[str, str | None]  # case → the right answer's name; None: label_column says it
     label_column: str | None
-    wordings: Sequence[Wording]
-    pieces: Mapping[str, str]
-    symbols: Sequence[str] | None  # None: an answer's text is what the judge writes
+    framings: Sequence[Framing]  # then the placebos
+    snippets: Mapping[str, str]  # the key `set`
+    symbols: Sequence[str] | None  # None: the judge writes an answer's text
     orders: Sequence[str]
     verdict: str
     version: int
 
     @cached_property
-    def late(self) -> set[str]:
-        """The pieces that hang on the order of the answers."""
-        return late_pieces(self.pieces, SHOWN)
+    def ordered_snippets(self) -> set[str]:
+        """The snippets that depend on the order of the answers."""
+        return snippets_with(self.snippets, ORDER_NAMES)
 
 
 @cache
@@ -78,101 +78,13 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(meta.find_undeclared_variables(ENVIRONMENT.parse(text)))
 
 
-def late_pieces(pieces: Mapping[str, str], names: Sequence[str]) -> set[str]:
-    """Those of the pieces that hang on some names, themselves or through other pieces."""
-    late: set[str] = set()
-    for name, text in pieces.items():
-        if names_in(text) & {*names, *late}:
-            late.add(name)
-    return late
-
-
-class Slots(NamedTuple):
-    """What templates of one prompt are filled with, and what its symbols stand for."""
-
-    values: Mapping[str, Any]
-    texts: Mapping[str, str]  # answer → its text
-    shown: Sequence[str]  # answers in the order shown
-    names: tuple[str, ...]  # the answer of each symbol
-    symbols: tuple[str, ...]
-
-
-def slots(asked: Asked, row: Row, case: str, wording: Wording, order: str) -> Slots:
-    """The values for one prompt: columns, the case's own, answers in this order, pieces."""
-
-    def fill(texts: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
-        more = dict(values)
-        for name, text in texts.items():
-            more[name] = rendered(text, more, f"{row.where}, {wording.name}, {name}")
-        return more
-
-    late = asked.late
-    values = fill(asked.cases[case], {**row.values, "item": row.values})
-    values = fill({name: text for name, text in asked.pieces.items() if name not in late}, values)
-    where = f"{row.where}, {wording.name}, answers"
-    texts = {name: rendered(text, values, where) for name, text in wording.answers.items()}
-    if len({*texts.values()}) < len(texts):
-        raise DataError(f"{where}: two of the answers read alike: {', '.join(texts.values())}")
-    shown = [*texts][:: -1 if order == SWAPPED else 1]
-    names = tuple(shown if asked.symbols else texts)
-    symbols = tuple(asked.symbols or texts.values())
-    symbol_of = dict(zip(names, symbols, strict=True))
-    choices = [{"symbol": symbol_of[name], "text": texts[name]} for name in shown]
-    values |= {"choices": choices, "symbol": symbol_of, "first": texts[shown[0]], "second": texts[shown[1]]}
-    values = fill({name: text for name, text in asked.pieces.items() if name in late}, values)
-    return Slots(values, texts, shown, names, symbols)
-
-
-def prompt_of(asked: Asked, row: Row, case: str, wording: Wording, order: str) -> Prompt:
-    """One prompt. Raises DataError, naming the item's place, for what its templates need and the item lacks."""
-    known = slots(asked, row, case, wording, order)
-    values, where = dict(known.values), f"{row.where}, {wording.name}"
-    if wording.text is not None:
-        values["framing"] = rendered(wording.text, values, where)
-    contents = [("system", wording.system), ("user", wording.ask)]
-    messages = [
-        Message(role=role, content=rendered(text, values, f"{where}, {'ask' if role == 'user' else role}"))
-        for role, text in contents
-        if text is not None
-    ]
-    return with_messages(asked, row, case, wording, order, known, messages)
-
-
-def with_messages(
-    asked: Asked,
-    row: Row,
-    case: str,
-    wording: Wording,
-    order: str,
-    known: Slots,
-    messages: Sequence[Message],
-    behind: str = "",
-) -> Prompt:
-    """Messages as a prompt of this study."""
-    schema = AS_THE_RUN
-    if asked.verdict == "reason":
-        schema = SamplingOverride(json_schema=verdict_schema(known.symbols))
-    return Prompt(
-        item_id=row.item_id,
-        benchmark=BENCHMARK,
-        dataset=row.dataset,
-        condition=wording.name,
-        factors=FramingFactors(
-            group=row.group,
-            case=case,
-            order=order,
-            symbols=known.symbols,
-            names=known.names,
-            texts=tuple(known.texts[name] for name in known.names),
-            first=known.shown[0],
-            label=label_of(asked, row, case),
-            behind=behind,
-            template_version=asked.version,
-        ),
-        messages=tuple(messages),
-        answer_space=known.symbols,
-        drawing=schema,
-    )
+def snippets_with(snippets: Mapping[str, str], names: Sequence[str]) -> set[str]:
+    """The snippets that use some names, themselves or through an earlier snippet."""
+    users: set[str] = set()
+    for name, text in snippets.items():
+        if names_in(text) & {*names, *users}:
+            users.add(name)
+    return users
 
 
 def verdict_schema(symbols: Sequence[str]) -> str:
@@ -183,84 +95,159 @@ def verdict_schema(symbols: Sequence[str]) -> str:
     return json.dumps({"type": "object", "properties": properties, **closed})
 
 
-def label_of(asked: Asked, row: Row, case: str) -> str | None:
-    """The right answer's name. Raises DataError for a value of the label's column that is none."""
-    fixed, answers = asked.labels[case], asked.wordings[0].answers
-    column = asked.label_column if fixed is None else None if fixed in answers else fixed
-    if column is None:
-        return fixed
-    if column not in row.values:
-        columns = f"empty, or no column of the file, which has {', '.join(row.values)}"
-        raise DataError(
-            f"{row.where}: no label in '{column}' ({columns}), and that is none of the answers {', '.join(answers)}. "
-            "Give every item a label, or leave columns.label out"
-        )
-    label = str(row.values[column])
-    if label not in answers:
-        raise DataError(f"{row.where}: its {column} is '{label[:40]}'; the answers are {', '.join(answers)}")
-    return label
+class Setting(NamedTuple):
+    """In which case, framing and order of the answers an item is asked about."""
+
+    case: str
+    framing: Framing
+    order: str
+
+
+class Slots(NamedTuple):
+    """What the templates of one prompt are filled with, and what its symbols stand for."""
+
+    values: Mapping[str, Any]
+    texts: Mapping[str, str]  # answer → its text
+    ordered: Sequence[str]  # answers in the order in which they are shown
+    names: tuple[str, ...]  # the answer that each symbol stands for
+    symbols: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class FramedUnit:
-    """An item in all its cases, framings and orders; framings that go on behind a reply are asked when it is there."""
+    """An item in all its cases, framings and orders. Follow-ups are asked once the reply before them is there."""
 
     row: Row
-    asked: Asked
+    study: StudyTexts
 
     @property
     def unit_id(self) -> str:
         return self.row.item_id
 
     def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
-        """See evenhand.study.Unit. What goes on behind a reply that names no answer is not asked."""
+        """See evenhand.study.Unit. Nothing follows up on a reply that names no answer."""
         first = self.first_round
         if any(prompt.prompt_hash not in replies for prompt in first.values()):
             return tuple(first.values())
-        later = tuple(self.later(first, replies))
+        later = tuple(self.follow_ups(first, replies))
         return () if all(prompt.prompt_hash in replies for prompt in later) else later
+
+    def settings(self, *, follow_up: bool) -> Iterator[Setting]:
+        """Those of the follow-ups, or all others."""
+        for case in self.study.cases:
+            for order in self.study.orders:
+                for framing in self.study.framings:
+                    if (framing.follow_up_to is not None) == follow_up:
+                        yield Setting(case, framing, order)
 
     @property
     def first_round(self) -> dict[tuple[str, str, str], Prompt]:
         """(case, framing, order) → its prompt."""
-        asked = self.asked
-        return {
-            (case, wording.name, order): prompt_of(asked, self.row, case, wording, order)
-            for case in asked.cases
-            for order in asked.orders
-            for wording in asked.wordings
-            if wording.after is None
-        }
+        settings = self.settings(follow_up=False)
+        return {(setting.case, setting.framing.name, setting.order): self.prompt(setting) for setting in settings}
 
-    def later(self, first: Mapping[tuple[str, str, str], Prompt], replies: Replies) -> Iterator[Prompt]:
-        """The prompts that go on behind a reply."""
-        asked = self.asked
-        for case in asked.cases:
-            for order in asked.orders:
-                for wording in asked.wordings:
-                    if wording.after is not None:
-                        before = first[case, wording.after, order]
-                        yield from self.behind(before, replies[before.prompt_hash][0], case, wording, order)
+    def prompt(self, setting: Setting) -> Prompt:
+        """A prompt of the first round. Raises DataError naming the item where it lacks what a template needs."""
+        framing, slots = setting.framing, self.slots(setting)
+        values, where = dict(slots.values), f"{self.row.where}, {framing.name}"
+        if framing.text is not None:
+            values["framing"] = rendered(framing.text, values, where)
+        messages = []
+        if framing.system is not None:
+            messages.append(Message(role="system", content=rendered(framing.system, values, f"{where}, system")))
+        messages.append(Message(role="user", content=rendered(framing.ask, values, f"{where}, ask")))
+        return self.as_prompt(setting, slots, messages)
 
-    def behind(self, before: Prompt, reply: Completion, case: str, wording: Wording, order: str) -> Iterator[Prompt]:
-        """The prompt that goes on behind a reply; none where the reply names no answer."""
-        place = choice_in(reply, before.answer_space, self.asked.verdict, before.factors.texts).place
-        if place is None:
-            return
-        known = slots(self.asked, self.row, case, wording, order)
-        name = before.factors.names[place]
-        others = [text for other, text in known.texts.items() if other != name]
-        values = {**known.values, "said": known.texts[name]} | ({"other": others[0]} if len(others) == 1 else {})
-        spoken = (
-            before.answer_space[place] if reply.answer_logprobs is not None else without_thinking(reply.text).strip()
+    def follow_ups(self, first: Mapping[tuple[str, str, str], Prompt], replies: Replies) -> Iterator[Prompt]:
+        """The prompts that follow up on the replies of the first round, where these name one answer."""
+        for setting in self.settings(follow_up=True):
+            before = first[setting.case, str(setting.framing.follow_up_to), setting.order]
+            reply = replies[before.prompt_hash][0]
+            place = choice_in(reply, before.answer_space, self.study.verdict, before.factors.texts).place
+            if place is not None:
+                yield self.follow_up(setting, before, reply, place)
+
+    def follow_up(self, setting: Setting, before: Prompt, reply: Completion, place: int) -> Prompt:
+        """The prompt that goes on with a prompt and the reply to it. place: of the symbol that the reply names."""
+        slots, answer = self.slots(setting), before.factors.names[place]
+        values = {**slots.values, "said": slots.texts[answer]}
+        rest = [text for name, text in slots.texts.items() if name != answer]
+        if len(rest) == 1:
+            values["other"] = rest[0]
+        is_exact = reply.answer_logprobs is not None
+        turn = before.answer_space[place] if is_exact else without_thinking(reply.text).strip()
+        ask = rendered(setting.framing.ask, values, f"{self.row.where}, {setting.framing.name}, ask")
+        messages = (*before.messages, Message(role="assistant", content=turn), Message(role="user", content=ask))
+        return self.as_prompt(setting, slots, messages, behind=digest(turn, 8))
+
+    def slots(self, setting: Setting) -> Slots:
+        """The item's columns, the case's texts, the snippets, and the answers in the setting's order."""
+        study, framing, where = self.study, setting.framing, f"{self.row.where}, {setting.framing.name}"
+
+        def fill(texts: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
+            filled = dict(values)
+            for name, text in texts.items():
+                filled[name] = rendered(text, filled, f"{where}, {name}")
+            return filled
+
+        ordered_snippets = study.ordered_snippets
+        values = fill(study.cases[setting.case], {**self.row.values, "item": self.row.values})
+        values = fill({name: text for name, text in study.snippets.items() if name not in ordered_snippets}, values)
+        texts = {name: rendered(text, values, f"{where}, answers") for name, text in framing.answers.items()}
+        if len({*texts.values()}) < len(texts):
+            raise DataError(f"{where}, answers: two of the answers read alike: {', '.join(texts.values())}")
+        ordered = [*texts][:: -1 if setting.order == SWAPPED else 1]
+        names = tuple(ordered if study.symbols else texts)
+        symbols = tuple(study.symbols or texts.values())
+        symbol_of = dict(zip(names, symbols, strict=True))
+        choices = [{"symbol": symbol_of[name], "text": texts[name]} for name in ordered]
+        values |= {"choices": choices, "symbol": symbol_of, "first": texts[ordered[0]], "second": texts[ordered[1]]}
+        values = fill({name: text for name, text in study.snippets.items() if name in ordered_snippets}, values)
+        return Slots(values, texts, ordered, names, symbols)
+
+    def as_prompt(self, setting: Setting, slots: Slots, messages: Sequence[Message], behind: str = "") -> Prompt:
+        """Messages as a prompt of this study."""
+        is_reasoned = self.study.verdict == "reason"
+        return Prompt(
+            item_id=self.row.item_id,
+            benchmark=BENCHMARK,
+            dataset=self.row.dataset,
+            condition=setting.framing.name,
+            factors=FramingFactors(
+                group=self.row.group,
+                case=setting.case,
+                order=setting.order,
+                symbols=slots.symbols,
+                names=slots.names,
+                texts=tuple(slots.texts[name] for name in slots.names),
+                first=slots.ordered[0],
+                label=self.label(setting.case),
+                behind=behind,
+                template_version=self.study.version,
+            ),
+            messages=tuple(messages),
+            answer_space=slots.symbols,
+            drawing=SamplingOverride(json_schema=verdict_schema(slots.symbols)) if is_reasoned else AS_THE_RUN,
         )
-        ask = rendered(wording.ask, values, f"{self.row.where}, {wording.name}, ask")
-        turns = (Message(role="assistant", content=spoken), Message(role="user", content=ask))
-        messages = (*before.messages, *turns)
-        yield with_messages(self.asked, self.row, case, wording, order, known, messages, behind=digest(spoken, 8))
 
+    def label(self, case: str) -> str | None:
+        """The right answer's name. Raises DataError for a value of the label's column that is not an answer."""
+        fixed, answers = self.study.labels[case], self.study.framings[0].answers
+        column = self.study.label_column if fixed is None else None if fixed in answers else fixed
+        if column is None:
+            return fixed
+        if column not in self.row.values:
+            columns = f"empty, or no column of the file, which has {', '.join(self.row.values)}"
+            raise DataError(
+                f"{self.row.where}: no label in '{column}' ({columns}), and '{column}' is not one of the answers "
+                f"{', '.join(answers)}. Give every item a label, or leave columns.label out"
+            )
+        label = str(self.row.values[column])
+        if label not in answers:
+            raise DataError(f"{self.row.where}: its {column} is '{label[:40]}'; the answers are {', '.join(answers)}")
+        return label
 
-def read_as(row: Row, asked: Asked, baseline: str) -> str:
-    """What a judge reads of an item in the baseline, in all its cases, but for case and white space."""
-    prompts = FramedUnit(row, asked).first_round
-    return normalised("\n".join(p.messages[-1].content for (_, name, _), p in prompts.items() if name == baseline))
+    def baseline_text(self, baseline: str) -> str:
+        """What a judge reads of the item in the baseline, in all its cases, without upper case and white space."""
+        prompts = self.first_round.items()
+        return normalised("\n".join(p.messages[-1].content for (_, name, _), p in prompts if name == baseline))

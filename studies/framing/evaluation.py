@@ -24,7 +24,8 @@ from eval.scorecard.arms import BASE, CardArm
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.asking import PLACEBO
-from studies.framing.measures import ALL, AVERAGE, EVERY, FramedRun, Sides, blocks_moved, blocks_of, flips
+from studies.framing.grids import FramedRun
+from studies.framing.measures import ALL, AVERAGE, EVERY, Sides, blocks_moved, blocks_of, flips
 from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, with_thresholds

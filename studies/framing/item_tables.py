@@ -7,7 +7,7 @@ from eval.report.browser import Asked
 from evenhand.completions import rendered_prompts
 from evenhand.errors import EvenhandError
 from studies.framing.asking import SWAPPED
-from studies.framing.measures import FramedRun
+from studies.framing.grids import FramedRun
 from studies.framing.replies import choice_in
 
 

@@ -1,8 +1,8 @@
-"""The templates of a framing study: jinja2 that fills an item's values in, and can do no more than that.
+"""The templates of a framing study: jinja2 that fills in an item's values, and nothing more.
 
-A template comes from a user's file and an item from anywhere, so neither may reach into Python, run on, or grow without
-end: calls, assignments and loops inside loops are refused when the config is read, names reach into an item's values
-alone, and a text has a longest length. Values are filled in once: a template inside an item is text.
+A template comes from a user's file and an item from anywhere, so neither may reach into Python, run without end, or
+make texts without end. Calls, assignments and nested loops are refused when the config is read, names lead to an item's
+values alone, and a text has a largest length. Values are filled in once: a template inside an item stays text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,18 +19,8 @@ from evenhand.errors import DataError
 MOST_CHARACTERS = 400_000  # of a rendered text
 LONGEST_TEMPLATE = 20_000
 FILTERS = (
-    "capitalize",
-    "default",
-    "first",
-    "int",
-    "join",
-    "last",
-    "length",
-    "lower",
-    "round",
-    "title",
-    "trim",
-    "upper",
+    *("capitalize", "default", "first", "int", "join", "last"),
+    *("length", "lower", "round", "title", "trim", "upper"),
 )
 TESTS = ("defined", "undefined", "none")
 MOST_FILTERS = 3  # in one expression
@@ -66,54 +56,51 @@ class Values(SandboxedEnvironment):
 
 
 def printable(value: Any) -> Any:
-    """What a template prints of a value. Raises TemplateError for one that is no text or number."""
-    if value is None or isinstance(value, dict | list | tuple):
-        what = "empty" if value is None else "a list or a mapping: name one of its elements"
-        raise TemplateError(f"a value that it prints is {what}")
+    """What a template prints of a value. Raises TemplateError for a value that is not a text or number."""
+    if value is None:
+        raise TemplateError("a value that it prints is empty")
+    if isinstance(value, dict | list | tuple):
+        raise TemplateError("a value that it prints is a list or a mapping: name one of its elements")
     return value
-
-
-ENVIRONMENT = Values(undefined=StrictUndefined, keep_trailing_newline=True, finalize=printable)
-
-
-ENVIRONMENT.globals.clear()  # `range` and the like: a name that an item lacks is an error
 
 
 def elements(value: Any) -> Any:
     """A list that may be looped over. Raises TemplateError for anything else, which could be endless."""
     if not isinstance(value, list | tuple) or len(value) > MOST_ELEMENTS:
-        raise TemplateError(f"loops over what is no list of at most {MOST_ELEMENTS:,} elements")
+        raise TemplateError(f"loops over a value that is not a list of at most {MOST_ELEMENTS:,} elements")
     return value
 
 
+ENVIRONMENT = Values(undefined=StrictUndefined, keep_trailing_newline=True, finalize=printable)
+ENVIRONMENT.globals.clear()  # `range` and the like: a name that an item lacks is an error
 ENVIRONMENT.filters["elements"] = elements
 
 
-def refuse(text: str) -> None:
-    """Raises ValueError for a template that is none, or could do more than fill values in."""
+def valid_template(text: str) -> str:
+    """The template. Raises ValueError where it does not parse, or could do more than fill values in."""
     if len(text) > LONGEST_TEMPLATE:
         raise ValueError(f"is {len(text):,} characters long; a template has at most {LONGEST_TEMPLATE:,}")
     try:
-        tree = ENVIRONMENT.parse(text)
-        for node in inside(tree):
-            refuse_node(node)
+        for node in nested_nodes(ENVIRONMENT.parse(text)):
+            validate_node(node)
         compiled(text)
     except TemplateSyntaxError as error:
         raise ValueError(f"is no template: {error.message} (line {error.lineno} of it)") from None
     except (RecursionError, SyntaxError):
         raise ValueError(f"is nested more than {MOST_NESTED} levels deep") from None
+    return text
 
 
-def inside(node: nodes.Node, level: int = 0) -> Iterator[nodes.Node]:
+def nested_nodes(node: nodes.Node, level: int = 0) -> Iterator[nodes.Node]:
     """A node and all below it. Raises RecursionError where they are nested too deep."""
     if level > MOST_NESTED:
         raise RecursionError
     yield node
     for child in node.iter_child_nodes():
-        yield from inside(child, level + 1)
+        yield from nested_nodes(child, level + 1)
 
 
-def refuse_node(node: nodes.Node) -> None:
+def validate_node(node: nodes.Node) -> None:
     """Raises ValueError for what a template may not hold."""
     where = f"line {node.lineno} of it"
     if not isinstance(node, ALLOWED):
@@ -121,32 +108,32 @@ def refuse_node(node: nodes.Node) -> None:
     if isinstance(node, nodes.For) and (node.recursive or any(node.find_all(nodes.For))):
         raise ValueError(f"{where} has a loop inside a loop; {HINT}")
     if isinstance(node, nodes.Test) and (node.name not in TESTS or node.args or node.kwargs):
-        raise ValueError(f"{where} has the test '{node.name}'; there are {', '.join(TESTS)}")
+        raise ValueError(f"{where} has the test '{node.name}'; the tests are {', '.join(TESTS)}")
     if isinstance(node, nodes.Concat) and (len(node.nodes) > MOST_JOINED or any(node.find_all(nodes.Concat))):
         raise ValueError(f"{where} joins more than {MOST_JOINED} values with ~, or within another ~")
     if isinstance(node, nodes.Filter):
-        refuse_filter(node, where)
+        validate_filter(node, where)
 
 
-def refuse_filter(node: nodes.Filter, where: str) -> None:
-    """Raises ValueError for a filter that is not known, or that can make a long text of a short one."""
+def validate_filter(node: nodes.Filter, where: str) -> None:
+    """Raises ValueError for an unknown filter, and for one that can make a short text long."""
     if node.name not in FILTERS:
-        raise ValueError(f"{where} has the filter '{node.name}'; there are {', '.join(FILTERS)}")
+        raise ValueError(f"{where} has the filter '{node.name}'; the filters are {', '.join(FILTERS)}")
     inner = [filter_.name for filter_ in node.find_all(nodes.Filter)]
     if len(inner) >= MOST_FILTERS or (node.name == "join" and "join" in inner):
         raise ValueError(f"{where} has more than {MOST_FILTERS} filters, or two joins, on one value")
-    given = [argument.value if isinstance(argument, nodes.Const) else None for argument in node.args]
-    is_plain = None not in given and not node.kwargs and node.dyn_args is None and node.dyn_kwargs is None
-    if node.name == "default" or (not given and is_plain):
+    has_arguments = bool(node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
+    if not has_arguments or node.name == "default":
         return
-    (value,) = given if is_plain and len(given) == 1 else (None,)
-    is_small = (
-        (isinstance(value, str) and len(value) <= LONGEST_ARGUMENT)
-        if node.name == "join"
-        else (node.name == "round" and isinstance(value, int) and 0 <= value <= LONGEST_ARGUMENT)
-    )
-    if not is_small:
-        raise ValueError(f"{where} gives '{node.name}' more than {LONGEST_ARGUMENT} plain characters or digits")
+    is_constant = len(node.args) == 1 and isinstance(node.args[0], nodes.Const)
+    is_alone = not (node.kwargs or node.dyn_args or node.dyn_kwargs)
+    value = node.args[0].value if is_constant and is_alone else None
+    is_small_text = node.name == "join" and isinstance(value, str) and len(value) <= LONGEST_ARGUMENT
+    is_small_number = node.name == "round" and isinstance(value, int) and 0 <= value <= LONGEST_ARGUMENT
+    if not (is_small_text or is_small_number):
+        raise ValueError(
+            f"{where} gives '{node.name}' an argument that is not at most {LONGEST_ARGUMENT} characters or digits"
+        )
 
 
 @cache
@@ -168,6 +155,6 @@ def rendered(text: str, values: Mapping[str, Any], where: str) -> str:
                 raise DataError(f"{where}: makes a text of more than {MOST_CHARACTERS:,} characters; shorten the item")
             pieces.append(piece)
     except (TemplateError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-        known = ", ".join(sorted(values))
-        raise DataError(f"{where}: {error}; names with a value here: {known}") from None
+        names = ", ".join(sorted(values))
+        raise DataError(f"{where}: {error}; names with a value here: {names}") from None
     return "".join(pieces)

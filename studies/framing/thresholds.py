@@ -11,8 +11,9 @@ from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from evenhand.errors import DataError
 from evenhand.terminal import say
-from studies.framing.asking import read_as
-from studies.framing.measures import FramedRun, is_claim
+from studies.framing.asking import FramedUnit
+from studies.framing.grids import FramedRun
+from studies.framing.measures import is_claim
 
 # Of a framing in one order, as thresholds.json holds it: framing, order, threshold_nats, n_items, and the shares of the
 # first answer that it was fitted to give, before and after.
@@ -32,7 +33,7 @@ def calibrate_runs(train: FramedRun, test: FramedRun, options: Options) -> None:
             f"{each['framing']}, {each['order']}: {each['threshold_nats']:+.3f} nats; gives {test.answers[0]} in "
             f"{each['share_after']:.1%} (at 0: {each['share_before']:.1%})"
         )
-    if left := [w.name for w in test.section.wordings if w.name not in {each["framing"] for each in fits}]:
+    if left := [name for name in test.section.texts if name not in {each["framing"] for each in fits}]:
         say(
             f"None for {', '.join(left)}: what it goes on behind would be another reply. A scorecard ranks arms by all "
             "framings, and so not this one."
@@ -61,23 +62,23 @@ def calibrate(train: FramedRun, test: FramedRun, objective: str = DDS, *, is_poo
     if objective == ACCEPTANCE and not is_claim(train.section):
         raise DataError("objective acceptance: half is right where items are a true and a false claim alone; take dds")
     base = train.section.baseline
-    framed = [name for name, text in train.section.framings.items() if name != base and text.after is None]
+    framed = [name for name, text in train.section.framings.items() if name != base and text.follow_up_to is None]
     n_items = sum(len(grid.items) for grid in train.grids.values())
     fits = list[Fit]()
     for place, order in enumerate(test.section.order_names):
         share = 0.5 if objective == ACCEPTANCE else share_of(margins_of(train, [base], place), 0.0)
         of_names = dict[tuple[str, ...], dict[str, float]]()  # framings fitted on together → what was fitted
-        for wording in test.section.wordings:
-            is_base = wording.name == test.section.baseline or (is_pooled and wording.name not in test.section.framings)
-            if wording.after is not None and (wording.after != test.section.baseline or objective == ACCEPTANCE):
+        for framing, text in test.section.texts.items():
+            is_base = framing == test.section.baseline or (is_pooled and framing not in test.section.framings)
+            if text.follow_up_to and (text.follow_up_to != test.section.baseline or objective == ACCEPTANCE):
                 continue
-            names = (base,) if is_base else tuple(framed) if is_pooled else (wording.name,)
+            names = (base,) if is_base else tuple(framed) if is_pooled else (framing,)
             if names not in of_names:
                 kinds = margins_of(train, names, place)
                 threshold = 0.0 if is_base and objective == DDS else nearest_threshold(kinds, share)
                 shares = {"share_before": share_of(kinds, 0.0), "share_after": share_of(kinds, threshold)}
                 of_names[names] = {"threshold_nats": threshold, "n_items": n_items, **shares}
-            fits.append({"framing": wording.name, "order": order, **of_names[names]})
+            fits.append({"framing": framing, "order": order, **of_names[names]})
     return fits
 
 
@@ -91,7 +92,7 @@ def margins_of(run: FramedRun, framings: Sequence[str], place: int) -> list[Floa
     if len(run.answers) != 2 or run.section.scale:
         raise DataError(f"{run.name}: thresholds part two answers, and here {len(run.answers)} are given")
     cells = [
-        grid.fields["odds"][:, grid.at(name), case, place]
+        grid.of("odds", name)[:, case, place]
         for name in framings
         for grid in run.grids.values()
         for case in range(len(grid.cases))
@@ -111,10 +112,10 @@ def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
     hashes = {prompt.prompt_hash for prompt in train.plan}
     same = dict.fromkeys(prompt.item_id for prompt in test.plan if prompt.prompt_hash in hashes)
     if is_pooled:
-        section = train.section
-        asked = section.asked(train.verdict)
-        known = {read_as(row, asked, section.baseline) for row in section.rows}
-        same |= {row.item_id: None for row in test.section.rows if read_as(row, asked, section.baseline) in known}
+        study, baseline = train.section.study_texts(train.verdict), train.section.baseline
+        fitted = {FramedUnit(row, study).baseline_text(baseline) for row in train.section.rows}
+        rows = (row for row in test.section.rows if FramedUnit(row, study).baseline_text(baseline) in fitted)
+        same |= dict.fromkeys(row.item_id for row in rows)
     return list(same)
 
 

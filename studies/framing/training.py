@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.study import set_hash
-from studies.framing.asking import Asked, FramedUnit, label_of, read_as
+from studies.framing.asking import FramedUnit
 from studies.framing.rows import Row, load_rows
 from studies.framing.section import FramingSection
 from training.config import StudyTraining, TrainingConfig
@@ -43,16 +43,16 @@ class FramingTraining(StudyTraining):
                 'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
             )
         if config.prefers_one_of_two and len(section.answer_texts) != 2:
-            raise ValueError("method: its loss prefers one of two answers, and there are more; take sft or own_c1")
+            raise ValueError("method: its loss prefers one of two answers, and there are more; take another method")
         unlabelled = [name for name, case in (section.cases or {"": {}}).items() if "label" not in case]
         if config.has_labels and not section.columns.label and unlabelled:
-            way = "give it one, name columns.label, or take method own_c1"
+            way = "give it one, name columns.label, or take method label_free"
             raise ValueError(f"framing.cases: case '{unlabelled[0]}' has no label; {way}")
 
     def n_prompts(self, section: FramingSection) -> int:
         """Of an item; see StudyTraining."""
-        n_wordings = sum(wording.after is None for wording in section.wordings)
-        return n_wordings * len(section.cases or [""]) * len(section.order_names)
+        n_framings = sum(text.follow_up_to is None for text in section.texts.values())
+        return n_framings * len(section.cases or [""]) * len(section.order_names)
 
     def load(self, section: FramingSection) -> list[Row]:
         """The items."""
@@ -67,17 +67,19 @@ class FramingTraining(StudyTraining):
 
         Groups lie on one side as a whole. The items of a dataset are looked through by the study that knows it.
         """
-        asked = section.asked("margin")
+        study = section.study_texts("margin")
         known: dict[str, str] = {}
         for source in section.items:
             if source.file:
                 whole = source.model_copy(update={"split": "all", "n_items": None, "draw_seed": None})
                 rows = load_rows(whole, section.columns)
                 known |= {
-                    read_as(row, asked, section.baseline): row.item_id for row in rows if not source.has(row.group)
+                    FramedUnit(row, study).baseline_text(section.baseline): row.item_id
+                    for row in rows
+                    if not source.has(row.group)
                 }
         for row in units:
-            if same := known.get(read_as(row, asked, section.baseline)):
+            if same := known.get(FramedUnit(row, study).baseline_text(section.baseline)):
                 raise DataError(f"{row.where}: item '{row.item_id}' reads as the test item '{same}' does; drop one")
 
     def families(self, units: Sequence[Row]) -> list[str]:
@@ -89,9 +91,9 @@ class FramingTraining(StudyTraining):
     ) -> tuple[list[Example], list[Excluded]]:
         """The examples item by item; see StudyTraining."""
         section = section_of(config)
-        asked = section.asked("margin")
+        study = section.study_texts("margin")
         answers = OneTokenAnswers(tokenizer, section.symbols or (), config.examples, config.model.chat_template_args)
-        bundles = (list(candidates(row, asked, section.baseline, answers)) for row in units)
+        bundles = (list(candidates(FramedUnit(row, study), section.baseline, answers)) for row in units)
         limit = config.examples.max_prompt_length
         return sifted(bundles, limit, as_a_whole=config.needs_whole_groups)
 
@@ -101,16 +103,16 @@ class FramingTraining(StudyTraining):
         return {"section": section_of(config), "sources": sources, "hub": {}}
 
 
-def candidates(row: Row, asked: Asked, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
+def candidates(unit: FramedUnit, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
     """An item's examples. Their choices are in the order of the answers, whichever symbols stand for them."""
-    names = list(asked.wordings[0].answers)
-    for (case, framing, _), prompt in FramedUnit(row, asked).first_round.items():
-        label = label_of(asked, row, case)
+    names = list(unit.study.framings[0].answers)
+    for (case, framing, _), prompt in unit.first_round.items():
+        label = unit.label(case)
         example = answers.example(
             prompt,
-            item_id=row.item_id,
+            item_id=unit.unit_id,
             right=0 if label is None else names.index(label),
-            group=f"{row.item_id}\t{case}",
+            group=f"{unit.unit_id}\t{case}",
             is_anchor=framing == baseline,
             order=[prompt.factors.names.index(name) for name in names],
         )

@@ -12,7 +12,7 @@ from eval.verdict_files import Column, Layout, place, read_frames
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
 from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
-from studies.framing.measures import FramedRun
+from studies.framing.grids import FramedRun
 from studies.framing.section import FramingSection, FramingText
 
 BETWEEN = "|"  # names in the column `answers`

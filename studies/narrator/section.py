@@ -7,7 +7,16 @@ from typing import ClassVar, NamedTuple, Self
 from pydantic import Field, field_validator
 
 from evenhand.records import Prompt
-from evenhand.study import ALL, Draw, LazyUnits, OneRound, Shown, StudySection, Units, refuse_draw
+from evenhand.study import (
+    ALL,
+    LazyUnits,
+    OneRound,
+    Shown,
+    StudySection,
+    Units,
+    VariantsPerItem,
+    check_samples_all_variants,
+)
 from studies.narrator import pocket
 from studies.narrator.corpora import CORPORA, CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.names import under
@@ -45,7 +54,7 @@ class NarratorSection(StudySection):
     # Of speakers: own, or letters (A, B, C ...). In training each is a prompt variant; a config that samples has one.
     names: tuple[Names, ...] = Field(default=("own",), min_length=1, exclude_if=lambda names: names == ("own",))
     # Training only: how many variants (visibility, option order, names) a conversation is trained in; a number, too.
-    draw: Draw = ALL
+    variants_per_item: VariantsPerItem = ALL
     seed: int = 42  # of the one order of names that a conversation's options have
 
     @field_validator("tasks", "visibilities", "option_orders", "names")
@@ -62,7 +71,7 @@ class NarratorSection(StudySection):
 
     def units(self, verdict: str) -> Units:
         """A conversation's prompts, all known from the start; see StudySection."""
-        refuse_draw(self.draw, "narrator.draw")
+        check_samples_all_variants(self.variants_per_item, "narrator.variants_per_item")
         conversations = load_conversations(self.corpus)
         asked = LazyUnits(conversations, lambda one: OneRound(one.conversation_id, tuple(self.prompts_of(one))))
         return Units(asked, conversation_set_hash(conversations))

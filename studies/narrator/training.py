@@ -71,7 +71,7 @@ def candidates_of(conversation: Conversation, config: TrainingConfig, tokenizer:
     section = section_of(config)
     main, unit_id = section.main_variants, conversation.conversation_id
     for variant in drawn_variants(
-        section.variants, main, section.draw, config, unit_id, lambda one: (one.visibility, one.names)
+        section.variants, main, section.variants_per_item, config, unit_id, lambda one: (one.visibility, one.names)
     ):
         named, is_main = under(variant.names, conversation), variant in main
         for prompt in section.prompts_of(conversation, variant):
@@ -125,11 +125,11 @@ class NarratorTraining(StudyTraining):
             raise ValueError(
                 f"narrator.corpus: {corpus.dataset}: split '{corpus.split}' must not be trained on; write split: train"
             )
-        refuse_draw(section.draw, section.variants, section.main_variants, config)
+        refuse_draw(section.variants_per_item, section.variants, section.main_variants, config)
         if config.prefers_one_of_two:
             raise ValueError(
-                "method: its loss prefers one of two answers, and conversations have a speaker for each answer; for "
-                "`narrator` take sft or own_c1"
+                "method: its loss prefers one of two answers, and conversations have a speaker for each answer; take "
+                "sft, paired or label_free"
             )
         if config.examples.loss_on_eos:
             raise ValueError(
@@ -138,7 +138,7 @@ class NarratorTraining(StudyTraining):
         if config.has_labels and "detection" in section.tasks:
             raise ValueError(
                 "narrator.tasks: of detection every label is Yes, which a judge learns without reading; set "
-                "narrator.tasks=[identification, blame], or take method own_c1, which needs no labels"
+                "narrator.tasks=[identification, blame], or take method label_free, which needs no labels"
             )
 
     def load(self, section: NarratorSection) -> list[Conversation]:
@@ -181,7 +181,7 @@ class NarratorTraining(StudyTraining):
         return {
             "section": spec,
             "n_variants": len(spec.variants),
-            "n_drawn": n_drawn(spec.draw, len(spec.variants)),
+            "n_drawn": n_drawn(spec.variants_per_item, len(spec.variants)),
             "example": narrator_prompt(under(spec.names[0], EXAMPLE), *asked).messages[0].content,
             "pocket_only": spec.corpus.dataset == pocket.DATASET,
             "sources": SOURCES,

@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from eval.annotation.agreement import plain
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
-from eval.estimates.estimate import Estimate
+from eval.estimates.estimate import Estimate, point_estimate
 from eval.evaluation import Card, CardFigure, Evaluation
 from eval.options import Options
 from eval.report.tables import TableSpec, number
@@ -157,11 +156,11 @@ def scores_of_run(name: str, run: PluralEvalRun) -> list[Score]:
         for quantity, p, p_holm, n_threads in wilcoxon_tests(run.values, threads):
             setting = {**quantity.setting, "judged_by": judged_by}
             for test, value in (("wilcoxon_p", p), ("wilcoxon_p_holm", p_holm)):
-                rows.append((dataset, setting, f"{quantity.measure}_{test}", "p", plain(value, n_threads)))
+                rows.append((dataset, setting, f"{quantity.measure}_{test}", "p", point_estimate(value, n_threads)))
     for (dataset, threads), (pairing, known) in product(run.communities.items(), vote_gaps(run.replies).items()):
         if gaps := [known[thread] for thread in threads if thread in known]:
             setting = {"task": "pairwise", "pairing": pairing}
-            rows.append((dataset, setting, "mean_vote_gap", "count", plain(fmean(gaps), len(gaps))))
+            rows.append((dataset, setting, "mean_vote_gap", "count", point_estimate(fmean(gaps), len(gaps))))
     for step, framing, state, n, rate in run.states:
         rows.append(
             (
@@ -169,7 +168,7 @@ def scores_of_run(name: str, run: PluralEvalRun) -> list[Score]:
                 {"step": step, "framing": framing, "state": state},
                 "state_rate",
                 "rate",
-                plain(rate, round(n / rate)),
+                point_estimate(rate, round(n / rate)),
             )
         )
     return [

@@ -8,7 +8,7 @@ from evenhand.records import Message, Prompt, SamplingOverride, digest
 
 BENCHMARK = "wildscope"
 
-Step = Literal["extraction", "bootstrap", "proposal", "summary", "assignment", "stance", "belief"]
+Step = Literal["extraction", "bootstrap", "summary", "assignment", "stance", "belief"]
 Task = Literal["generation", "ranking", "pairwise"]
 Framing = Literal["neutral", "biased", "biased_toward", "biased_opposing"]
 Pairing = Literal["most_popular", "random"]

@@ -1,9 +1,8 @@
 """A thread → its reference set, by a judge that is asked step by step (section 4.1): opinions, clusters with summaries,
 reference opinion, beliefs. Each thread goes on by itself.
 
-Clusters are made by Algorithm 1, which is a bootstrap and one online assignment after the other, or by a method to
-compare it with (appendix A.4). One pass, in the manner of GoalEx (Wang et al. 2023), proposes clusters and then
-assigns. Embeddings are clustered by scikit-learn, without asking the judge.
+Clusters are made by Algorithm 1, which is a bootstrap and one online assignment after the other, or, to compare it with
+(appendix A.4), by scikit-learn from embeddings, without asking the judge.
 """
 
 import math
@@ -27,7 +26,6 @@ from studies.pluraleval.prompts import (
     OWN_VERSION,
     TEMPLATE_VERSION,
     Messages,
-    array,
     as_string,
     ask,
     clustering_schema,
@@ -62,10 +60,9 @@ from studies.pluraleval.stepwise import Steps, Stepwise
 NEEDED: dict[str, tuple[str, ...]] = {  # method → the keys that it needs
     "algorithm_1": (),
     "embeddings": ("embedding", "distance_threshold"),
-    "one_pass": ("proposal_size",),
 }
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
-TOKENS: Mapping[Step, int] = {  # a reply's longest length; of bootstrap and proposal see reply_room
+TOKENS: Mapping[Step, int] = {  # a reply's longest length; of the bootstrap see reply_room
     "extraction": 512,
     "summary": 96,
     "assignment": 16,
@@ -81,10 +78,9 @@ Value = TypeVar("Value")
 class ClusteringSettings(Closed):
     """A clustering method. The paper prints no settings of those that it compares with, so they have no defaults."""
 
-    method: Literal["algorithm_1", "embeddings", "one_pass"] = "algorithm_1"
+    method: Literal["algorithm_1", "embeddings"] = "algorithm_1"
     embedding: str | None = None  # of embeddings: tfidf, or a checkpoint (folder or Hub id) that transformers reads
     distance_threshold: float | None = Field(default=None, gt=0)  # of embeddings: largest cosine distance in a cluster
-    proposal_size: int | None = Field(default=None, ge=1)  # of one_pass: clusters are proposed from so many opinions
 
     @model_validator(mode="after")
     def has_its_keys(self) -> Self:
@@ -106,7 +102,7 @@ class ReferenceSettings(Closed):
     # another method than Algorithm 1, for comparison; Algorithm 1 is not written down, so that a run keeps its name
     clustering: ClusteringSettings = Field(default=ALGORITHM_1, exclude_if=lambda settings: settings == ALGORITHM_1)
     alpha: float = Field(default=0.2, gt=0, le=1)  # of algorithm_1: share of the opinions that the bootstrap clusters
-    seed: int = 42  # of the bootstrap's sample and the order of the rest, and of the sample that one_pass proposes from
+    seed: int = 42  # of the bootstrap's sample and the order of the rest
     max_opinions: int = Field(default=12, ge=1)  # of one comment; further ones are left out and counted
     longest_comment: int = Field(default=10_000, ge=1)  # characters of a comment that are read; Reddit's own limit
     # summaries on either side of a reference opinion, at the least; the paper's 2 is not written down either
@@ -165,8 +161,6 @@ def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[Refere
     opinions = yield from extract_opinions(judge)
     if settings.clustering.method == "algorithm_1":
         growing = yield from cluster_online(judge, opinions)
-    elif settings.clustering.method == "one_pass":
-        growing = yield from cluster_in_one_pass(judge, opinions)
     else:
         growing = yield from cluster_by_embeddings(judge, opinions)
     # Most votes first; of equal votes the one that was made first.
@@ -304,45 +298,6 @@ def refresh(judge: Judge, clusters: Sequence[Growing], changed: Sequence[int]) -
     for number, text in zip(changed, texts, strict=True):
         cluster = clusters[number]
         cluster.summary = text or cluster.summary or cluster.members[0].text
-
-
-def cluster_in_one_pass(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:
-    """The clusters in the order in which they were proposed, then the opinions that fit none, each a cluster.
-
-    Opinions are assigned by the proposed descriptions, all at once; only then is each cluster summarised from its
-    members (prompt 9). An assignment that names no cluster leaves its opinion out, as in Algorithm 1. Without a
-    proposal of use, every opinion is a cluster.
-    """
-    described = yield from propose(judge, opinions)
-    chosen: list[int | None] = [0] * len(opinions)
-    if described:
-        asked = [assignment_prompt(judge, described, opinion, number) for number, opinion in enumerate(opinions)]
-        chosen = yield from judge.replies(asked, lambda reply: cluster_in(reply, len(described)))
-    proposed, own = [Growing() for _ in described], list[Growing]()
-    for opinion, number in zip(opinions, chosen, strict=True):
-        if number == 0:
-            own.append(Growing(members=[opinion]))
-        elif number is not None:
-            proposed[number - 1].members.append(opinion)
-    clusters = [*(cluster for cluster in proposed if cluster.members), *own]
-    yield from refresh(judge, clusters, range(len(clusters)))
-    return clusters
-
-
-def propose(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[str]]:
-    """Descriptions of clusters, from all opinions or, beyond proposal_size, from so many of them drawn at random."""
-    if len(opinions) < 2:  # nothing to group
-        if opinions:
-            judge.count("proposal", NOT_ASKED)
-        return []
-    settings = judge.settings
-    order = random_order(judge.thread.thread_id, len(opinions), settings.seed)
-    texts = [opinions[n].text for n in sorted(order[: settings.clustering.proposal_size])]
-    schema = one_key("clusters", array({"type": "string"}, minItems=1, maxItems=len(texts)))
-    messages = ask("proposal", snippets=snippets(texts))
-    prompt = judge.prompt("proposal", 0, messages, schema=schema, max_tokens=reply_room(texts))
-    (described,) = yield from judge.replies([prompt], lambda reply: strings_in(reply, "clusters", len(texts)))
-    return described
 
 
 def cluster_by_embeddings(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:

@@ -61,7 +61,7 @@ class Read(NamedTuple, Generic[Value]):
 
 
 def strings_in(reply: Completion, key: str, at_most: int) -> Read[list[str]]:
-    """The sentences of a reply {key: [...]}, or of the bare array: opinions, or descriptions of clusters."""
+    """The sentences of a reply {key: [...]}, or of the bare array."""
     found = json_in(said(reply))
     listed = found.get(key) if isinstance(found, dict) else found
     if not isinstance(listed, list):

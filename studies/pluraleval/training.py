@@ -133,8 +133,8 @@ class PluralEvalTraining(StudyTraining):
         for key in FOR_SAMPLING:
             if getattr(section.responses, key) != ResponseSettings.model_fields[key].default:
                 raise ValueError(f"pluraleval.responses.{key}: is for sampling; take it out")
-        if config.optimiser.order == "whole_groups":
-            raise ValueError("optimiser.order: whole_groups is for units with several groups; write whole_items")
+        if config.optimiser.batch_by == "group":
+            raise ValueError("optimiser.batch_by: group is for units with several groups; write item")
 
     def n_prompts(self, section: PluralEvalSection) -> int:
         """Of a pair; see StudyTraining."""

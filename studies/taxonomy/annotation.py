@@ -15,9 +15,6 @@ from studies.taxonomy.coded_flips import coded_runs, flips_folder
 from studies.taxonomy.prompts import NO_TEXT
 from studies.taxonomy.section import KEY
 
-KEYS = "abcdfghijklmno"  # the page keeps e and u for itself
-ANSWERS = {code: f"{key} {code} {of.name}" for key, (code, of) in zip(KEYS, codes().items(), strict=True)}
-
 
 def tasks(paths: Sequence[Path]) -> list[Task]:
     """The primary code of each flip that the judge gave one, but for those whose texts are withheld."""
@@ -27,19 +24,19 @@ def tasks(paths: Sequence[Path]) -> list[Task]:
     run = runs[0].run
     flips = own_flips() if run.config[KEY].get("flips") is None else read_flips(flips_folder(run))
     by_id = {flip.flip_id: flip for flip in flips}
-    coded = pd.concat([one.flips[one.flips["primary"] != ""] for one in runs])
+    coded = pd.concat([coded.flips[coded.flips["primary"] != ""] for coded in runs])
     items = [
-        Item(unit=unit, texts=texts_of(by_id[flip_id]), judge=ANSWERS[code])
+        Item(unit=unit, texts=texts_of(by_id[flip_id]), judge=code)
         for flip_id, unit, code in zip(coded["flip_id"], coded["unit"], coded["primary"], strict=True)
         if not by_id[flip_id].is_withheld
     ]
-    guide = "\n".join(f"{ANSWERS[code]}: {of.definition}. Rule: {of.rule}." for code, of in codes().items())
+    guide = "\n".join(f"{name}, {code.name}: {code.definition}. Rule: {code.rule}." for name, code in codes().items())
     return [
         Task(
             name="codes",
             question="Which code best explains why the second verdict differs from the first?",
             guide=guide,
-            answers=tuple(ANSWERS.values()),
+            answers=tuple(codes()),
             items=items,
             in_run=Counter(item.judge for item in items),
             runs=(paths[0].name,),
@@ -51,11 +48,8 @@ def tasks(paths: Sequence[Path]) -> list[Task]:
 def texts_of(flip: Flip) -> tuple[tuple[str, str], ...]:
     """What the judge read, without whose flip it is."""
     verdicts = {True: "the claim is correct", False: "the claim is incorrect"}
-    return (
-        ("Question", flip.question or NO_TEXT),
-        ("Claim", flip.claim or NO_TEXT),
-        *(
-            (f"{name}, {side.put_as}: {verdicts[side.accepts]}", side.reason or NO_TEXT)
-            for name, side in (("C1", flip.first), ("C2", flip.second))
-        ),
+    sides = (
+        (name, f"{side.put_as}: {verdicts[side.accepts]}. {side.reason or NO_TEXT}")
+        for name, side in (("C1", flip.first), ("C2", flip.second))
     )
+    return (("Question", flip.question or NO_TEXT), ("Claim", flip.claim or NO_TEXT), *sides)

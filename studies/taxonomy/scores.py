@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from eval.annotation.agreement import kappa_of, plain, share_of
+from eval.annotation.agreement import kappa_of, share_of
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
-from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, estimate_of
+from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, estimate_of, point_estimate
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
 from evenhand.built_folder import read_manifest
 from evenhand.errors import DataError
@@ -72,7 +72,7 @@ def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
         for direction in DIRECTIONS:
             asked = {**whose, "dataset": dataset, "direction": direction}
             some = of_dataset[(of_dataset["direction"] == direction) | (direction == ALL)]
-            yield score("n_flips", "count", plain(len(some), len(some)), **asked)
+            yield score("n_flips", "count", point_estimate(len(some), len(some)), **asked)
             for column, measure in MEASURES.items() if len(some) else ():
                 for label, share in shares(some, column).items():
                     yield score(measure, "%", share, label=label, **asked)
@@ -84,10 +84,10 @@ def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
     n_replies = states.total()
     for state, n in (states + Counter({TIE: int((flips["state"] == TIE).sum())})).items():
         n_asked = len(flips) if state == TIE else n_replies
-        yield score("state_rate", "rate", plain(n / n_asked, n_asked), state=state, **whose)
+        yield score("state_rate", "rate", point_estimate(n / n_asked, n_asked), state=state, **whose)
     if len(own := flips[flips["item_id"].isin(planted().keys())]):
         n_hit = int((own["primary"] == own["item_id"].map(planted())).sum())
-        yield score("planted_found", "%", plain(100 * n_hit / len(own), len(own)), **whose)
+        yield score("planted_found", "%", point_estimate(100 * n_hit / len(own), len(own)), **whose)
 
 
 def added_by_unit(units: Sequence[str], rows: FloatArray) -> tuple[tuple[str, ...], FloatArray]:
@@ -119,7 +119,7 @@ def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> 
     drawn = Drawn(observed=Observed(dataset="ratios", units=units, earned=earned, counted=counted), drawing=drawing)
     means = drawn.observed.means
     if not (means > 0).all():
-        return plain(None, len(units))
+        return point_estimate(None, len(units))
     with np.errstate(invalid="ignore", divide="ignore"):
         draws = drawn.means[:, 0] / drawn.means[:, 1]
     ends = percentile_interval(draws) if np.isfinite(draws).all() else None
@@ -263,7 +263,7 @@ def gone(flips: pd.DataFrame, other: Searched) -> pd.DataFrame:
 def share_gone(flips: pd.DataFrame) -> Estimate:
     """The share that is no flip on the other side, over items; unknown without flips."""
     rows = [(unit, is_gone, 1.0) for unit, is_gone in zip(flips["unit"], flips["is_gone"], strict=True)]
-    return share_of(rows) if rows else plain(None, 0)
+    return share_of(rows) if rows else point_estimate(None, 0)
 
 
 def moved_scores(base: CodedRun, after: CodedRun, names: tuple[str, str]) -> Iterator[Score]:

@@ -18,7 +18,7 @@ from inference.schedule import Plan, Run, in_shard
 from tests.made.growing_run import N_STEPS, N_UNITS, TRIALS, Chain, Found, GrowingRun, asked_by, growing_engine
 from tests.made.read_back import completions_of
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
-from tests.toy_study.asks import Fruit
+from tests.toy_study.section import Fruit
 
 
 @pytest.mark.parametrize("fault", TRIALS)

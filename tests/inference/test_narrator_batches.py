@@ -21,7 +21,7 @@ from training.objectives import (
     Answers,
     cross_entropy,
     divergence_in_groups,
-    own_c1,
+    label_free,
 )
 from training.reference import objective_for
 
@@ -51,7 +51,7 @@ ALL = [example for group in TALKS for example in group]
 
 
 def run_of(method: str = "sft", **sections: Any) -> AnyRun:
-    return tiny_run(method, study="narrator", **{"consistency": {"weight": 0.7}, **sections})
+    return tiny_run(method, study="narrator", **sections)
 
 
 # The collator.
@@ -101,8 +101,8 @@ def answers(verdicts: torch.Tensor, groups: Sequence[int], base: torch.Tensor) -
 LOSSES = {
     "sft": cross_entropy,
     "divergence": lambda a: divergence_in_groups(a.verdicts, a.groups),
-    "own_c1": lambda a: own_c1(a, hard=False),
-    "own_c1, hard": lambda a: own_c1(a, hard=True),
+    "label_free": lambda a: label_free(a, hard=False),
+    "label_free, hard": lambda a: label_free(a, hard=True),
 }
 
 
@@ -142,7 +142,7 @@ def coin_answers(base: Sequence[Sequence[float]] | None = None) -> Answers:
 def test_chance_is_the_loss_of_a_judge_without_a_clue_and_slope_what_a_nat_of_the_margin_takes_off_it() -> None:
     objective = objective_for(run_of(), ALL, None)
     coin = coin_answers()
-    assert objective.total(coin).mean().item() == pytest.approx(objective.chance, rel=1e-6)
+    assert objective.loss(coin).mean().item() == pytest.approx(objective.chance, rel=1e-6)
     assert objective.chance == pytest.approx((3 * math.log(2) + 5 * math.log(4) + 4 * math.log(3)) / 12)
 
     def loss(gain: float) -> float:

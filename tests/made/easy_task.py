@@ -39,18 +39,19 @@ def plant(items: list[Item], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def easy_run(model: Path, root: Path, **sections: Any) -> AnyRun:
-    """SimPO (one pass, no reference; a tiny model's logits are too small for SFT's loss over the whole vocabulary) on
-    planted items, at a learning rate at which it learns them within 20 steps.
+    """DPO on planted items, at a learning rate at which it learns them within 20 steps. (A tiny model's logits are too
+    small for SFT's loss over the whole vocabulary.)
     """
     optimiser = {"learning_rate": 1e-2, "schedule": "constant", "max_steps": 40, "per_device_batch_size": 8}
     wanted: dict[str, Any] = {
         "examples": {"format": "raw", "loss_on_eos": False},
         "quantisation": {"kind": "none"},
         "lora": {"r": 8, "alpha": 16},
+        "beta": 2.0,
         **sections,
     }
     wanted["optimiser"] = {**optimiser, **sections.get("optimiser", {})}
-    return tiny_run("simpo", model, root, **wanted)
+    return tiny_run("dpo", model, root, **wanted)
 
 
 def begin_fp16_at(scale: float, device: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from inference.config import InferenceConfig
 from inference.sampling import sample
 from inference.watchdog import EXIT_STATUS
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
-from tests.toy_study.asks import Fruit
+from tests.toy_study.section import Fruit
 
 N_UNITS, N_STEPS = 12, 4
 DAY_NS = 86_400 * 10**9

@@ -1,23 +1,23 @@
 """Questions to people made for a test, and files of their labels."""
 
-import json
+import csv
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.annotation.command import page_data
-from eval.annotation.tasks import SIDES, Draw, Item, Task, drawn
+from eval.annotation.labels import sheet
+from eval.annotation.tasks import SIDES, Item, Task, draw_items
 
 
 def item(number: int, judge: str, unit: str | None = None) -> Item:
-    """A question with texts of its own, of a unit of its own unless told otherwise."""
+    """A question with texts of its own, of a unit of its own unless a unit is named."""
     return Item(unit=unit or f"unit {number}", texts=(("Text", f"text {number}"),), judge=judge)
 
 
 def task(items: Sequence[Item], answers: tuple[str, ...] = ("yes", "no"), **keys: Any) -> Task:
     """Questions of yes and no, unless other answers are named."""
-    settled: dict[str, Any] = {"in_run": Counter(one.judge for one in items), "runs": ("made-run",), "judge": "judge"}
+    settled: dict[str, Any] = {"in_run": Counter(item.judge for item in items), "runs": ("made-run",), "judge": "judge"}
     return Task(name="made", question="Yes?", guide="", answers=answers, items=items, **{**settled, **keys})
 
 
@@ -28,14 +28,22 @@ def comparison(n_units: int) -> Task:
     return task(items, SIDES, in_run={}, runs=("first", "second"), is_comparison=True)
 
 
-def label_file(path: Path, draw: Draw, says: Callable[[Item], str], annotator: str = "", **changes: Any) -> Path:
-    """What the page exports when a person says something of every item; changes: of the file's keys."""
-    labels = {one.item_id: says(one) for one in draw.items}
-    content = {**page_data(draw)["made_from"], "annotator": annotator, "labels": labels, **changes}
-    path.write_text(json.dumps(content))
-    return path
-
-
-def whole(of: Task) -> Draw:
+def whole(task: Task) -> list[Item]:
     """All items of a task, drawn."""
-    return drawn(of, len(of.items), 0)
+    return draw_items(task, len(task.items), 0)
+
+
+def label_file(path: Path, made: Task, label_of: Callable[[Item], str], annotator: str = "", **cells: str) -> Path:
+    """The sheet of all items as a person fills it in; cells: of every row, instead of what belongs there."""
+    items = {item.item_id: item for item in whole(made)}
+    path.write_text(sheet(made, list(items.values())), encoding="utf-8")
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [
+            {**row, "label": label_of(items[row["item"]]), "annotator": annotator, **cells}
+            for row in csv.DictReader(file)
+        ]
+    with path.open("w", newline="", encoding="utf-8-sig") as file:  # as spreadsheets write it
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path

@@ -93,7 +93,7 @@ def verdict_trainer(
 ) -> VerdictTrainer:
     """Our trainer, ready to train a model."""
     objective = objective_of(config)
-    groups = groups_of(examples, config.optimiser.order)
+    groups = groups_of(examples, config.optimiser.batch_by)
     return VerdictTrainer(
         model=model,
         args=training_arguments(config, folder),

@@ -32,9 +32,7 @@ def sorted_by(key: Callable[[str], str], summary: Callable[[list[str]], str], pr
     groups: dict[str, list[str]] = {}
     for text in texts:
         groups.setdefault(key(text), []).append(text)
-    if step == "bootstrap":
-        return json.dumps(list(groups.values()))
-    return json.dumps({"clusters": [summary(group[:1]) for group in groups.values()]})
+    return json.dumps(list(groups.values()))
 
 
 def perfect(prompt: Prompt) -> str:

@@ -75,7 +75,7 @@ def trainer_of(
 
 def stock_arguments(config: Any, path: Path) -> dict[str, Any]:
     """Keyword arguments of TRL's configs. Nothing is cut: over-long prompts were left out."""
-    order = "sequential" if config.optimiser.order == "whole_items" else "random"
+    order = "sequential" if config.optimiser.batch_by == "item" else "random"
     return {**shared_arguments(config, path), "max_length": None, "train_sampling_strategy": order}
 
 

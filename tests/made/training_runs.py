@@ -67,7 +67,7 @@ def tiny_run(
     }
     if study != "dialdefer":
         config["examples"] = {"loss_on_eos": False}
-        config["optimiser"]["order"] = "whole_items"
+        config["optimiser"]["batch_by"] = "item"
     for section, keys in sections.items():
         config[section] = {**config.get(section, {}), **keys} if isinstance(keys, dict) else keys
     return parse_training_config(config, "made.yaml")

@@ -55,7 +55,7 @@ EAGER_OR_COMPILED = [
     pytest.param({**VLLM, "enforce_eager": False}, id="compiled", marks=pytest.mark.gpu),
 ]
 ARMS: list[tuple[str, str, dict[str, Any]]] = [
-    ("sft", "dequantised", {"consistency": {"weight": 1.0}}),
+    ("paired", "dequantised", {"paired": {"weight": 1.0}}),
     ("dpo", "nf4", {}),
 ]
 # On a GPU vLLM's attention in float32 may round its factors to 11 bits, as fp16 has.
@@ -116,7 +116,7 @@ def margins(completions: Iterable[Completion]) -> dict[str, float]:
 def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtype: str = "float32") -> None:
     """In half precision vLLM is compiled, as GPU jobs run it."""
     model = save_family(root / "model", family, embedded_model_path())
-    optimiser = {"order": "whole_items", **AS_GPU_JOBS_TRAIN[dtype]}
+    optimiser = {"batch_by": "item", **AS_GPU_JOBS_TRAIN[dtype]}
 
     def sampled(name: str, judge: Path) -> Path:
         engine = {**VLLM, "dtype": dtype, "enforce_eager": dtype == "float32"}
@@ -124,7 +124,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtyp
 
     runs = [sampled("before", model)]
     for method, hold, more in ARMS:
-        held = {"compute_dtype": dtype, "hold": hold}
+        held = {"compute_dtype": dtype, "weights": hold}
         sections = {**more, "optimiser": optimiser, "quantisation": held, "lora": {"dropout": 0.05}}
         run = train(tiny_run(method, model, root, **sections))
         assert is_done(run)

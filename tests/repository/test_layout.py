@@ -18,6 +18,161 @@ from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown,
 PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py", *(ROOT / "docs" / "evidence").rglob("*.py")]
 SHIPPED = ("pyproject.toml", "Makefile", "*.md", ".ci/*", *(f"{name}/**/*" for name in ("docs", "configs", "slurm")))
 SHIPPED += ("requirements/*", "tests/**/*", *(f"{package}/**/*" for package in PACKAGES))
+ROOMS = ("evenhand", "inference", "training", "eval", "studies")
+# Tests of several modules at once, or of what lies between them.
+BETWEEN_MODULES = {
+    "eval/annotation/annotation",
+    "eval/annotation/annotation_in_a_browser",
+    "eval/files_passed",
+    "eval/real_harnesses",
+    "eval/report/report",
+    "eval/reproduction/flips",
+    "eval/scorecard/scorecard",
+    "eval/snapshots",
+    "evenhand/answer_doubts",
+    "evenhand/chat",
+    "evenhand/cli/doctor_estimates",
+    "evenhand/cli/progress",
+    "evenhand/cli/status_pipelines",
+    "evenhand/disk_full",
+    "evenhand/fingerprint",
+    "evenhand/float32_head",
+    "evenhand/hostile_checkpoint",
+    "evenhand/hub",
+    "evenhand/late_files",
+    "evenhand/run_files",
+    "evenhand/seen_columns",
+    "evenhand/special_tokens",
+    "evenhand/start_up",
+    "inference/answer_order",
+    "inference/experiments",
+    "inference/growing_faults",
+    "inference/narrator_batches",
+    "inference/one_bad_prompt",
+    "inference/openai_requests",
+    "inference/options_engines",
+    "inference/planted_key",
+    "inference/shared_rows",
+    "inference/vllm_server",
+    "studies/dialdefer/aio/aio_killed",
+    "studies/dialdefer/aio/build_aio",
+    "studies/dialdefer/aio/texts",
+    "studies/dialdefer/leaks",
+    "studies/dialdefer/paper_variants",
+    "studies/dialdefer/sources",
+    "studies/dialdefer/unified/published",
+    "studies/framing/against_dialdefer",
+    "studies/framing/batteries",
+    "studies/framing/batteries_scored",
+    "studies/narrator/table_4_definitions",
+    "studies/narrator/verdict_files",
+    "studies/pluraleval/algorithm_1",
+    "studies/pluraleval/clustering_methods",
+    "studies/pluraleval/hostile_comments",
+    "studies/pluraleval/published_prompts",
+    "studies/pluraleval/stages",
+    "studies/strict_schemas",
+    "training/equality",
+    "training/interruptions",
+    "training/selection",
+}
+# Modules of more than 60 code lines that another module's test file covers, or that are to get their own.
+UNTESTED = {
+    "eval/__main__",
+    "eval/annotation/agreement",
+    "eval/annotation/command",
+    "eval/annotation/tasks",
+    "eval/calibration",
+    "eval/estimates/changes",
+    "eval/estimates/comparability",
+    "eval/estimates/estimate",
+    "eval/estimates/resampling",
+    "eval/options",
+    "eval/report/page",
+    "eval/reproduction/compared",
+    "eval/results",
+    "eval/runs",
+    "eval/scorecard/arms",
+    "eval/scorecard/command",
+    "eval/verdict_files",
+    "evenhand/built_folder",
+    "evenhand/chat_templates",
+    "evenhand/checkpoints",
+    "evenhand/cli/doctor/command",
+    "evenhand/cli/doctor/device",
+    "evenhand/cli/doctor/machine",
+    "evenhand/cli/doctor/model",
+    "evenhand/cli/doctor/sampling",
+    "evenhand/cli/doctor/training",
+    "evenhand/cli/export",
+    "evenhand/cli/status/command",
+    "evenhand/cli/status/pipelines",
+    "evenhand/cli/status/runs",
+    "evenhand/completions",
+    "evenhand/files",
+    "evenhand/float32",
+    "evenhand/item_files",
+    "evenhand/machine",
+    "evenhand/records",
+    "evenhand/registry",
+    "evenhand/run_directory",
+    "evenhand/sources/http_get",
+    "evenhand/sources/record_fields",
+    "evenhand/study",
+    "inference/config",
+    "inference/rerun",
+    "inference/schedule",
+    "inference/server_messages",
+    "inference/vllm_engine",
+    "studies/dialdefer/aio/command",
+    "studies/dialdefer/aio/folder",
+    "studies/dialdefer/aio/items",
+    "studies/dialdefer/aio/models",
+    "studies/dialdefer/aio/pii",
+    "studies/dialdefer/aio/replies",
+    "studies/dialdefer/datasets",
+    "studies/dialdefer/item_table",
+    "studies/dialdefer/panels",
+    "studies/dialdefer/records",
+    "studies/dialdefer/release",
+    "studies/dialdefer/scorecard",
+    "studies/dialdefer/section",
+    "studies/dialdefer/templates",
+    "studies/dialdefer/unified/card",
+    "studies/dialdefer/unified/command",
+    "studies/framing/evaluation",
+    "studies/framing/grids",
+    "studies/framing/replies",
+    "studies/framing/section",
+    "studies/framing/templates",
+    "studies/framing/verdict_files",
+    "studies/narrator/clauses",
+    "studies/narrator/corpora",
+    "studies/narrator/evaluation",
+    "studies/narrator/names_in_text",
+    "studies/pluraleval/build_references",
+    "studies/pluraleval/facts",
+    "studies/pluraleval/observe",
+    "studies/pluraleval/records",
+    "studies/pluraleval/reference_sets",
+    "studies/pluraleval/reply_reading",
+    "studies/pluraleval/response_lists",
+    "studies/pluraleval/runs",
+    "studies/pluraleval/section",
+    "studies/pluraleval/sources",
+    "studies/taxonomy/codebook",
+    "studies/taxonomy/coded_flips",
+    "studies/taxonomy/section",
+    "training/callbacks",
+    "training/data",
+    "training/merged_checkpoint",
+    "training/qlora",
+    "training/reference",
+    "training/run_folder",
+    "training/sections",
+    "training/shortage",
+    "training/train",
+}
 MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in SOURCES}
 
 
@@ -87,6 +242,28 @@ def test_no_machinery_file_names_a_study():
             if isinstance(words, str) and any(study in words.lower() for study in STUDIES):
                 found.append(f"{shown(file)}:{node.lineno}: {words[:60]}")
     assert found == []
+
+
+def n_code_lines(file: Path) -> int:
+    """Lines with code on them, a docstring counted as one."""
+    return len({node.lineno for node in ast.walk(tree_of(file)) if hasattr(node, "lineno")})
+
+
+def subject_of(test: Path) -> str:
+    """The module or folder of which a test file bears the name: tests/eval/test_runs.py → eval/runs."""
+    return shown(test.with_name(test.stem.removeprefix("test_"))).removeprefix("tests/")
+
+
+def test_tests_mirror_the_tree():
+    """tests/eval/estimates/test_changes.py tests eval/estimates/changes.py, or what lies in a folder of that name."""
+    modules = {shown(file.with_suffix("")): n_code_lines(file) for file in SOURCES}
+    folders = {shown(file.parent) for file in SOURCES}
+    tests = {subject_of(file) for file in TESTS if file.stem.startswith("test_") and shown(file).split("/")[1] in ROOMS}
+    assert sorted(tests - modules.keys() - folders - BETWEEN_MODULES) == [], (
+        "name no module: rename, split or merge them"
+    )
+    untested = {module for module, n_lines in modules.items() if n_lines > 60} - tests - UNTESTED
+    assert sorted(untested) == [], "have no test file of their name in tests/"
 
 
 def test_heavy_libraries_are_imported_where_they_are_needed_only():

@@ -21,7 +21,7 @@ from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted
 from tests.made.training_runs import tiny_model
 from tests.toy_study import KEY, TOY
-from tests.toy_study.asks import FRUITS
+from tests.toy_study.section import FRUITS
 from training.config import parse_training_config
 from training.merged_checkpoint import merge
 from training.train import train
@@ -86,8 +86,8 @@ def test_a_judge_is_trained_on_its_groups_and_merged(tmp_path: Path) -> None:
     tree = read_yaml(CONFIGS / "training" / "pocket-sft.yaml")
     del tree["dialdefer"]
     tree |= {KEY: {}, "model": {"name": str(tiny_model(tmp_path / "model"))}, "run": {"root": str(tmp_path)}}
-    tree |= {"examples": {"loss_on_eos": False}, "consistency": {"weight": 1.0}}
-    tree["optimiser"] |= {"order": "whole_items", "max_steps": 2}
+    tree |= {"examples": {"loss_on_eos": False}, "method": "paired", "paired": {"weight": 1.0}}
+    tree["optimiser"] |= {"batch_by": "item", "max_steps": 2}
     path = train(parse_training_config(tree, "toy.yaml"))
     assert is_done(path)
     assert json.loads((path / "DONE.json").read_text())["n_examples"] == 2 * len(FRUITS)

@@ -15,8 +15,7 @@ from evenhand.records import Prompt
 from inference.config import OpenAIConfig, load_sampling_config
 from inference.schedule import first_prompts
 from studies.framing.asking import verdict_schema
-from studies.pluraleval.reference_sets import ClusteringSettings, ReferenceSettings
-from tests.made.made_threads import POCKET, judged, thread
+from tests.made.made_threads import judged, thread
 from tests.made.places import CONFIGS
 
 KEYS = {"string": set(), "integer": set(), "array": {"items", "minItems", "maxItems"}}
@@ -56,9 +55,7 @@ ASKED = ("inference/pocket-reason", "narrator/pocket", "taxonomy/pocket", "plura
 
 def test_every_schema_keeps_to_the_rules() -> None:
     prompts = [p for name in ASKED for p in first_prompts(load_sampling_config([str(CONFIGS / f"{name}.yaml")]))]
-    texts = thread("a1", "b1", "a2", "c1", "b2")
-    one_pass = ReferenceSettings(threads=POCKET, clustering=ClusteringSettings(method="one_pass", proposal_size=100))
-    prompts += [*judged(texts)[1], *judged(texts, settings=one_pass)[1]]
+    prompts += judged(thread("a1", "b1", "a2", "c1", "b2"))[1]
     found = [*schemas(prompts), json.loads(verdict_schema(("yes", "no")))]
     assert len({json.dumps(schema)[:60] for schema in found}) >= 8
     assert [fault for schema in found for fault in faults(schema)] == []

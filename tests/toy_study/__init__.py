@@ -7,7 +7,7 @@ from evenhand.registry import Study
 
 KEY = "toy"
 TOY = Study(
-    section="tests.toy_study.asks:ToySection",
-    evaluation="tests.toy_study.measures:EVALUATION",
-    training="tests.toy_study.trains:TRAINING",
+    section="tests.toy_study.section:ToySection",
+    evaluation="tests.toy_study.evaluation:EVALUATION",
+    training="tests.toy_study.training:TRAINING",
 )

@@ -100,10 +100,10 @@ def items(n: int, n_conditions: int = 4) -> list[Example]:
 
 def test_whole_items_stay_together_and_count_as_their_examples() -> None:
     examples = items(10)
-    groups = groups_of(examples, "whole_items")
+    groups = groups_of(examples, "item")
     assert [{e.item_id for e in group} for group in groups] == [{f"item-{number}"} for number in range(10)]
     assert [len(group) for group in groups] == [4] * 10
-    plan = schedule(groups, run_of(1, 2, 8, order="whole_items"))
+    plan = schedule(groups, run_of(1, 2, 8, batch_by="item"))
     assert [len(microbatch) for microbatch in plan.microbatches] == [2, 2, 2, 2, 1, 1], "two items make 8 examples"
     assert groups_of(examples, "random") == [[e] for e in examples]
 

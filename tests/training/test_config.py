@@ -20,17 +20,15 @@ from training.trainer import shared_arguments
 
 TRAINING = CONFIGS / "training"
 FAMILIES = ("qwen2.5-7b", "gemma-3-12b", "llama-3.1-8b", "mistral-7b")
-FRAMINGS = ("sft-c1c2", "paired", "own-c1")  # arms that train on C1 and C2
-PREFERENCES = ("dpo-margin", "simpo")
+FRAMINGS = ("sft-c1c2", "paired", "label-free")  # arms that train on C1 and C2
 ARMS = [
-    *(("qwen2.5-7b", arm) for arm in (*FRAMINGS, *PREFERENCES)),
-    *(("gemma-3-12b", arm) for arm in FRAMINGS),
-    *(("pocket", arm) for arm in ("sft-c2", "variants-sft", "paired", "own-c1", "dpo-c2", "simpo")),
+    *((family, arm) for family in ("qwen2.5-7b", "gemma-3-12b") for arm in FRAMINGS),
+    *(("pocket", arm) for arm in ("sft-c2", "variants-sft", "paired", "label-free", "dpo-c2")),
     ("pocket-variants", "paired"),
 ]
 POCKET = TRAINING / "pocket-sft.yaml"
 C2 = ("c2_correct", "c2_incorrect")
-CONSISTENT = "consistency={weight: 1.0}"
+PAIRED = ("method=paired", "paired.weight=1.0")
 
 
 @pytest.mark.parametrize("file", sorted(TRAINING.glob("*.yaml")), ids=lambda file: file.stem)
@@ -79,35 +77,30 @@ def test_dpo_configs_have_the_settings_of_tables_36_and_37(family: str) -> None:
 
 def assert_published_path(run: AnyRun) -> None:
     """Nothing of ours that changes a number: examples shuffled one by one, one loss, the last step's adapter."""
-    assert (run.optimiser.order, run.consistency, run.dev) == ("random", None, None)
+    assert (run.optimiser.batch_by, run.dev) == ("random", None)
     assert (run.examples.format, run.model.revision) == ("chat", None)
 
 
 @pytest.mark.parametrize(("family", "arm"), ARMS, ids="-".join)
 def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_named_for(family: str, arm: str) -> None:
     is_pocket = family.startswith("pocket")
-    parent = (
-        "sft-c1c2"
-        if arm in ("paired", "own-c1") and not is_pocket
-        else "sft"
-        if arm in (*FRAMINGS, "sft-c2", "variants-sft")
-        else "dpo"
-        if family == "pocket" or arm == "dpo-margin"
-        else "dpo-margin"
-    )
+    parent = "dpo" if arm == "dpo-c2" else "sft-c1c2" if arm in FRAMINGS[1:] and not is_pocket else "sft"
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
     changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name", "run"}
-    both_framings = {"prompts.conditions", "optimiser.order", "optimiser.epochs"}
-    over_variants = {"prompts.variants", "prompts.draw"}
+    both_framings = {"prompts.conditions", "optimiser.batch_by", "optimiser.epochs"}
+    over_variants = {"prompts.variants", "prompts.variants_per_item"}
     expected = {
-        "sft-c2": both_framings - {"optimiser.order"},
+        "sft-c2": both_framings - {"optimiser.batch_by"},
         "sft-c1c2": {*both_framings, "dev", *over_variants, "optimiser.gradient_accumulation_steps"},
-        "variants-sft": {"dialdefer", "prompts.variants", "prompts.draw", "optimiser.per_device_batch_size"},
-        "paired": {"consistency"},
-        "own-c1": {"method", "target", *(("examples.loss_on_eos",) if is_pocket else ())},
-        "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.order"},
-        "dpo-margin": {"examples.loss_on_eos", "quantisation.compute_dtype", "optimiser.mixed_precision"},
-        "simpo": {"method", "beta", "gamma", "precompute_reference"},
+        "variants-sft": {
+            "dialdefer",
+            "prompts.variants",
+            "prompts.variants_per_item",
+            "optimiser.per_device_batch_size",
+        },
+        "paired": {"method", "paired"},
+        "label-free": {"method", "target", *(("examples.loss_on_eos",) if is_pocket else ())},
+        "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.batch_by"},
     }[arm]
     assert changed_keys == expected
 
@@ -132,13 +125,16 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", trained_on(dataset="pocket", split="test"), "must not be trained on"),
         ("sft", trained_on(dataset="halueval", root="x"), "must not be trained on"),
         ("sft", ["max_steps=3"], "unknown key 'max_steps'. Did you mean 'optimiser.max_steps'?"),
-        ("sft", ["method=own-c1"], "Did you mean 'own_c1'"),
-        ("sft", ["method=grpo"], "Known: dpo, own_c1, sft, simpo"),
-        ("sft", ["optimiser.order=whole_groups"], "write whole_items"),
+        ("sft", ["method=own_c1"], "'own_c1' is now 'label_free'"),
+        ("sft", ["optimiser.order=random"], "'order' is now 'batch_by'"),
+        ("sft", ["optimiser.batch_by=whole_items"], "'whole_items' is now 'item'"),
+        ("sft", ["consistency={weight: 1.0}"], "'consistency' is now 'method: paired, with paired.weight'"),
+        ("sft", ["method=grpo"], "Known: dpo, label_free, paired, sft"),
+        ("sft", ["optimiser.batch_by=group"], "write item"),
         ("sft", ["optimiser.per_device_batch_size=6"], "set optimiser.per_device_batch_size to a multiple of 4"),
-        ("sft", ["method=own_c1", f"dialdefer.prompts.conditions=[{', '.join(C2)}]"], "C1 and C2 prompts"),
-        ("sft", [CONSISTENT, "optimiser.order=random"], "set optimiser.order=whole_items"),
-        ("sft", [CONSISTENT, "dialdefer.bend={share: 0.3}"], "dialdefer.bend: flips labels"),
+        ("sft", ["method=label_free", f"dialdefer.prompts.conditions=[{', '.join(C2)}]"], "C1 and C2 prompts"),
+        ("sft", [*PAIRED, "optimiser.batch_by=random"], "set optimiser.batch_by=item"),
+        ("sft", [*PAIRED, "dialdefer.bend={share: 0.3}"], "dialdefer.bend: flips labels"),
         ("sft", ["dialdefer.prompts.variants=[{answer_order: no_first}]"], "per_device_batch_size to a multiple of 8"),
         ("sft", ["dialdefer.prompts.variants=[{template: matched}]"], "variants[0]: asks nothing"),
         ("sft", ["dialdefer.prompts.variants=[{roles: 1->2}]"], "variants[0].roles: is for sampling"),
@@ -146,15 +142,19 @@ def trained_on(**spec: str) -> list[str]:
         ("sft", ["dialdefer.prompts.template=s1"], "template 's1': of the sealed wordings"),
         ("sft", ["dialdefer.prompts.variants=[{template: v2}]"], "template 'v2': of the development wordings"),
         ("sft", ["dialdefer.prompts.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
-        ("variants-sft", ["dialdefer.prompts.draw=23"], "there are 22 variants; write at most 22"),
-        ("variants-sft", ["dialdefer.prompts.draw=some"], "dialdefer.prompts.draw"),
-        ("variants-sft", ["method=own_c1", "dialdefer.prompts.draw=1"], "in 2; write at least that"),
+        ("variants-sft", ["dialdefer.prompts.variants_per_item=23"], "there are 22 variants; write at most 22"),
+        ("variants-sft", ["dialdefer.prompts.variants_per_item=some"], "dialdefer.prompts.variants_per_item"),
+        ("variants-sft", ["method=label_free", "dialdefer.prompts.variants_per_item=1"], "in 2; write at least that"),
         ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
         ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
         ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),
         ("narrator-paired", ["narrator.tasks=[detection]"], "of detection every label is Yes"),
-        ("narrator-paired", ["narrator.draw=3"], "there are 2 variants; write at most 2"),
-        ("narrator-own", ["narrator.option_orders=[fixed_slot, reversed]", "narrator.draw=1"], "write at least that"),
+        ("narrator-paired", ["narrator.variants_per_item=3"], "there are 2 variants; write at most 2"),
+        (
+            "narrator-label-free",
+            ["narrator.option_orders=[fixed_slot, reversed]", "narrator.variants_per_item=1"],
+            "write at least that",
+        ),
         ("narrator-sft", ["method=dpo"], "prefers one of two answers"),
         ("pluraleval-paired", ["pluraleval.responses.tasks=[pairwise, ranking]"], "what is trained on are pairs"),
         ("pluraleval-paired", ["pluraleval.responses.references.split=test"], "split 'test' must not be trained on"),

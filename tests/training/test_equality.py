@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from datasets import Dataset
 from torch import Tensor
-from trl.experimental.cpo import CPOConfig, CPOTrainer
 
 from evenhand.checkpoints import load_tokenizer
 from tests.made.one_batch import (
@@ -23,13 +21,14 @@ from tests.made.one_batch import (
     verdict_trainer,
     worst_gradient,
 )
-from tests.made.stock_trl import stock_arguments, train_with_trl, trainer_of, wrong_ids
+from tests.made.stock_trl import train_with_trl, trainer_of
 from tests.made.tiny_families import SIZES
 from tests.made.training_runs import adapter_of, pocket, tiny_run
+from training.batches import LogProbs
 from training.config import AnyRun
 from training.examples import Example
 from training.objectives import Answers, objective_of
-from training.qlora import load_base, lora_config
+from training.qlora import load_base
 from training.reference import reference_of
 from training.sections import QuantisationConfig
 from training.train import train
@@ -80,36 +79,6 @@ def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_
     assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path, reference), expected)
 
 
-def test_simpo_is_that_of_trl(byte_judge: Path, tmp_path: Path, device: str) -> None:
-    unquantised = {"kind": "none", "compute_dtype": "float32"}
-    config = step_of_8("simpo", byte_judge, tmp_path, examples={"loss_on_eos": False}, quantisation=unquantised)
-    examples = examples_for(config, byte_judge)
-    base = load_base(byte_judge, config.quantisation)
-    arguments = stock_arguments(config, tmp_path) | {"train_sampling_strategy": "random", "max_length": 1024}
-    trainer = CPOTrainer(
-        model=base,
-        args=CPOConfig(**arguments, loss_type="simpo", beta=2.0, simpo_gamma=1.0, cpo_alpha=0.0),
-        train_dataset=Dataset.from_list([{"prompt": "It", "chosen": " is", "rejected": " was"}]),
-        processing_class=load_tokenizer(byte_judge),
-        peft_config=lora_config(config.lora, base),
-    )
-    as_trained(trainer.model, config)
-    batch = on_device(trainer.data_collator([cpo_row(example) for example in examples]), trainer.model)
-    expected = outcome(trainer.model, lambda: [trainer.compute_loss(trainer.model, batch)])
-    assert_equal(ours(config, trainer.model, examples, tmp_path), expected)
-
-
-def cpo_row(example: Example) -> dict[str, list[int]]:
-    """What TRL's CPOTrainer makes of a pair."""
-    row = {"prompt_input_ids": list(example.prompt_ids)}
-    for name, answer in (("chosen", example.right_ids), ("rejected", wrong_ids(example))):
-        ids = [*example.prompt_ids, *answer]
-        row[f"{name}_input_ids"] = ids
-        row[f"{name}_attention_mask"] = [1] * len(ids)
-        row[f"{name}_labels"] = [-100] * len(example.prompt_ids) + list(answer)
-    return row
-
-
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_a_whole_run_ends_with_the_weights_of_trl(
     method: str, byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
@@ -120,7 +89,7 @@ def test_a_whole_run_ends_with_the_weights_of_trl(
     """
     monkeypatch.setattr("training.batches.endless", lambda n, wanted, seed: list(range(wanted)))
     sections: dict[str, Any] = {
-        "optimiser": {"order": "whole_items", "gradient_accumulation_steps": 2},
+        "optimiser": {"batch_by": "item", "gradient_accumulation_steps": 2},
         "quantisation": {"kind": "none"},
     }
     adapters = []
@@ -156,9 +125,9 @@ def with_window(mistral: Path, folder: Path) -> Path:
     return folder
 
 
-def step(method: str, model: Path, folder: Path, size: int, parts: int, order: str, **sections: Any) -> AnyRun:
+def step(method: str, model: Path, folder: Path, size: int, parts: int, batch_by: str, **sections: Any) -> AnyRun:
     """A run whose only step takes all examples: those of so many whole items, in microbatches of one size."""
-    cut = {"per_device_batch_size": size, "gradient_accumulation_steps": parts, "max_steps": 1, "order": order}
+    cut = {"per_device_batch_size": size, "gradient_accumulation_steps": parts, "max_steps": 1, "batch_by": batch_by}
     sections = {"quantisation": {"kind": "none", "compute_dtype": "float32"}, **sections}
     return tiny_run(method, model, folder, optimiser=cut, dialdefer=pocket(size * parts // 4), **sections)
 
@@ -167,14 +136,15 @@ def step(method: str, model: Path, folder: Path, size: int, parts: int, order: s
 def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(
     family: str, attention: str, models: dict[str, Path], tmp_path: Path, device: str
 ) -> None:
-    config = step("simpo", models[family], tmp_path, 4, 2, "whole_items")  # EOS behind both answers, in two branches
+    config = step("dpo", models[family], tmp_path, 4, 2, "item")  # EOS behind both answers, in two branches
     judge = adapted(models[family], config, attention)
     examples = examples_for(config, models[family])
     assert min(len(example.prompt_ids) for example in examples) > WINDOW
     rows = verdict_trainer(config, judge, examples, tmp_path).get_train_dataloader()
     n_tokens = sum(example.n_tokens for example in examples)
     assert sum(batch["input_ids"].numel() for batch in rows) < 0.8 * n_tokens, "nothing is shared"
-    assert_equal(ours(config, judge, examples, tmp_path), separate(config, judge, examples))
+    reference = dict.fromkeys(examples, LogProbs((0.0, 0.0), (0.0, 0.0)))
+    assert_equal(ours(config, judge, examples, tmp_path, reference), separate(config, judge, examples))
 
 
 def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome:
@@ -194,8 +164,9 @@ def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome
                 right=torch.tensor([example.right], device=judge.device),
                 groups=torch.tensor([0], device=judge.device),
                 anchors=torch.tensor([True], device=judge.device),
+                reference=torch.zeros(1, 2, device=judge.device),
             )
-            yield objective.total(answers).sum() / len(examples)
+            yield objective.loss(answers).sum() / len(examples)
 
     return outcome(judge, losses)
 
@@ -212,8 +183,8 @@ def test_how_a_step_is_cut_changes_nothing(method: str, models: dict[str, Path],
     examples = examples_for(whole, models["llama"])
     assert len(examples) == 16
     expected = ours(whole, judge, examples, tmp_path)
-    for size, parts, order in [(2, 8, "random"), (8, 2, "whole_items")]:
-        cut = step(method, models["llama"], tmp_path, size, parts, order, **without_reference(method))
+    for size, parts, batch_by in [(2, 8, "random"), (8, 2, "item")]:
+        cut = step(method, models["llama"], tmp_path, size, parts, batch_by, **without_reference(method))
         assert_equal(ours(cut, judge, examples, tmp_path), expected)
 
 
@@ -224,7 +195,7 @@ def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
     for dtype in ("float32", "bfloat16", "float16"):
         settings = QuantisationConfig(compute_dtype=dtype, double_quant=double)
         on_the_fly = load_base(models["llama"], settings)
-        once = load_base(models["llama"], settings.model_copy(update={"hold": "dequantised"}))
+        once = load_base(models["llama"], settings.model_copy(update={"weights": "dequantised"}))
         layers = {
             name: module
             for name, module in on_the_fly.named_modules()

@@ -98,7 +98,7 @@ def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(
 def test_a_bend_is_for_training_alone_and_for_families_that_there_are() -> None:
     with pytest.raises(ConfigError, match=r"dialdefer.bend: is for training alone"):
         section_of(config(bend={"share": 0.3})).units("margin")
-    with pytest.raises(ConfigError, match=r"dialdefer.prompts.draw: is for training alone"):
-        section_of(config(draw="one_per_item")).units("margin")
+    with pytest.raises(ConfigError, match=r"dialdefer.prompts.variants_per_item: is for training alone"):
+        section_of(config(variants_per_item="one_per_item")).units("margin")
     with pytest.raises(DataError, match=r"no training item is of .bbq."):
         TRAINING.load(section_of(config(bend={"families": ["bbq"]})))

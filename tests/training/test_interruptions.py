@@ -24,7 +24,7 @@ DROPOUT = {"r": 8, "alpha": 16, "dropout": 0.5}
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "sft, bf16": ("sft", {"lora": DROPOUT, "optimiser": {"mixed_precision": "bf16", "gradient_checkpointing": True}}),
     "dpo": ("dpo", {}),
-    "fp16": ("sft", {"quantisation": {"hold": "dequantised"}, "optimiser": {"mixed_precision": "fp16"}}),
+    "fp16": ("sft", {"quantisation": {"weights": "dequantised"}, "optimiser": {"mixed_precision": "fp16"}}),
 }
 ON_CUDA = [pytest.param("cuda", name, marks=pytest.mark.gpu) for name in RUNS]
 

@@ -77,7 +77,7 @@ def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(
     ],
 )
 def test_a_card_of_another_study_says_how_to_ask_its_judge(study: str, trained: str, says: str, tmp_path: Path) -> None:
-    card = card_text(*made_merge(tmp_path, items={trained: 8}, method="own_c1", study=study))
+    card = card_text(*made_merge(tmp_path, items={trained: 8}, method="label_free", study=study))
     assert says in section(card, "Use")
     assert "DialDefer" not in section(card, "Use")
 
@@ -87,7 +87,7 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "For evaluation only, never trained on: aio, aio-context, truthfulqa" in limits
     assert "1,500 of its training items are in the *published* test split" in limits
     assert "BBQ words stereotypes" in limits
-    prompts = {"template": "v1", "variants": [{"answer_order": "no_first"}], "draw": 1}
+    prompts = {"template": "v1", "variants": [{"answer_order": "no_first"}], "variants_per_item": 1}
     bent = {"bend": {"families": ["owner"], "share": 0.5}, "prompts": prompts}
     pocket = card_of(tmp_path / "b", items={"pocket": 8}, dialdefer=bent)
     assert "templates `v1`; `v1`, no first, 1 drawn for each item;" in section(pocket, "Training data")

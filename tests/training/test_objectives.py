@@ -28,16 +28,16 @@ from tests.made.made_answers import (
 from tests.made.training_runs import tiny_run
 from training.objectives import (
     Answers,
-    chance_of_own_c1,
     cross_entropy,
     divergence_in_groups,
     dpo,
+    label_free,
+    label_free_chance,
     objective_of,
-    own_c1,
-    simpo,
+    paired,
 )
 
-GAMMA = 0.7
+WEIGHT = 0.7
 SHARES = [0.1, 0.2, 0.3, 0.4]  # unequal weights of the four losses, so that no error in one hides in the sum
 
 
@@ -72,16 +72,12 @@ def plain_dpo(e: int, v: Rows, s: Rows, t: int) -> float:
     return -math.log(sigmoid(BETA * (margin(e, v, s) - reference_margin(e, t))))
 
 
-def plain_simpo(e: int, v: Rows, s: Rows, t: int) -> float:
-    return -math.log(sigmoid(BETA * margin(e, v, s) / t - GAMMA))
-
-
-def plain_own_c1(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_label_free(e: int, v: Rows, s: Rows, t: int) -> float:
     (anchor,) = (a for a in range(4) if ANCHORS[a] and GROUPS[a] == GROUPS[e])
     return kl(log_softmax(REFERENCE_VERDICTS[anchor]), log_softmax(v[e]))
 
 
-def plain_own_c1_hard(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_label_free_hard(e: int, v: Rows, s: Rows, t: int) -> float:
     (anchor,) = (a for a in range(4) if ANCHORS[a] and GROUPS[a] == GROUPS[e])
     preferred = max((0, 1), key=lambda k: REFERENCE_VERDICTS[anchor][k])
     return -log_softmax(v[e])[preferred]
@@ -93,13 +89,17 @@ def plain_divergence(e: int, v: Rows, s: Rows, t: int) -> float:
     return kl(log_softmax(v[e]), mean)
 
 
+def plain_paired(e: int, v: Rows, s: Rows, t: int) -> float:
+    return plain_sft(e, v, s, t) + WEIGHT * plain_divergence(e, v, s, t)
+
+
 Plain = Callable[[int, Rows, Rows, int], float]
 LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
     "sft": (cross_entropy, plain_sft),
     "dpo": (lambda a: dpo(a, BETA), plain_dpo),
-    "simpo": (lambda a: simpo(a, BETA, GAMMA), plain_simpo),
-    "own_c1": (lambda a: own_c1(a, hard=False), plain_own_c1),
-    "own_c1, hard": (lambda a: own_c1(a, hard=True), plain_own_c1_hard),
+    "paired": (lambda a: paired(a, weight=WEIGHT), plain_paired),
+    "label_free": (lambda a: label_free(a, hard=False), plain_label_free),
+    "label_free, hard": (lambda a: label_free(a, hard=True), plain_label_free_hard),
     "divergence": (lambda a: divergence_in_groups(a.verdicts, a.groups), plain_divergence),
 }
 
@@ -136,22 +136,41 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) 
 
 def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands() -> None:
     expected = [kl(log_softmax(PERSONS[2]), log_softmax(logs)) for logs in PERSONS]
-    assert own_c1(conversation(), hard=False).tolist() == pytest.approx(expected)
-    hard = own_c1(conversation(), hard=True).tolist()
+    assert label_free(conversation(), hard=False).tolist() == pytest.approx(expected)
+    hard = label_free(conversation(), hard=True).tolist()
     assert hard == pytest.approx([-log_softmax(logs)[2] for logs in PERSONS])
     assert cross_entropy(conversation()).tolist() == pytest.approx([-logs[2] for logs in PERSONS])
 
 
-SIZES = st.tuples(st.integers(1, 4), st.integers(2, 4))
-
-
 @st.composite
-def group_of_prompts(draw: st.DrawFn, lowest: float = -30.0) -> torch.Tensor:
-    """(members, K) log-probabilities."""
-    n_members, n_answers = draw(SIZES)
-    log = st.floats(lowest, 0.0)
-    rows = draw(st.lists(st.lists(log, min_size=n_answers, max_size=n_answers), min_size=n_members, max_size=n_members))
+def group_of_prompts(draw: st.DrawFn) -> torch.Tensor:
+    """(members, K) log-probabilities, of 1 to 4 members and 2 to 4 answers."""
+    row = [st.floats(-30.0, 0.0)] * draw(st.integers(2, 4))
+    rows = draw(st.lists(st.tuples(*row), min_size=1, max_size=4))
     return torch.tensor(rows, dtype=torch.float64)
+
+
+@given(group_of_prompts(), st.data())
+def test_the_label_free_target_is_the_mean_of_the_probabilities_that_the_base_gives_at_the_anchors(
+    base: torch.Tensor, data: st.DataObject
+) -> None:
+    """Of two groups whose prompts alternate; the other group's anchors have no part in it."""
+    is_anchor = data.draw(st.lists(st.booleans(), min_size=len(base), max_size=len(base)).filter(any))
+    rows = torch.stack([base, base.flip(-1)], dim=1).flatten(0, 1)
+    judge = answers(
+        rows.flip(0),
+        reference_verdicts=rows,
+        groups=[0, 1] * len(base),
+        anchors=[anchor for anchor in is_anchor for _ in range(2)],
+        right=[0] * len(rows),
+    )
+    target = base.softmax(-1)[is_anchor].mean(0)
+    targets = torch.stack([target, target.flip(-1)] * len(base))
+    policy = judge.verdicts.log_softmax(-1)
+    torch.testing.assert_close(label_free(judge, hard=False), (targets * (targets.log() - policy)).sum(-1))
+    hard = -policy.gather(1, targets.argmax(-1)[:, None])[:, 0]
+    first, second = target.sort(descending=True).values[:2].tolist()
+    assert first - second < 1e-9 or torch.allclose(label_free(judge, hard=True), hard)
 
 
 def jensen_shannon(group: torch.Tensor) -> float:
@@ -186,35 +205,27 @@ def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(
     assert torch.isfinite(logs.grad).all()
 
 
-WHOLE = {"order": "whole_items"}
-
-
 @pytest.mark.parametrize(
     ("method", "keys", "expected"),
     [
         ("sft", {}, cross_entropy),
+        ("paired", {"paired": {"weight": 0.6}}, lambda a: paired(a, weight=0.6)),
         ("dpo", {"beta": 0.4}, lambda a: dpo(a, 0.4)),
-        ("simpo", {"beta": 1.5, "gamma": 0.2}, lambda a: simpo(a, 1.5, 0.2)),
-        ("own_c1", {}, lambda a: own_c1(a, hard=False)),
-        ("own_c1", {"target": "hard"}, lambda a: own_c1(a, hard=True)),
+        ("label_free", {}, lambda a: label_free(a, hard=False)),
+        ("label_free", {"target": "hard"}, lambda a: label_free(a, hard=True)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-@pytest.mark.parametrize("weight", [None, 0.6])
 def test_a_config_gets_its_loss_with_its_numbers(
-    method: str, keys: dict[str, Any], expected: Callable[[Answers], torch.Tensor], weight: float | None
+    method: str, keys: dict[str, Any], expected: Callable[[Answers], torch.Tensor]
 ) -> None:
-    consistency = {} if weight is None else {"consistency": {"weight": weight}}
-    objective = objective_of(tiny_run(method, optimiser=WHOLE, **keys, **consistency))
-    one = answers(VERDICTS, ENDS)
-    wanted = expected(one)
-    if weight is not None:
-        wanted = wanted + weight * divergence_in_groups(one.verdicts, one.groups)
-    torch.testing.assert_close(objective.total(one), wanted)
+    objective = objective_of(tiny_run(method, optimiser={"batch_by": "item"}, **keys))
+    judge = answers(VERDICTS, ENDS)
+    torch.testing.assert_close(objective.loss(judge), expected(judge))
 
 
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
-@pytest.mark.parametrize("method", ["sft", "dpo", "simpo"])
+@pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(
     method: str, eos: bool
 ) -> None:
@@ -227,17 +238,17 @@ def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_mar
         verdicts[torch.arange(4), torch.tensor(RIGHT)] += gain
         ends = ZEROS if objective.branches != "none" else None
         judge = answers(verdicts.log_softmax(-1), ends, reference=coin, reference_verdicts=coin)
-        return objective.total(judge).mean().item()
+        return objective.loss(judge).mean().item()
 
     assert loss(0) == pytest.approx(objective.chance, rel=1e-6)
     assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
-def test_own_c1_is_spoilt_above_both_a_coin_and_the_base_itself(hard: bool) -> None:
+def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself(hard: bool) -> None:
     for c1, c2, worst in ((3.0, 2.9, "coin"), (0.1, -3.0, "base")):
         rows = [[c1 / 2, -c1 / 2], [c2 / 2, -c2 / 2]]
         base = answers(rows, reference_verdicts=rows, groups=[0, 0], anchors=[True, False], right=[0, 0])
         coin = replace(base, verdicts=torch.zeros_like(base.verdicts))
         judge = coin if worst == "coin" else base
-        assert chance_of_own_c1(base, hard=hard) == pytest.approx(own_c1(judge, hard=hard).mean().item() + 0.02)
+        assert label_free_chance(base, hard=hard) == pytest.approx(label_free(judge, hard=hard).mean().item() + 0.02)

@@ -25,23 +25,23 @@ KINDS = {"one": "cpu.yaml", "ddp": "ddp.yaml", "fsdp": "fsdp-qlora.yaml", "zero3
 NEEDS_DEEPSPEED = pytest.mark.skipif(
     importlib.util.find_spec("deepspeed") is None, reason="needs DeepSpeed: pip install -e '.[deepspeed]'"
 )
-# DPO asks its reference of sharded weights as well, so SFT on them shows little more.
+# DPO asks its reference of sharded weights as well, so paired training on them shows little more.
 METHODS_AND_KINDS = [
-    ("sft", "ddp"),
+    ("paired", "ddp"),
     pytest.param("dpo", "ddp", marks=pytest.mark.campaign),
     ("dpo", "fsdp"),
-    pytest.param("sft", "fsdp", marks=pytest.mark.campaign),
-    pytest.param("sft", "zero3", marks=NEEDS_DEEPSPEED),
+    pytest.param("paired", "fsdp", marks=pytest.mark.campaign),
+    pytest.param("paired", "zero3", marks=NEEDS_DEEPSPEED),
     pytest.param("dpo", "zero3", marks=NEEDS_DEEPSPEED),
 ]
 SAVED = 2  # steps between two checkpoints
 METHODS: dict[str, dict[str, Any]] = {
     # 9 items in batches of 4: the last step has 3, which two processes share as 1 and 2.
-    "sft": {
+    "paired": {
         "n_items": 12,
-        "consistency": {"weight": 0.5},
+        "paired": {"weight": 0.5},
         "dev": {"n_items": 3, "every_steps": 2},
-        "optimiser": {"order": "whole_items", "epochs": 1.2},
+        "optimiser": {"batch_by": "item", "epochs": 1.2},
     },
     # 28 examples in batches of 16, the last of them 14; their reference is asked for by both processes
     "dpo": {

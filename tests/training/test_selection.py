@@ -14,7 +14,6 @@ from studies.dialdefer.training import TRAINING
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_runs import adapter_of, logged
 from training.callbacks import Selection
-from training.config import parse_training_config
 from training.data import TrainingData, without_dev
 from training.qlora import trainable
 from training.sections import DevConfig
@@ -88,13 +87,11 @@ def test_evaluations_do_not_change_what_is_trained(
     plant(easy_items(30), monkeypatch)
     trained = {}
     for every_steps in (1, 100):
-        run = run_of(model, tmp_path, every_steps=every_steps, select="last")
-        # DPO without a cache asks the base in between, with the adapter off and dropout in its way.
-        keys = {**run.model_dump(mode="json"), "method": "dpo", "beta": 0.1, "precompute_reference": False}
-        del keys["gamma"]
-        trained[every_steps] = train(
-            parse_training_config({**keys, "optimiser": {**keys["optimiser"], "max_steps": 4}}, "made.yaml")
-        )
+        dev = {"n_items": 6, "every_steps": every_steps, "select": "last"}
+        # Without a cache DPO asks the base in between, with the adapter off and dropout in its way.
+        sections = {"lora": {"r": 4, "alpha": 8, "dropout": 0.1}, "precompute_reference": False}
+        optimiser = {"max_steps": 4, "per_device_batch_size": 4}
+        trained[every_steps] = train(easy_run(model, tmp_path, dev=dev, optimiser=optimiser, **sections))
     assert list(logged(trained[1], "eval_loss")) == [1, 2, 3, 4]
     assert list(logged(trained[100], "eval_loss")) == [4], "the last step is always evaluated"
     assert logged(trained[1], "eval_loss")[4] == logged(trained[100], "eval_loss")[4]

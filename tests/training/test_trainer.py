@@ -142,12 +142,12 @@ def test_a_run_whose_microbatches_do_not_fit_goes_the_way_of_one_whose_do(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    optimiser = {"per_device_batch_size": 8, "gradient_accumulation_steps": 2, "order": "whole_items", "max_steps": 2}
-    more: dict[str, Any] = {"optimiser": optimiser, "consistency": {"weight": 0.5}}
+    optimiser = {"per_device_batch_size": 8, "gradient_accumulation_steps": 2, "batch_by": "item", "max_steps": 2}
+    more: dict[str, Any] = {"optimiser": optimiser, "paired": {"weight": 0.5}}
     runs = []
     for name in ("fits", "does not fit"):
         failed = plant_failure(where, monkeypatch) if name == "does not fit" else []
-        runs.append(train(tiny_run("sft", byte_judge, tmp_path / name, **more)))
+        runs.append(train(tiny_run("paired", byte_judge, tmp_path / name, **more)))
     assert failed == [True], "once, backward with gradients that must not count"
     assert capsys.readouterr().err.count("Out of memory: from here on") == 1
     for key in ("loss", "grad_norm", "accuracy", "margin"):
@@ -170,7 +170,7 @@ def test_memory_that_runs_short_is_told_with_what_helps(
 
 
 def test_the_base_is_asked_about_no_more_than_is_trained_on(model: Path, tmp_path: Path) -> None:
-    train(tiny_run("own_c1", model, tmp_path, optimiser={"order": "whole_items", "max_steps": 2}))
+    train(tiny_run("label_free", model, tmp_path, optimiser={"batch_by": "item", "max_steps": 2}))
     (shard,) = (tmp_path / "reference").glob("*/*.jsonl")
     assert len(shard.read_text().splitlines()) == 2 * 4, "of 8 items under 4 conditions two"
 

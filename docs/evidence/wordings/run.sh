@@ -16,6 +16,7 @@ case $arm in
   one) words=(configs/training/pocket-sft-c2.yaml "$pocket 64}]") ;;
   repeated) words=(configs/training/pocket-sft-c2.yaml "$pocket 64}]" optimiser.epochs=10) ;;
   more) words=(configs/training/pocket-sft-c2.yaml "$pocket 660}]" optimiser.epochs=1) ;;
+  own-c1) words=(configs/training/pocket-variants-label-free.yaml) ;;
   *) words=("configs/training/pocket-variants-$arm.yaml") ;;
 esac
 checkpoint=$bent

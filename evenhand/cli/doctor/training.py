@@ -107,7 +107,7 @@ def count_examples(data: TrainingData, config: AnyRun, tokenizer: Any, device: D
     optimiser = config.optimiser
     drawn = data.drawn(random.Random(0), N_DRAWN)
     examples, _ = examples_of(drawn, config, tokenizer)
-    groups = groups_of(examples, optimiser.order)
+    groups = groups_of(examples, optimiser.batch_by)
     lengths = [sum(example.n_tokens for example in group) for group in groups]
     n_groups = optimiser.per_device_batch_size // config.group_size  # of a microbatch
     longest = [group for _, group in sorted(zip(lengths, groups, strict=True), key=lambda one: -one[0])[:n_groups]]
@@ -145,7 +145,7 @@ def longest_batch(config: AnyRun) -> ExampleCount:
 def memory_parts(config: AnyRun, size: ModelSize, count: ExampleCount, device: Device) -> dict[str, float]:
     """GiB of training with the largest microbatch, by what takes them."""
     held, dtype, lora = config.quantisation, computing_dtype(config), config.lora
-    base, is_nf4 = held.compute_dtype, held.kind == "nf4" and held.hold == "nf4"
+    base, is_nf4 = held.compute_dtype, held.kind == "nf4" and held.weights == "nf4"
     item, checkpointing = ITEM_BYTES[dtype], config.optimiser.gradient_checkpointing
     mask_bytes = 0 if lora.dropout == 0 else 1 if device.is_gpu else item
     activations = size.activation_bytes(dtype, checkpointing=checkpointing, mask_bytes=mask_bytes)
@@ -172,7 +172,7 @@ def memory_parts(config: AnyRun, size: ModelSize, count: ExampleCount, device: D
 def merge_check(config: AnyRun, size: ModelSize, device: Device) -> Check:
     """What the check of a merge takes of the GPUs it is spread over: base + adapter, then the merged model."""
     held, dtype = config.quantisation, config.quantisation.compute_dtype
-    is_nf4 = held.kind == "nf4" and held.hold == "nf4"
+    is_nf4 = held.kind == "nf4" and held.weights == "nf4"
     base = size.nf4_bytes(dtype, double_quant=held.double_quant) if is_nf4 else size.weight_bytes(dtype)
     largest = max(base + n_lora(config, size) * 4, size.weight_bytes(dtype)) / GIB
     says = f"{largest:.1f} GiB to check what was merged"
@@ -185,7 +185,7 @@ def merge_check(config: AnyRun, size: ModelSize, device: Device) -> Check:
 def smaller(config: AnyRun) -> str:
     """The settings that take less memory."""
     ways = [] if config.optimiser.gradient_checkpointing else ["optimiser.gradient_checkpointing=true"]
-    ways += ["quantisation.hold=nf4"] if config.quantisation.hold == "dequantised" else []
+    ways += ["quantisation.weights=nf4"] if config.quantisation.weights == "dequantised" else []
     return ", ".join([*ways, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
 
 

@@ -156,7 +156,7 @@ COUNT = ExampleCount(
     n_scored=16,
     is_tree=False,
 )
-DRAW = "narrator.draw=2"
+DRAW = "narrator.variants_per_item=2"
 BIG = ("qwen2.5-7b-sft.yaml", "optimiser.per_device_batch_size=16", "optimiser.gradient_accumulation_steps=1")
 
 

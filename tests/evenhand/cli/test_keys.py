@@ -32,9 +32,11 @@ def test_what_is_printed_is_a_config_once_the_required_keys_have_values(name):
         assert tree["method"] == name
         tree["optimiser"]["learning_rate"] = 0.1
         short |= {"method": name, "optimiser": {"learning_rate": 0.1}}
-    if name == "own_c1":  # compares prompts with each other, which the defaults keep apart
-        for one in (tree, short):
-            one["optimiser"] = one["optimiser"] | {"order": "whole_items"}
+    for config in (tree, short):
+        if name in ("paired", "label_free"):  # they compare prompts with each other, which the defaults keep apart
+            config["optimiser"] = config["optimiser"] | {"batch_by": "item"}
+        if name == "paired":
+            config["paired"] = {"weight": 1.0}
     assert parse_config(SCHEMAS[name], tree, "printed") == parse_config(SCHEMAS[name], short, "short")
 
 

@@ -15,7 +15,7 @@ from training.batches import Collator, groups_of, numbers_of, schedule
 from training.config import AnyRun
 from training.data import examples_of, load_data
 from training.examples import Example, by_group, by_item
-from training.objectives import Answers, divergence_in_groups, objective_of, own_c1
+from training.objectives import Answers, divergence_in_groups, label_free, objective_of
 
 NO_FIRST = {"answer_order": "no_first"}
 VARIANTS = [NO_FIRST, {"template": "v1"}, {"template": "v1", **NO_FIRST}, {"speakers": ["Ann", "Bob"], **NO_FIRST}]
@@ -26,7 +26,7 @@ def config(
     method: str = "sft", n_items: int = 12, bend: Any = None, seed: int = 0, size: int = 20, **prompts: Any
 ) -> AnyRun:
     section = pocket(n_items, **{"variants": VARIANTS, **prompts}) | ({"bend": bend} if bend else {})
-    optimiser = {"order": "whole_items", "per_device_batch_size": size, "seed": seed}
+    optimiser = {"batch_by": "item", "per_device_batch_size": size, "seed": seed}
     return tiny_run(method, dialdefer=section, optimiser=optimiser)
 
 
@@ -47,32 +47,32 @@ IN_VARIANTS = {
 }
 LABELS = ["Ann", "Bob"]
 BEND = {"share": 0.9, "speakers": LABELS}
-PAIRED, ONE_ORDER = {"consistency": {"weight": 1.0}}, {"option_orders": ["fixed_slot"]}
+PAIRED, ONE_ORDER = {"paired": {"weight": 1.0}}, {"option_orders": ["fixed_slot"]}
 
 
 @pytest.mark.parametrize(
-    ("method", "order", "section", "more", "frozen"),
+    ("method", "batch_by", "section", "more", "frozen"),
     [
         ("sft", "random", pocket(12), {}, "12810bad6c0d5207"),
-        ("own_c1", "whole_items", pocket(12), {}, "0d28c999f74e7544"),
+        ("label_free", "item", pocket(12), {}, "0d28c999f74e7544"),
         (
             "dpo",
-            "whole_items",
+            "item",
             pocket(12, template="published-dpo", conditions=C2, speakers=LABELS),
             {},
             "58bc6674bbf47b78",
         ),
-        ("sft", "whole_items", pocket(12, template="v1") | {"bend": BEND}, {}, "61b28df8834a4afa"),
-        ("sft", "whole_items", CONFLICTS | {"visibilities": ["visible"], **ONE_ORDER}, PAIRED, "a0fd7eeb68ebbd2f"),
-        ("own_c1", "whole_groups", CONFLICTS | {"visibilities": ["hidden"], **ONE_ORDER}, {}, "ca27b9f6e30da3ca"),
+        ("sft", "item", pocket(12, template="v1") | {"bend": BEND}, {}, "61b28df8834a4afa"),
+        ("paired", "item", CONFLICTS | {"visibilities": ["visible"], **ONE_ORDER}, PAIRED, "a0fd7eeb68ebbd2f"),
+        ("label_free", "group", CONFLICTS | {"visibilities": ["hidden"], **ONE_ORDER}, {}, "ca27b9f6e30da3ca"),
     ],
 )
 def test_without_variants_every_batch_is_what_it_was(
-    method: str, order: str, section: Any, more: Any, frozen: str, tokenizer: Any
+    method: str, batch_by: str, section: Any, more: Any, frozen: str, tokenizer: Any
 ) -> None:
     study = "dialdefer" if "benchmarks" in section else "narrator"
-    run = tiny_run(method, study=study, **{study: section}, optimiser={"order": order}, **more)
-    groups = groups_of(examples_for(run, tokenizer), order)
+    run = tiny_run(method, study=study, **{study: section}, optimiser={"batch_by": batch_by}, **more)
+    groups = groups_of(examples_for(run, tokenizer), batch_by)
     collator = Collator(pad=0, branches=objective_of(run).branches, row_tokens=run.optimiser.row_tokens)
     batches = [collator([groups[n] for n in batch]) for batch in schedule(groups, run).microbatches]
     assert digest([{name: tensor.tolist() for name, tensor in batch.items()} for batch in batches], 16) == frozen
@@ -106,7 +106,7 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
     draw: Any, n_drawn: int, tokenizer: Any
 ) -> None:
     def texts(**keys: Any) -> dict[str, list[tuple[int, ...]]]:
-        run = config(draw=draw, conditions=C2, size=2 * n_drawn, **keys)
+        run = config(variants_per_item=draw, conditions=C2, size=2 * n_drawn, **keys)
         return {own[0].item_id: [e.prompt_ids for e in own] for own in by_item(examples_for(run, tokenizer))}
 
     many, few, other = texts(n_items=100), texts(n_items=30), texts(n_items=30, seed=1)
@@ -120,14 +120,14 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
 
 
 def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer: Any) -> None:
-    groups = by_group(examples_for(config("own_c1", n_items=40, draw=3, size=12), tokenizer))
+    groups = by_group(examples_for(config("label_free", n_items=40, variants_per_item=3, size=12), tokenizer))
     assert {(len(group), sum(example.is_anchor for example in group)) for group in groups} == {(6, 2)}
     matched = [sum(is_matched(tokenizer.decode(example.prompt_ids)) for example in group) for group in groups]
     assert len(set(matched)) > 1, "what is drawn beside them differs from item to item"
 
 
 def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer: Any) -> None:
-    run = tiny_run("own_c1", study="narrator", narrator=CONFLICTS | IN_VARIANTS)
+    run = tiny_run("label_free", study="narrator", narrator=CONFLICTS | IN_VARIANTS)
     conversations = {conversation.conversation_id: conversation for conversation in load_data(run).units}
     groups = by_group(examples_for(run, tokenizer))
     assert len(groups) == len(conversations) * 3 * 2, "tasks; with the attack hidden a judge reads other evidence"
@@ -160,10 +160,10 @@ def last_listed(example: Example, tokenizer: Any) -> int:
 def test_a_judge_that_reads_words_agrees_with_itself_and_one_that_reads_places_does_not(
     study: str, tokenizer: Any
 ) -> None:
-    run = config("own_c1", variants=VARIANTS[:3], size=16)
+    run = config("label_free", variants=VARIANTS[:3], size=16)
     if study == "narrator":
         two_orders = {"option_orders": ["fixed_slot", "reversed"], "tasks": ["blame"]}
-        run = tiny_run("own_c1", study=study, narrator=CONFLICTS | IN_VARIANTS | two_orders)
+        run = tiny_run("label_free", study=study, narrator=CONFLICTS | IN_VARIANTS | two_orders)
     examples = examples_for(run, tokenizer)
     groups = torch.tensor(numbers_of(example.group for example in examples))
     one = examples[0].choices[0]  # the token of "1"
@@ -187,7 +187,7 @@ def test_a_judge_that_reads_words_agrees_with_itself_and_one_that_reads_places_d
     )
     both = torch.zeros(int(groups.max()) + 1, n_choices).index_add(0, groups, judges["numbers"].exp())
     unsure = (both / both.sum(1, keepdim=True)).log().clamp_min(-20.0)[groups]  # between the two places
-    assert own_c1(replace(answers, verdicts=unsure), hard=False).tolist() == pytest.approx(
+    assert label_free(replace(answers, verdicts=unsure), hard=False).tolist() == pytest.approx(
         [0.0] * len(examples), abs=1e-6
     )
 

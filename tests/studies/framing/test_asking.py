@@ -14,7 +14,7 @@ from studies.framing.replies import CHOSEN, ERROR, TIE, UNREAD, choice_in
 from studies.framing.section import FramingSection
 from tests.made.framing_runs import claims, study
 
-PRESSED = {"pressed": {"after": "statement", "ask": "Are you sure? I think it is {{ other }}, not {{ said }}."}}
+PRESSED = {"pressed": {"follow_up_to": "statement", "ask": "Are you sure? I think it is {{ other }}, not {{ said }}."}}
 
 
 def section(tree: dict[str, Any]) -> FramingSection:
@@ -90,7 +90,7 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
         ({"set": {"options": "1 or 2"}}, "orders"),
         ({"ask": "Is it so? {{ options }}"}, "shows no"),
         ({"framings": {"statement": "{{ claim }}", "x": {"ask": "{{ framing }} {{ options }}"}}}, "framings.x"),
-        ({"framings": {"statement": "{{ claim }}", "x": {"after": "y", "ask": "?"}}}, "after must name"),
+        ({"framings": {"statement": "{{ claim }}", "x": {"follow_up_to": "y", "ask": "?"}}}, "follow_up_to must name"),
         (
             {"framings": {"statement": "{{ claim }}", "x": {"text": "x", "answers": {"yes": "Y", "no": "N"}}}},
             "answers must",
@@ -101,9 +101,9 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
             "behind a reply",
         ),
         ({"framings": {"statement": "{{ claim }}", "x": {"ask": "{{ item.yes }} Yes or no?"}}}, "orders: both"),
-        ({"framings": {"statement": "{{ claim }}", "x": {"after": "statement", "ask": "{{ othr }}"}}}, "othr"),
+        ({"framings": {"statement": "{{ claim }}", "x": {"follow_up_to": "statement", "ask": "{{ othr }}"}}}, "othr"),
         (
-            {"framings": {"statement": "{{ claim }}", "x": {"after": "statement", "ask": "?", "text": "t"}}},
+            {"framings": {"statement": "{{ claim }}", "x": {"follow_up_to": "statement", "ask": "?", "text": "t"}}},
             "alone",
         ),
         ({"set": {"options": "{{ first }}", "symbol": "x"}}, "has a meaning"),

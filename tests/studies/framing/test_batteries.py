@@ -83,7 +83,7 @@ def test_a_battery_asks_every_framing_of_every_item_in_words_of_its_own(
     monkeypatch.chdir(CONFIGS.parent)
     tree = read_yaml(CONFIGS / "framing" / f"{name}.yaml")
     section = parse_config(FramingSection, tree["framing"], name)
-    assert len(section.wordings) == n_framings
+    assert len(section.texts) == n_framings
     n_asked = len(section.cases or [""]) * len(section.order_names) * n_framings
     for unit in list(section.units(tree["verdict"]).units)[:4]:
         first = list(unit.next_prompts({}))

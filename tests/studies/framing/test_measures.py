@@ -14,7 +14,8 @@ from eval.options import Options
 from eval.results import read_run, results_of_runs
 from evenhand.errors import DataError
 from studies.framing.evaluation import p_values
-from studies.framing.measures import ALL, EVERY, FIELDS, FramedRun, Grid, Sides, columns, flips, shift_pieces
+from studies.framing.grids import FIELDS, Grid
+from studies.framing.measures import ALL, EVERY, Sides, columns, flips, shift_parts
 from studies.framing.section import FramingSection
 from studies.framing.verdict_files import load_answers
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -61,14 +62,13 @@ def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
     wanted |= {"net_shift": 100 * (judge["defers"] - judge["placebo"])}
     rng, drawing = np.random.default_rng(7), Drawing(n_draws=1000, seed=1)
     section = FramingSection.model_validate(study(Path("x.jsonl")))
-    run = FramedRun(path=Path(), config={}, provenance={}, plan=(), replies={}, rendered={}, section=section)
     covered = dict.fromkeys(wanted, 0)
     for _ in range(SIMULATIONS):
         grid = drawn_grid(rng, **judge)
-        for piece in shift_pieces(run, grid, "expert"):
-            for measure in piece.measures:
+        for part in shift_parts(section, grid, "expert"):
+            for measure in part.measures:
                 if measure.name in wanted:
-                    observed = columns(f"d{rng.integers(1 << 30)}", grid, piece.parts(grid))
+                    observed = columns(f"d{rng.integers(1 << 30)}", grid, part.arrays(grid))
                     found = estimate(measure, [Drawn(observed=observed, drawing=drawing)])
                     covered[measure.name] += not found.excludes(wanted[measure.name])
     assert {name: 0.92 <= n / SIMULATIONS <= 0.98 for name, n in covered.items()} == dict.fromkeys(wanted, True), (

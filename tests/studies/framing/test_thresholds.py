@@ -67,7 +67,7 @@ def test_pooled_thresholds_hold_in_framings_that_they_were_not_fitted_in(runs: A
 
 
 def test_pooled_thresholds_are_those_of_speakers_and_placebos_keep_the_baseline_s(runs: Any) -> None:
-    more = {"pressed": {"after": "statement", "ask": "Is it so? {{ other }}\n{{ options }}"}}
+    more = {"pressed": {"follow_up_to": "statement", "ask": "Is it so? {{ other }}\n{{ options }}"}}
     framings = {"statement": "Claim: {{ claim }}", "expert": "A professor says: {{ claim }}", **more}
     calibrate_main([str(runs("train", framings=framings)), str(test := runs("test")), "--pooled"])
     fits = json.loads((test / "calibrated" / "thresholds.json").read_text())["calibrations"]
@@ -137,8 +137,8 @@ def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(run
     framings = {
         "statement": "Claim: {{ claim }}",
         "expert": "A professor says: {{ claim }}",
-        "pressed": {"after": "statement", "ask": "Mary says: {{ other }}\n{{ options }}"},
-        "pressed expert": {"after": "expert", "ask": "Mary says: {{ other }}\n{{ options }}"},
+        "pressed": {"follow_up_to": "statement", "ask": "Mary says: {{ other }}\n{{ options }}"},
+        "pressed expert": {"follow_up_to": "expert", "ask": "Mary says: {{ other }}\n{{ options }}"},
     }
     train, test = (runs(split, framings=framings) for split in ("train", "test"))
     calibrate_main([str(train), str(test)])

@@ -14,13 +14,13 @@ from tests.made.training_runs import tiny_run
 from training.config import AnyRun
 from training.data import load_data
 from training.examples import by_group
-from training.objectives import Answers, own_c1
+from training.objectives import Answers, label_free
 
 
 def framed(path: Path, method: str = "sft", split: str = "train", **keys: Any) -> AnyRun:
     """A run on the train split of the items in a file."""
     section = {**study(path), "items": {"file": str(path), "split": split}, **keys}
-    optimiser = {"order": "whole_items", "per_device_batch_size": 16}
+    optimiser = {"batch_by": "item", "per_device_batch_size": 16}
     return tiny_run(method, study="framing", framing=section, optimiser=optimiser)
 
 
@@ -50,7 +50,7 @@ def test_the_label_free_target_is_the_mean_of_both_orders_in_which_a_pull_of_the
     answers = Answers(
         verdicts=verdicts, ends=None, right=right, groups=groups, anchors=anchors, reference_verdicts=verdicts
     )
-    loss = own_c1(answers, hard=False)
+    loss = label_free(answers, hard=False)
     assert loss[2:].tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
     assert float(loss[0]) > 0.1
 

@@ -46,7 +46,7 @@ def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_format: str = "chat"
     return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
 
 
-@pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("own_c1", ALL)])
+@pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("label_free", ALL)])
 @pytest.mark.parametrize("chat_format", ["chat", "raw"])
 def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_option_begins(
     tokenizer: Any, chat_format: str, method: str, tasks: list[str]
@@ -98,7 +98,7 @@ def renamed() -> Conversation:
 
 def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apart() -> None:
     tokenizer = byte_tokenizer()  # a letter a token: Ann and Anna begin alike
-    config = run_of("own_c1", narrator={"tasks": ["detection", "blame"], "visibilities": ["visible"]})
+    config = run_of("label_free", narrator={"tasks": ["detection", "blame"], "visibilities": ["visible"]})
     config = config.model_copy(update={"examples": config.examples.model_copy(update={"max_prompt_length": 4096})})
     examples, excluded = TRAINING.examples([conflict("a", 3), renamed()], config, tokenizer)
     assert {e.group for e in examples} == {"a detection visible", "b detection visible", "b blame visible"}
@@ -114,11 +114,11 @@ def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apar
 def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts(
     tokenizer: Any, compares: bool
 ) -> None:
-    consistency = {"consistency": {"weight": 1.0}} if compares else {}
-    everything, none = TRAINING.examples(CONFLICTS[:3], run_of(**consistency), tokenizer)
+    everything, none = TRAINING.examples(CONFLICTS[:3], run_of(), tokenizer)
     assert none == []
     limit = sorted(len(e.prompt_ids) for e in everything)[len(everything) // 2]
-    config = run_of(examples={"max_prompt_length": limit}, **consistency)
+    paired = {"method": "paired", "paired": {"weight": 1.0}} if compares else {}
+    config = run_of(examples={"max_prompt_length": limit}, **paired)
     kept, excluded = TRAINING.examples(CONFLICTS[:3], config, tokenizer)
     longer = {e.group for e in everything if len(e.prompt_ids) > limit}
     partly = {e.group for e in everything if len(e.prompt_ids) <= limit} & longer

@@ -1,4 +1,4 @@
-"""Clusters by embeddings and in one pass, beside Algorithm 1: by hand, in any batch, and through a built folder."""
+"""Clusters by embeddings beside Algorithm 1: by hand, in any batch, and through a built folder."""
 
 import json
 from collections.abc import Mapping
@@ -9,15 +9,13 @@ import pytest
 
 from evenhand.errors import DataError
 from studies.pluraleval.build_references import build
-from studies.pluraleval.prompts import OWN_VERSION
 from studies.pluraleval.records import Cluster
-from studies.pluraleval.reference_sets import ClusteringSettings, ReferenceSettings, embed, random_order
+from studies.pluraleval.reference_sets import ClusteringSettings, ReferenceSettings, embed
 from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
-from tests.made.made_threads import POCKET, by_letter, clusters, judged, overridden, steps, thread
+from tests.made.made_threads import POCKET, clusters, judged, steps, thread
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 from tests.made.tiny_checkpoint import save_checkpoint
 
-ONE_PASS = {"method": "one_pass", "proposal_size": 100}
 AVERAGE = {"method": "embeddings", "embedding": "tfidf", "distance_threshold": 0.5}
 
 
@@ -33,40 +31,6 @@ def groups(found: Any) -> set[frozenset[str]]:
     return {frozenset(members) for members in clusters(found)}
 
 
-def test_one_pass_proposes_from_all_opinions_then_assigns_all_at_once_then_summarises_each_cluster_once() -> None:
-    found, asked = judged(thread("a1", "b1", "a2", "c1", "b2"), settings=by(ONE_PASS))
-    assert clusters(found) == [["a1", "a2"], ["b1", "b2"], ["c1"]]
-    assert [cluster.summary for cluster in found.clusters] == ["a1+a2", "b1+b2", "c1"]
-    assert steps(asked)[5:14] == ["proposal", *["assignment"] * 5, *["summary"] * 3]
-    assert json.loads(asked[5].messages[1].content) == ["a1", "b1", "a2", "c1", "b2"]
-    assert asked[5].factors.template_version == OWN_VERSION
-    assert asked[6].messages[1].content == 'Clusters:\n1. "a1"\n2. "b1"\n3. "c1"\n\nOpinion:\n"a1"'
-    assert found.states["proposal"] == {"ok": 1}
-
-
-def test_one_pass_proposes_from_a_seeded_sample_and_what_fits_nothing_proposed_is_a_cluster_of_its_own() -> None:
-    assert sorted(random_order("t1", 5, 13)[:2]) == [0, 1]
-    texts = ["a1", "b1", "a2", "c1", "c2"]
-    found, asked = judged(thread(*texts), settings=by({**ONE_PASS, "proposal_size": 2}, seed=13))
-    assert json.loads(asked[5].messages[1].content) == ["a1", "b1"]
-    assert clusters(found) == [["a1", "a2"], ["b1"], ["c1"], ["c2"]]
-
-
-@pytest.mark.parametrize(
-    ("texts", "replies", "step", "states", "members"),
-    [
-        (["a1", "b1", "a2"], {"proposal": '{"clusters": []}'}, "proposal", {"none": 1}, [["a1"], ["b1"], ["a2"]]),
-        ([""], {}, "extraction", {"not_asked": 1}, []),
-        (["a1", "b1"], {"assignment 1": '{"cluster": 9}'}, "assignment", {"ok": 1, "out_of_range": 1}, [["a1"]]),
-    ],
-)
-def test_one_pass_has_names_for_what_it_did_not_ask_or_could_not_read(
-    texts: list[str], replies: dict[str, str], step: str, states: dict[str, int], members: list[list[str]]
-) -> None:
-    found, _ = judged(thread(*texts), overridden(by_letter, replies), by(ONE_PASS))
-    assert (clusters(found), found.states[step]) == (members, states)
-
-
 LOUD = ("the piano is too loud at night", "the piano is very loud at night", "the piano is loud late at night")
 BUY = ("the father should buy a keyboard", "the father should rent a keyboard", "the father should buy her a keyboard")
 OTHER = "the walls of that house were built badly"
@@ -75,7 +39,7 @@ OTHER = "the walls of that house were built badly"
 def test_opinions_in_like_words_are_one_cluster_and_what_is_like_none_is_one_of_its_own() -> None:
     found, asked = judged(thread(*LOUD, *BUY, OTHER), settings=by(AVERAGE))
     assert groups(found) == {frozenset(LOUD), frozenset(BUY), frozenset([OTHER])}
-    assert not {"bootstrap", "proposal", "assignment"} & {*steps(asked)}
+    assert not {"bootstrap", "assignment"} & {*steps(asked)}
     assert steps(asked).count("summary") == 3
     alone, _ = judged(thread(OTHER), settings=by(AVERAGE))
     assert clusters(alone) == [[OTHER]]
@@ -101,10 +65,9 @@ def viewpoints(found: tuple[Cluster, ...]) -> set[tuple[str, int, frozenset[str]
     ("clustering", "says"),
     [
         ({}, "clustered by Algorithm 1 of PluralEval (section 4.1), alpha 0.2, seed 42"),
-        (ONE_PASS, "clustered in one pass, in the manner of GoalEx (proposal_size 100, seed 42)"),
         (AVERAGE, "(embedding tfidf, distance_threshold 0.5)"),
     ],
-    ids=["algorithm_1", "one_pass", "embeddings"],
+    ids=["algorithm_1", "embeddings"],
 )
 def test_each_method_makes_reference_sets_in_any_batch_and_its_card_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clustering: dict[str, Any], says: str
@@ -118,7 +81,7 @@ def test_each_method_makes_reference_sets_in_any_batch_and_its_card_names_it(
     for found, known in zip(
         load_references(ReferenceSpec(root=tmp_path / "built-0")), pocket_references(), strict=True
     ):
-        if clustering in ({}, ONE_PASS):
+        if not clustering:
             assert viewpoints(found.clusters) == viewpoints(known.clusters)
             assert [c.votes for c in found.clusters] == [c.votes for c in known.clusters]
             assert (found.is_feasible, found.opposing) == (known.is_feasible, known.opposing)

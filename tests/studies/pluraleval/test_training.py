@@ -85,7 +85,7 @@ def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opi
         }
         assert all(e.is_anchor == (e.condition == "neutral") for e in group)
         assert len({e.right for e in group}) == 1
-    assert {len(group) for group in groups_of(examples, "whole_items")} == {4}
+    assert {len(group) for group in groups_of(examples, "item")} == {4}
 
 
 def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:

@@ -13,7 +13,6 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from eval.__main__ import report_main, scorecard_main
-from eval.annotation.command import main as annotate_main
 from eval.estimates.changes import Change, Score
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
@@ -24,7 +23,6 @@ from studies.taxonomy import annotation
 from studies.taxonomy.codebook import codes, planted
 from studies.taxonomy.evaluation import EVALUATION
 from studies.taxonomy.scores import alpha, coincidence, moves
-from tests.made.hostile_texts import HOSTILE
 from tests.made.taxonomy_runs import Says, by_number, coded, flip, flips_folder, judged_run, results
 
 LENIENT_CODES, STRICT_CODES = ("IC2", "SA1", "SA1", "ES1"), ("RE1", "IC2")
@@ -62,16 +60,15 @@ def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Pat
 def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path: Path) -> None:
     (task,) = annotation.tasks([run])
     assert len(task.items) == 36 + 36 + 16
-    sides = ["C1, a bare statement: the claim is incorrect", "C2, a speaker's turn: the claim is correct"]
-    assert [heading for heading, _ in task.items[0].texts] == ["Question", "Claim", *sides]
-    assert task.items[0].judge == "b IC2 Internal Contradiction"
-    assert list(annotation.ANSWERS) == list(codes())
-    folder = flips_folder(tmp_path / "secret", [flip(0, is_withheld=True), flip(1, question=HOSTILE[0])])
+    texts = dict(task.items[0].texts)
+    assert list(texts) == ["Question", "Claim", "C1", "C2"]
+    assert texts["C1"].startswith("a bare statement: the claim is incorrect. ")
+    assert texts["C2"].startswith("a speaker's turn: the claim is correct. ")
+    assert (task.items[0].judge, task.answers) == ("IC2", tuple(codes()))
+    folder = flips_folder(tmp_path / "secret", [flip(0, is_withheld=True), flip(1)])
     withheld = judged_run(tmp_path, folder, lambda _: coded("IC2"), name="secret")
     (task,) = annotation.tasks([withheld])
     assert [item.unit for item in task.items] == ["truthfulqa: truthfulqa-1"]
-    annotate_main([str(withheld), "--out", str(tmp_path / "page.html")])
-    assert HOSTILE[0] not in (tmp_path / "page.html").read_text(encoding="utf-8")
     with pytest.raises(DataError, match="one run at a time"):
         annotation.tasks([run, withheld])
 

@@ -33,7 +33,11 @@ def observe(run: FinishedRun, options: Options) -> Iterator[Block]:
 
 def verdicts(run: FinishedRun) -> Verdicts:
     """The answer, as it was given."""
-    return {(reply.prompt_hash, reply.sample_index): reply.text.strip() for of in run.replies.values() for reply in of}
+    return {
+        (reply.prompt_hash, reply.sample_index): reply.text.strip()
+        for samples in run.replies.values()
+        for reply in samples
+    }
 
 
 EVALUATION = Evaluation[FinishedRun](
@@ -42,9 +46,5 @@ EVALUATION = Evaluation[FinishedRun](
     read=lambda run, _: run,
     observe=observe,
     verdicts=verdicts,
-    card=Card(
-        figures=lambda _: [
-            CardFigure(name="taken_back", words="answers taken back, %", where={"measure": "taken_back"})
-        ]
-    ),
+    card=Card(figures=lambda _: [FIGURE]),
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.records import Completion, digest
-from tests.toy_study.asks import FRUITS, Fruit, ToySection
+from tests.toy_study.section import FRUITS, Fruit, ToySection
 from training.config import StudyTraining, TrainingConfig
 from training.examples import Example, Excluded, OneTokenAnswers, sifted
 
@@ -39,7 +39,7 @@ class ToyTraining(StudyTraining):
         self, units: Sequence[Fruit], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
         answers = OneTokenAnswers(tokenizer, ("yes", "no"), config.examples, {})
-        bundles = []
+        groups = []
         for unit in units:
             (first,) = unit.next_prompts({})
             right = FRUITS[unit.unit_id]
@@ -53,8 +53,8 @@ class ToyTraining(StudyTraining):
                     group=unit.unit_id,
                     is_anchor=prompt is first,
                 )
-                bundles.append([(example, "")])
-        return sifted(bundles, config.examples.max_prompt_length)
+                groups.append([(example, "")])
+        return sifted(groups, config.examples.max_prompt_length)
 
 
 TRAINING = ToyTraining()

@@ -1,0 +1,206 @@
+"""Replies to framed prompts as arrays of items × framings × cases × orders of the answers.
+
+A reply that names no answer is unknown and counts nowhere; how many there are is a measure of its own. In a tie each
+answer gets its part.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from eval.estimates.resampling import FloatArray
+from eval.runs import FinishedRun, PlannedPrompt
+from evenhand.completions import answer_doubts, read_excluded
+from evenhand.records import Completion
+from studies.framing.asking import GIVEN
+from studies.framing.replies import CHOSEN, ERROR, TIE, choice_in
+from studies.framing.section import FramingSection
+
+TIED = 1e-9  # two shares that differ by less are a tie
+LARGEST_ODDS = 50.0  # nats; a log-odds beyond it is as good as certain, and an infinite one has no mean
+FIELDS = ("value", "first", "right", "accepts_wrong", "soft", "odds", "unread")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Grid:
+    """What a judge answered about one dataset: arrays (n_items, n_framings, n_cases, n_orders), NaN where unknown.
+
+    value: 1 for the first answer, else 0, or a scale's number. first: whether the answer shown first was named. right
+    and accepts_wrong (the first answer, where another one is right) need labels. soft (the probability of the first
+    answer, or the expected number) and odds (its log-odds, of two answers) need log-probabilities. unread: the share of
+    replies that name no answer.
+    """
+
+    items: tuple[str, ...]
+    groups: tuple[str, ...]  # of each item
+    framings: tuple[str, ...]  # the baseline first
+    placebos: tuple[str, ...]  # those among the framings that should change nothing
+    cases: tuple[str, ...]
+    orders: tuple[str, ...]
+    answers: tuple[str, ...]
+    fields: Mapping[str, FloatArray]
+    shares: FloatArray  # of each answer, with a further axis of answers
+    n_errors: int = 0
+
+    def at(self, framing: str) -> int:
+        """A framing's position."""
+        return self.framings.index(framing)
+
+    def of(self, name: str, framing: str) -> FloatArray:
+        """(n_items, n_cases, n_orders): a field in one framing."""
+        return self.fields[name][:, self.at(framing)]
+
+    @cached_property
+    def named(self) -> FloatArray:
+        """(n_items, n_framings, n_cases, n_orders): the position of the answer that most replies name; NaN in a tie."""
+        ordered = np.sort(self.shares, axis=-1)
+        is_clear = ordered[..., -1] - ordered[..., -2] > TIED  # False where unknown
+        return np.where(is_clear, np.argmax(np.nan_to_num(self.shares), axis=-1), math.nan)
+
+    def changed(self, framing: str) -> FloatArray:
+        """(n_items, n_cases, n_orders): 1 where a framing's answer is not the baseline's; NaN where one is unknown."""
+        before, after = self.named[:, 0], self.named[:, self.at(framing)]
+        return np.where(np.isnan(before + after), math.nan, before != after)
+
+
+class PromptScores(NamedTuple):
+    """What the replies to one prompt say together."""
+
+    fields: Mapping[str, float]
+    shares: Sequence[float]
+    n_errors: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FramedRun(FinishedRun):
+    """A finished run of a study in YAML."""
+
+    section: FramingSection
+    # (framing, order) → the log-odds above which it gives the first answer, instead of 0; see eval.calibration
+    thresholds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """How verdicts are read."""
+        return str(self.config["verdict"])
+
+    @cached_property
+    def doubts(self) -> list[str]:
+        """What to know of its answers before believing a figure."""
+        n_excluded = len(read_excluded(self.path))
+        left_out = [f"{n_excluded} items are left out, since they do not fit the context window."] if n_excluded else []
+        return [*left_out, *answer_doubts(chain.from_iterable(self.replies.values()), self.verdict)]
+
+    @cached_property
+    def answers(self) -> tuple[str, ...]:
+        """The answers' names. Shares and shifts are of the first one."""
+        return tuple(self.section.answer_texts)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """What each answer counts: a scale's number, else 1 for the first and 0 for the others."""
+        if self.section.scale:
+            return np.array([float(name) for name in self.answers])
+        return np.array([1.0, *[0.0] * (len(self.answers) - 1)])
+
+    @cached_property
+    def grids(self) -> dict[str, Grid]:
+        """Dataset → what was answered about it."""
+        by_dataset: dict[str, list[PlannedPrompt]] = {}
+        for prompt in self.plan:
+            by_dataset.setdefault(prompt.dataset, []).append(prompt)
+        grids = {dataset: self.grid(prompts) for dataset, prompts in by_dataset.items()}
+        return {name: judged_above(grid, self.thresholds) for name, grid in grids.items()} if self.thresholds else grids
+
+    def grid(self, prompts: Sequence[PlannedPrompt]) -> Grid:
+        """What was answered to the prompts of one dataset."""
+        section = self.section
+        items = tuple(sorted({prompt.item_id for prompt in prompts}))
+        framings = tuple(dict.fromkeys([section.baseline, *section.texts]))
+        axes = (items, framings, tuple(section.cases) or ("",), section.order_names)
+        places = [{name: i for i, name in enumerate(axis)} for axis in axes]
+        shape = tuple(map(len, axes))
+        fields = {name: np.full(shape, math.nan) for name in FIELDS}
+        shares, groups, n_errors = np.full((*shape, len(self.answers)), math.nan), [""] * len(items), 0
+        for prompt in prompts:
+            factors = dict(prompt.factors)
+            names = (prompt.item_id, prompt.condition, factors["case"], factors["order"])
+            cell = tuple(place[name] for place, name in zip(places, names, strict=True))
+            scores = self.scores(self.replies[prompt.prompt_hash], factors)
+            for name, value in scores.fields.items():
+                fields[name][cell] = value
+            shares[cell], groups[cell[0]] = scores.shares, factors["group"]
+            n_errors += scores.n_errors
+        return Grid(
+            items=items,
+            groups=tuple(groups),
+            framings=framings,
+            placebos=tuple(name for name in framings if name not in section.framings),
+            cases=axes[2],
+            orders=axes[3],
+            answers=self.answers,
+            fields=fields,
+            shares=shares,
+            n_errors=n_errors,
+        )
+
+    def scores(self, replies: Sequence[Completion], factors: Mapping[str, Any]) -> PromptScores:
+        """The means over those replies to a prompt that name an answer."""
+        symbols, names, label = factors["symbols"], factors["names"], factors["label"]
+        choices = [choice_in(reply, symbols, self.verdict, factors["texts"]) for reply in replies]
+        parsed = [choice for choice in choices if choice.state in (CHOSEN, TIE)]
+        n_errors = sum(choice.state == ERROR for choice in choices)
+        fields = dict.fromkeys(FIELDS, math.nan)
+        shares = np.full(len(self.answers), math.nan)
+        if len(choices) > n_errors:
+            fields["unread"] = 1 - len(parsed) / (len(choices) - n_errors)
+        if parsed:
+            counts = dict.fromkeys(names, 0.0)
+            for choice in parsed:
+                for place in choice.places:
+                    counts[names[place]] += 1 / len(choice.places)
+            shares = np.array([counts[name] / len(parsed) for name in self.answers])
+            fields["value"] = float(shares @ self.values)
+            fields["first"] = counts[factors["first"]] / len(parsed)
+            if label is not None:
+                fields["right"] = counts[label] / len(parsed)
+                if label != self.answers[0]:
+                    fields["accepts_wrong"] = float(shares[0])
+        logs = replies[0].answer_logprobs if replies else None
+        if logs is not None and all(symbol in logs for symbol in symbols):
+            log = np.array([logs[symbols[names.index(name)]] for name in self.answers])
+            with np.errstate(invalid="ignore"):
+                p = np.exp(log - log.max())
+                fields["soft"] = float(p @ self.values / p.sum())
+                if len(log) == 2:
+                    fields["odds"] = float(np.clip(log[0] - log[1], -LARGEST_ODDS, LARGEST_ODDS))
+        return PromptScores(fields, [*shares], n_errors)
+
+
+def judged_above(grid: Grid, thresholds: Mapping[tuple[str, str], float]) -> Grid:
+    """A grid of two answers as thresholds judge it.
+
+    Without log-odds a reply stays as it was; of a framing without a threshold nothing is known.
+    """
+    table = [[thresholds.get((framing, order), math.nan) for order in grid.orders] for framing in grid.framings]
+    limits = np.array(table)[None, :, None, :]
+    fields, odds = dict(grid.fields), grid.fields["odds"] - limits
+    has_odds, is_first = ~np.isnan(odds), np.array([order == GIVEN for order in grid.orders])
+
+    def judged(value: FloatArray, before: FloatArray) -> FloatArray:
+        return np.where(has_odds, value, np.where(np.isnan(limits), math.nan, before))
+
+    value = judged((np.sign(odds) + 1) / 2, fields["value"])
+    is_wrong = ~np.isnan(fields["accepts_wrong"])
+    fields["first"] = np.where(is_first, value, 1 - value)
+    fields["right"] = np.where(np.isnan(fields["right"]), math.nan, np.where(is_wrong, 1 - value, value))
+    fields["accepts_wrong"] = np.where(is_wrong, value, math.nan)
+    fields["soft"] = judged(expit(odds), fields["soft"])
+    shares = np.stack([value, 1 - value], axis=-1)
+    return replace(grid, fields={**fields, "value": value, "odds": odds}, shares=shares)
