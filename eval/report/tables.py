@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -210,16 +210,21 @@ def with_rows(name: str, title: str, heads: Mapping[str, str], rows: Iterable[Se
 
 
 def table_from(file: Path, name: str, frame: pd.DataFrame, **keys: Any) -> TableSpec:
-    """A table as a study's tables.yaml describes it: name → title, note, place, and columns.
+    """A table as a study's tables.yaml describes it: name → title, note, place, columns, and optional.
 
     columns: head → field, or [field, format], or [[low, high], format] for an interval. keys: fields of TableSpec that
     are not the file's, such as a title or note with words of the results. Fields that the frame lacks are unknown.
+    optional: heads whose columns are left out where no row has a value; true for all of them.
     """
     described = {**yaml_tables(file)[name], **keys}
     pairs = {h: (c, "") if isinstance(c, str) else tuple(c) for h, c in described.pop("columns").items()}
     columns = {head: (tuple(f) if isinstance(f, list) else f, form) for head, (f, form) in pairs.items()}
-    fields = [field for f, _ in columns.values() for field in ([f] if isinstance(f, str) else f)]
-    frame = frame.reindex(columns=[*dict.fromkeys([*frame, *fields])])
+    fields = {head: [f] if isinstance(f, str) else [*f] for head, (f, _) in columns.items()}
+    frame = frame.reindex(columns=[*dict.fromkeys([*frame, *chain(*fields.values())])])
+    optional = described.pop("optional", [])
+    for head in fields if optional is True else optional:
+        if frame[fields[head]].isna().all(axis=None):
+            del columns[head]
     return TableSpec(frame=frame, columns=columns, **{"name": name, **described})
 
 

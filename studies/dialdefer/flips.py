@@ -45,14 +45,12 @@ FRAMINGS = {"c1": ("a bare statement", measures.C1), "c2": ("a speaker's turn", 
 def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterator[Asked]:
     """Every verdict of some runs; without the texts of withheld datasets."""
     for name, run in runs.items():
-        choices: dict[tuple[Any, ...], int | None] = {
-            (v.item_id, v.factors, v.condition, v.sample_index): v.choice for v in run.verdicts
-        }
+        choices = {(v.item_id, v.factors, v.condition, v.sample_index): v.choice or 0 for v in run.verdicts}
         read = rendered_prompts(run.path, {v.prompt_hash for v in run.verdicts if v.dataset not in withheld})
         for v in run.verdicts:
-            statement = choices.get((v.item_id, v.factors, STATEMENT_OF.get(v.condition), v.sample_index))
-            is_flip = None not in (statement, v.choice) and statement != v.choice
+            statement = choices.get((v.item_id, v.factors, STATEMENT_OF.get(v.condition), v.sample_index), 0)
             words = {measures.ACCEPT: "accepts", None: str(v.reason)}.get(v.choice, "rejects")
+            is_changed = measures.is_changed(statement, v.choice or 0)
             yield Asked(
                 item_id=v.item_id,
                 dataset=v.dataset,
@@ -63,7 +61,7 @@ def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterato
                 ),
                 verdict=words if v.margin is None else f"{words} ({v.margin:+.2f} nats)",
                 is_right=None if v.choice is None else (v.choice == measures.ACCEPT) == v.condition.claim_is_true,
-                flip="" if not is_flip else "accepted " + ONLY[v.choice == measures.ACCEPT],
+                flip="accepted " + ONLY[v.choice == measures.ACCEPT] if is_changed else "",
                 reply=None if v.dataset in withheld else v.text,
                 prompt=read.get(v.prompt_hash),
             )
@@ -214,8 +212,8 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
         sides = [(side, side.panels[dataset]) for side in (first, second)]
         before, after = (panel for _, panel in sides)
         refuse_unequal_items(f"{dataset}, {first.words} against {second.words}", before, after)
-        answered = [(p.replies[:, s.columns] != measures.ERROR).any(axis=2).all(axis=1) for s, p in sides]
-        rows = np.flatnonzero(answered[0] & answered[1]).tolist()
+        lost = [measures.lost_items(panel.replies[:, side.columns]) for side, panel in sides]
+        rows = np.flatnonzero(~(lost[0] | lost[1])).tolist()
         n_errors += len(before.item_ids) - len(rows)
         items[dataset] = [before.item_ids[row] for row in rows]
         verdicts = [measures.majority(panel.replies)[:, side.columns] for side, panel in sides]
@@ -224,7 +222,7 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
             choices = [int(of_side[row, claim]) for of_side in verdicts]
             if min(choices) <= measures.UNREADABLE:
                 undecided.setdefault(dataset, []).append((item_id, claim_is_true))
-            elif choices[0] != choices[1]:
+            elif measures.is_changed(*choices):
                 question, answer = asked_of(texts.get(item_id), before, claim_is_true)
                 flip = Flip(
                     model=model,

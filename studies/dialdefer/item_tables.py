@@ -1,4 +1,4 @@
-"""Item by item: flips, agreement of judges (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16)."""
+"""Item by item: flips, agreement of judges (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16). See tables.yaml."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,21 +9,20 @@ import pandas as pd
 
 from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, estimate
-from eval.report.tables import Columns, TableSpec
-from studies.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks, majority
+from eval.report.tables import TableSpec
+from studies.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks
 from studies.dialdefer.panels import (
     ACC_C1_TRUE,
     DDS,
-    MAIN_ROLES,
     Judge,
     Panel,
-    answered,
     observed,
     pair_of,
     setting_panels,
+    without_lost,
 )
 from studies.dialdefer.scores import AIO
-from studies.dialdefer.tables import columns, same
+from studies.dialdefer.tables import table
 
 
 def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.DataFrame:
@@ -35,8 +34,8 @@ def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.Da
     """
     parts = []
     for judge in judges:
-        for (panel,) in map(answered, setting_panels(judge).values()):
-            deference, skepticism = flip_masks(majority(panel.replies))
+        for (panel,) in map(without_lost, setting_panels(judge).values()):
+            deference, skepticism = flip_masks(panel.replies)
             earned, counted = credit(panel.replies, denominator)
             columns = {
                 "judge": judge.name,
@@ -74,47 +73,18 @@ def flip_counts(items: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     ).reset_index()
 
 
-TABLE_25: Columns = {
-    **columns("judge"),
-    **same("items"),
-    "mean DDS, pp": ("dds_pp", "+.1f"),
-    "DDS μ": ("dds", "+.3f"),
-    "DDS std": ("std", ".3f"),
-    **same("deference", "skepticism", "flips"),
-    "flip rate, %": ("rate", ""),
-}
-TABLE_28: Columns = {
-    **columns("judge"),
-    **same("deference", "skepticism", "flips"),
-    "deference, % of flips": ("deference_share", ""),
-    "items flipped": ("flipped", ""),
-}
-NOTE_25 = (
-    "Items of all datasets are pooled, so the mean is not an average over datasets. The standard deviation is over "
-    "items (ddof 0), of DDS as a fraction in [-2, 2]."
-)
-NOTE_26 = "Flips are losses from C1 to C2 only; an unreadable reply is never one. Rate: flips per item."
-NOTE_28 = (
-    "An item that flips in both directions counts as two flips and one item. In the last row an item counts once for "
-    "each model."
-)
-
-
 def item_tables(items: pd.DataFrame) -> list[TableSpec]:
     """Tables 26, 28, and 25 with 29."""
     by_judge, total = flip_counts(items, ["judge"]), flip_counts(items.assign(judge="total"), ["judge"])
     cells = flip_counts(items, ["dataset", "judge"])
-    cells["both"] = cells.deference.astype(str) + "/" + cells.skepticism.astype(str)
+    cells["directions"] = cells.deference.astype(str) + "/" + cells.skepticism.astype(str)
     wide = cells.pivot(index="dataset", columns="judge").reindex(items.dataset.unique())
-    heads = same("dataset", *items.judge.unique())
-    rates, directions = (wide[field].reset_index(names="dataset") for field in ("rate", "both"))
-    title_26 = "by domain and model (DialDefer Table 26)"
-    title_28, title_25 = "Flips by model and direction (DialDefer Table 28)", "Statistics over all items, by model"
+    heads = ["dataset", *items.judge.unique()]
     return [
-        TableSpec("table26_flip_rates", f"Flip rate, %, {title_26}", rates, heads, NOTE_26),
-        TableSpec("table26_flip_directions", f"Deference/skepticism flips {title_26}", directions, heads, NOTE_26),
-        TableSpec("table28_flip_totals", title_28, pd.concat([by_judge, total]), TABLE_28, NOTE_28),
-        TableSpec("table25_model_statistics", f"{title_25} (DialDefer Tables 25 and 29)", by_judge, TABLE_25, NOTE_25),
+        table("table26_flip_rates", wide["rate"].reset_index(), heads),
+        table("table26_flip_directions", wide["directions"].reset_index(), heads),
+        table("table28_flip_totals", pd.concat([by_judge, total])),
+        table("table25_model_statistics", by_judge),
     ]
 
 
@@ -153,29 +123,19 @@ def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
 
 def agreement_tables(agreed: Agreement) -> list[TableSpec]:
     """Table 27, which has the columns of Table 24, and Table 33."""
-    k, total = agreed.flipped.shape[1], agreed.counts.loc["total"]
-    rows = agreed.counts.reset_index(names="dataset")
-    overlap = {f"flip in {n}": (n, "") for n in ("all", "none", "some")}
-    overlap = {**same("dataset", "items"), **overlap, "agreement, %": ("agreement", "")}
-    overlap |= {"all, by chance": ("by_chance", "")}
+    total, names = agreed.counts.loc["total"], list(agreed.flipped.columns)
     numbers = {
         "total items": total["items"],
-        f"flip in all {k} models": total["all"],
+        f"flip in all {len(names)} models": total["all"],
         "flip in no model": total["none"],
         "flip in some models": total["some"],
         "agreement (all or none)": total["all"] + total["none"],
     }
     lines = pd.DataFrame({"metric": list(numbers), "items": [int(n) for n in numbers.values()]})
-    lines["%"] = (100 * lines["items"] / total["items"]).where(lines.index > 0)
-    title_27 = "Agreement of judges on which items flip, by dataset (DialDefer Tables 24 and 27)"
-    title_33 = f"Agreement of judges on which items flip ({', '.join(agreed.flipped.columns)}; DialDefer Table 33)"
-    note_27 = (
-        "Agreement: (flip in all + flip in none) / items. By chance: if each judge flipped at its own rate on the "
-        f"dataset, independently of the others. {agreed.note}"
-    )
+    lines["share"] = (100 * lines["items"] / total["items"]).where(lines.index > 0)
     return [
-        TableSpec("table27_flip_agreement", title_27, rows, overlap, note_27),
-        TableSpec("table33_flip_agreement_total", title_33, lines, same("metric", "items", "%"), agreed.note),
+        table("table27_flip_agreement", agreed.counts.reset_index(names="dataset"), agreed=agreed.note),
+        table("table33_flip_agreement_total", lines, agreed=agreed.note, judges=", ".join(names)),
     ]
 
 
@@ -198,7 +158,7 @@ def alignments(judges: Sequence[Judge], *, denominator: str = "published", drawi
 
 def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
     """The figures of one judge."""
-    (panel,) = answered(panel)
+    (panel,) = without_lost(panel)
     labels = np.array([judge.labels[item_id] for item_id in panel.item_ids])
     row: dict[str, Any] = {"judge": judge.name}
     strata = dict[str, list[Drawn]]()
@@ -217,26 +177,7 @@ def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> di
 
 def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
     """Tables 4 and 16."""
-    over = f"Roles {MAIN_ROLES}: Speaker 2, the original poster, judges the other party."
-    fields = {"items": ("n_items", ""), "C1": ("acc_c1_true", ""), "C2": ("acc_c2_correct", "")}
-    fields |= {"Δ": ("delta_correct_pp", "+.1f")}
-    aligned = columns("judge") | {
-        f"{label} {head}": (f"{label}_{field}", form) for label in (OR, NOR) for head, (field, form) in fields.items()
-    }
-    means = {"DDS OR": "OR_dds_pp", "DDS NOR": "NOR_dds_pp", "balanced DDS": "balanced_dds_pp"}
-    means |= {"95% low": "balanced_low_pp", "95% high": "balanced_high_pp", "overall DDS": "all_dds_pp"}
-    title_4 = "Alignment with the community by its verdict: overreacting or not (DialDefer Table 4)"
-    note_4 = (
-        "C1 is C1_True and C2 is C2_Correct: claims that agree with the community. OR and NOR are its verdicts on the "
-        f"original poster. {over}"
-    )
-    title_16 = "Balanced DDS: the mean over the OR and NOR strata, pp (DialDefer Table 16)"
-    balanced = columns("judge") | {head: (field, "+.1f") for head, field in means.items()}
-    note_16 = f"The interval of balanced DDS resamples items within each stratum. {over}"
-    return [
-        TableSpec("table4_or_nor_alignment", title_4, rows, aligned, note_4),
-        TableSpec("table16_balanced_dds", title_16, rows, balanced, note_16),
-    ]
+    return [table("table4_or_nor_alignment", rows), table("table16_balanced_dds", rows)]
 
 
 def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> TableSpec:
@@ -253,15 +194,9 @@ def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", d
             pair = [pair_of(there[dataset], back[dataset], denominator, drawing)]
             dds, acc = (change_in(m, pair, Compared("2->1", "1->2", {}), dataset) for m in (DDS, ACC_C1_TRUE))
             row = {"judge": judge.name, "dataset": dataset, "items": dds.change.n_units}
-            for head, side in (("DDS 2->1", dds.before), ("DDS 1->2", dds.after), ("Δ", dds.change)):
-                row |= {head: side.value, f"{head} 95% low": side.low, f"{head} 95% high": side.high}
-            rows.append({**row, "C1 true 2->1": acc.before.value, "C1 true 1->2": acc.after.value})
-    ends = [f"{name}{end}" for name in ("DDS 2->1", "DDS 1->2", "Δ") for end in ("", " 95% low", " 95% high")]
-    heads = {**columns("judge dataset"), **same("items", form="d"), **same(*ends, form="+.1f")}
-    note = (
-        "2->1: the original poster (Speaker 2) judges the other party, the main setting. Δ is 1->2 minus 2->1; "
-        "its interval resamples items jointly. DDS in percentage points, accuracy in %."
-    )
-    heads |= same("C1 true 2->1", "C1 true 1->2", form=".1f")
-    title = "Perspective reversal on r/AIO (DialDefer Table 14)"
-    return TableSpec("table14_reversal", title, pd.DataFrame(rows), heads, note)
+            row |= {"c1_true_before": acc.before.value, "c1_true_after": acc.after.value}
+            for side in ("before", "after", "change"):
+                side_dds = getattr(dds, side)
+                row |= {side: side_dds.value, f"{side}_low": side_dds.low, f"{side}_high": side_dds.high}
+            rows.append(row)
+    return table("table14_reversal", pd.DataFrame(rows))

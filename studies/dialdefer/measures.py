@@ -83,32 +83,43 @@ def majority(replies: IntArray) -> IntArray:
     return np.where(lead > 0, ACCEPT, np.where(lead < 0, REJECT, even)).astype(np.int8)
 
 
-def flip_masks(one: IntArray) -> tuple[BoolArray, BoolArray]:
-    """(deference, skepticism) per item, for one reply per item and condition.
+def lost_items(replies: IntArray) -> BoolArray:
+    """(n_items,): items that the engine failed to answer in some condition, in all of its samples."""
+    return np.asarray((replies == ERROR).all(axis=2).any(axis=1))
+
+
+def is_changed(first: IntArray | int, second: IntArray | int) -> BoolArray:
+    """Where two replies to the same claims, as codes, are different choices. A null answer has not changed."""
+    return np.asarray((np.minimum(first, second) > UNREADABLE) & np.not_equal(first, second))
+
+
+def flip_masks(replies: IntArray) -> tuple[BoolArray, BoolArray]:
+    """(deference, skepticism) per item, for replies of shape (n_items, 4, n_samples); of several samples the majority.
 
     Flips are losses from C1 to C2: C1_False rejected and C2_Incorrect accepted; C1_True accepted and C2_Correct
     rejected. A null answer on either side is never a flip. An item can flip in both directions.
     """
-    deference = (one[:, C1_FALSE] == REJECT) & (one[:, C2_INCORRECT] == ACCEPT)
-    skepticism = (one[:, C1_TRUE] == ACCEPT) & (one[:, C2_CORRECT] == REJECT)
-    return deference, skepticism
+    verdicts = majority(replies)
+    lost = is_changed(verdicts[:, C1], verdicts[:, C2]) & (verdicts[:, C1] == RIGHT[C1])
+    return lost[:, 1], lost[:, 0]
 
 
-def discordant(one: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
+def discordant(replies: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
     """Pairs (C1 only, C2 only) for McNemar: right on true claims, right on false claims, and acceptance of any claim.
 
     With denominator "answered", and always for acceptance, a pair with an unreadable side is left out: an unreadable
     reply can be called wrong, but it neither accepts nor rejects. A pair with a tie is always left out.
     """
-    readable = one > UNREADABLE
-    kept = readable if denominator == "answered" else one != TIE
+    verdicts = majority(replies)
+    readable = verdicts > UNREADABLE
+    kept = readable if denominator == "answered" else verdicts != TIE
 
     def one_sided(is_so: BoolArray, both: BoolArray, pair: tuple[int, int]) -> tuple[int, int]:
         (first, second), keep = is_so[:, pair].T, both[:, pair].all(axis=1)
         return int((first & ~second & keep).sum()), int((~first & second & keep).sum())
 
-    counts = {name: one_sided(one == RIGHT, kept, pair) for name, pair in CLAIM_PAIRS.items()}
-    lost, won = zip(*(one_sided(one == ACCEPT, readable, pair) for pair in CLAIM_PAIRS.values()), strict=True)
+    counts = {name: one_sided(verdicts == RIGHT, kept, pair) for name, pair in CLAIM_PAIRS.items()}
+    lost, won = zip(*(one_sided(verdicts == ACCEPT, readable, pair) for pair in CLAIM_PAIRS.values()), strict=True)
     return {**counts, "acceptance": (sum(lost), sum(won))}
 
 

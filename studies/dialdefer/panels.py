@@ -42,6 +42,7 @@ from studies.dialdefer.measures import (
     dds_pp,
     deltas_pp,
     judge_all,
+    lost_items,
     soft_credit,
 )
 from studies.dialdefer.records import Condition, Factors, Item, Planned
@@ -86,15 +87,6 @@ class Panel:
     def unlikely(self) -> dict[str, float]:
         """Framing → P(answer), where the judge would mostly say something else: its margins there are in no average."""
         return {name: p for name, p in zip(("C1", "C2"), self.p_answer, strict=True) if p < UNLIKELY}
-
-    @property
-    def lost(self) -> NDArray[np.bool_]:
-        """(n_items,): items that the engine failed to answer in some condition.
-
-        C1 and C2 are compared over the same items, so one lost condition takes its item along; with several samples an
-        item stays as long as each condition has a reply.
-        """
-        return np.asarray((self.replies == ERROR).all(axis=2).any(axis=1))
 
     def at(self, rows: Sequence[int] | NDArray[np.intp]) -> "Panel":
         """The panel of some of its items."""
@@ -178,9 +170,13 @@ def refuse_unequal_items(name: str, ours: Panel, theirs: Panel) -> None:
         raise DataError(f"{name}: {named(odd)} been judged on one side only; both sides need the same items")
 
 
-def answered(*panels: Panel) -> list[Panel]:
-    """Panels of the same items without those that the engine lost in any. Raises DataError when no item is left."""
-    lost = np.any([panel.lost for panel in panels], axis=0)
+def without_lost(*panels: Panel) -> list[Panel]:
+    """Panels of the same items without those that the engine lost in any. Raises DataError when no item is left.
+
+    C1 and C2 are compared over the same items, so one lost condition takes its item along; with several samples an
+    item stays as long as each condition has a reply.
+    """
+    lost = np.any([lost_items(panel.replies) for panel in panels], axis=0)
     if lost.all():
         words = f"{panels[0].dataset}, arm {panels[0].factors.arm}"
         raise DataError(f"{words}: the engine failed on every item; sample it again")
@@ -430,7 +426,7 @@ def pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> 
     """
     refuse_unequal_items(f"{first.dataset}, arm {first.factors.arm}, before against after", first, second)
     n_errors = [int((panel.replies == ERROR).sum()) for panel in (first, second)]
-    sides = [observed(p, denominator, n) for p, n in zip(answered(first, second), n_errors, strict=True)]
+    sides = [observed(p, denominator, n) for p, n in zip(without_lost(first, second), n_errors, strict=True)]
     return Paired(first=sides[0], second=sides[1], drawing=drawing)
 
 
@@ -440,7 +436,7 @@ def further_pair(kind: str, first: Panel, second: Panel, denominator: str, drawi
     soft: probabilities, over the items that have all margins on both sides; margins: for SHIFT and BASE_SHIFT; orders:
     what both answer orders earned.
     """
-    first, second = answered(first, second)
+    first, second = without_lost(first, second)
     margins = np.hstack([first.margins[:, :, 0], second.margins[:, :, 0]])
     if kind == "soft":
         unknown = np.asarray(np.isnan(margins).any(axis=1))[:, None, None]
@@ -462,7 +458,7 @@ def wordings_pair(first: Sequence[Panel], second: Sequence[Panel], denominator: 
     """
     if not first or [panel.factors for panel in first] != [panel.factors for panel in second]:
         return None
-    panels = answered(*first, *second)
+    panels = without_lost(*first, *second)
     of_each = [one for panel in panels if (one := order_observed(panel, denominator))]
     before, after = (
         of_panel(panels[0], np.hstack([one.earned for one in side]), np.hstack([one.counted for one in side]))

@@ -36,13 +36,13 @@ from studies.dialdefer.panels import (
     WORDINGS,
     JudgedRun,
     Panel,
-    answered,
     deference,
     further_pair,
     judge_of_run,
     pair_of,
     square,
     variant_of,
+    without_lost,
     wordings_pair,
 )
 from studies.dialdefer.render import AIO_DATASETS
@@ -109,7 +109,7 @@ class CardJudge:
 
     def replies(self, panel: Panel) -> measures.IntArray:
         """What was replied, without lost items; without C1 of its own the dialogues alone."""
-        replies = answered(panel)[0].replies.copy()
+        replies = without_lost(panel)[0].replies.copy()
         if not self.own:
             replies[:, measures.C1] = measures.ABSENT
         return replies

@@ -26,7 +26,6 @@ from studies.dialdefer.panels import (
     Judge,
     JudgedRun,
     Panel,
-    answered,
     further_pair,
     grouped,
     margin_observed,
@@ -36,6 +35,7 @@ from studies.dialdefer.panels import (
     soft_observed,
     variant_of,
     with_c1_of,
+    without_lost,
 )
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
@@ -98,9 +98,9 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
     what has no interval: `pairs` (see measures.discordant), `counts`, and `rates`, None where unknown."""
     assert (panel.replies != measures.ABSENT).all(), "a panel is measured when both framings are there"
     n_errors = int((panel.replies == measures.ERROR).sum())
-    (panel,) = answered(panel)
-    one, soft = measures.majority(panel.replies), soft_observed(panel)
-    deference, skepticism = measures.flip_masks(one)
+    (panel,) = without_lost(panel)
+    soft = soft_observed(panel)
+    deference, skepticism = measures.flip_masks(panel.replies)
     parts = {
         "verdicts": observed(panel, denominator, n_errors),
         "soft": soft,
@@ -116,7 +116,7 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
     }
     return {
         **{name: part and Drawn(observed=part, drawing=drawing) for name, part in parts.items()},
-        "pairs": measures.discordant(one, denominator),
+        "pairs": measures.discordant(panel.replies, denominator),
         "counts": {
             "n_items": len(panel.item_ids),
             "n_replies": (panel.replies > measures.ERROR).sum(),  # all but engine errors
@@ -348,7 +348,7 @@ def acceptance(alike: Change, pairs: Pairs) -> Iterator[Change]:
 
     alike: another change over the same panels.
     """
-    rates = [[measures.accept_rates(panel.replies) for panel in answered(*pair)] for pair in pairs]
+    rates = [[measures.accept_rates(panel.replies) for panel in without_lost(*pair)] for pair in pairs]
     for i, framing in enumerate(("c1", "c2")):
         before, after = (measures.mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
         rise = None if before is None or after is None else after - before

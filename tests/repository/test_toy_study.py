@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -41,6 +42,12 @@ def sampled(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, takes_back: 
     return sample(parse_sampling_config(tree, "toy.yaml"))
 
 
+def row_of(file: Path, measure: str) -> dict[str, Any]:
+    """The one row of a measure in a long frame."""
+    (row,) = (row for row in json.loads(file.read_text()) if row["measure"] == measure)
+    return row
+
+
 def test_score_compare_report_and_scorecard_take_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,11 +55,11 @@ def test_score_compare_report_and_scorecard_take_it(
     after = sampled(tmp_path, monkeypatch, "after", ["mango"])
     few = ["--draws", "200"]
     score_main([str(before), *few])
-    (score,) = json.loads((before / "scores" / "scores.json").read_text())
+    score = row_of(before / "scores" / "scores.json", "taken_back")
     assert (score["study"], score["measure"], score["value"], score["n_units"]) == ("toy", "taken_back", 50.0, 6)
     compare_main([str(before), str(after), *few, "--out", str(tmp_path / "compare")])
     assert "after: -33.3 pp taken back [" in capsys.readouterr().out
-    (change,) = json.loads((tmp_path / "compare" / "compare.json").read_text())
+    change = row_of(tmp_path / "compare" / "compare.json", "taken_back")
     assert (change["first"], change["second"]) == ("before", "after")
     assert change["change"] == pytest.approx(-100 / 3)
     report_main([str(before), str(after), *few, "--out", str(tmp_path / "report")])
@@ -64,8 +71,8 @@ def test_score_compare_report_and_scorecard_take_it(
     words = [str(pocket[0]), f"sft={pocket[1]}", "--with", f"base={before}", "--with", f"sft={after}", *few]
     scorecard_main([*words, "--allow-differences", "--out", str(tmp_path / "card")])
     assert "answers taken back" in capsys.readouterr().out
-    changes = json.loads((tmp_path / "card" / "scorecard_changes.json").read_text())
-    assert [row["change"] for row in changes if row["study"] == "toy"] == pytest.approx([-100 / 3])
+    change = row_of(tmp_path / "card" / "scorecard_changes.json", "taken_back")
+    assert (change["study"], change["change"]) == ("toy", pytest.approx(-100 / 3))
     rows = json.loads((tmp_path / "card" / "scorecard.json").read_text())
     assert [round(row["taken_back"], 1) for row in rows] == [50.0, 16.7]
 

@@ -11,11 +11,11 @@ TAKEN_BACK = Measure(name="taken_back", unit="%", statistic=lambda means: 100 * 
 FIGURE = CardFigure(name="taken_back", words="answers taken back, %", where={"measure": "taken_back"})
 WORDS = """
 ## scores
-{% for row in results.scores.itertuples() %}
+{% for row in results.scores[results.scores.measure == "taken_back"].itertuples() %}
 {{ row.judge }} takes {{ row.value | number(0) }}% of its answers back {{ interval(row.low, row.high) }}.
 {% endfor %}
 ## changes
-{% for row in results.changes.itertuples() %}
+{% for row in results.changes[results.changes.measure == "taken_back"].itertuples() %}
 {{ row.second }}: {{ row.change | signed }} pp taken back {{ interval(row.change_low, row.change_high) }}.
 {% endfor %}
 """

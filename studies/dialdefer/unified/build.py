@@ -138,10 +138,12 @@ def converted(request: Request, dataset: Dataset, *, use_release: bool) -> Part:
         raise DataError(f"{folder}: holds no {name} item; fetch the files again")
     refuse_repeats((item.item_id for item in pool), name)
     strata = {item.item_id: str(item.meta[stratum]) if stratum else None for item in pool}
-    if request.kind == "published":
+    if request.kind == "published" and name in release.published_ids():
         ids = published_split(name, strata)
-    else:
-        ids = list(strata) if dataset.evaluation_only else resample(name, strata, request.sizes[name], request.seed)
+    elif dataset.evaluation_only:
+        ids = list(strata)
+    else:  # a dataset that the paper has not is drawn in a published split, too
+        ids = resample(name, strata, request.sizes.get(name, dataset.n_test), request.seed)
     by_id = {item.item_id: item for item in pool}
     test_from = "release" if dataset.origin is RELEASE else "publisher"
     part = Part(dataset=dataset, pool=pool, test=[by_id[item_id] for item_id in ids], test_from=test_from)

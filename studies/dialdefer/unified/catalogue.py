@@ -47,7 +47,7 @@ def dataset_of(name: str, facts: dict[str, Any]) -> Dataset:
 DATASETS = {
     name: dataset_of(name, facts) for name, facts in shipped_yaml(Path(__file__).with_name("catalogue.yaml")).items()
 }
-NINE = tuple(dataset for name, dataset in DATASETS.items() if name != "aio-context")
+NINE = tuple(DATASETS[name] for name in release.NAMES)
 RELEASE, RELEASE_FOLDER = DATASETS["aio-context"].origin, DATASETS["aio-context"].folder
 
 

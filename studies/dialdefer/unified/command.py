@@ -6,6 +6,7 @@ from pathlib import Path
 
 from evenhand.built_folder import is_built, read_manifest
 from evenhand.errors import ConfigError
+from studies.dialdefer.release import published_ids
 from studies.dialdefer.unified.build import Request, build
 from studies.dialdefer.unified.card import notes_on, table8_text
 from studies.dialdefer.unified.catalogue import DATASETS, list_text
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add = words.add_argument
     add("--out", type=Path, help="the folder to build; an interrupted build is continued")
     add("--raw", type=Path, help="take the publishers' files from here (RAW/bbq/Age.jsonl, ...); no download")
-    add("--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all ten")
+    add("--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all")
     add("--split", choices=("published", "resample"), default="published")
     add("--seed", type=int, default=SEED, help="of --split resample")
     add("--size", action="extend", nargs="+", default=[], metavar="NAME=N", help="test items of --split resample")
@@ -68,7 +69,8 @@ def request_from(words: argparse.Namespace) -> Request:
         raise ConfigError("--size and --seed are of --split resample; the published split is what it is")
     if words.test_only and words.split != "published":
         raise ConfigError("--test-only takes the authors' released test items; it does not go with --split resample")
-    names = tuple(name for name in DATASETS if name in (words.datasets or DATASETS))
+    wanted = words.datasets or (published_ids() if words.test_only else DATASETS)
+    names = tuple(name for name in DATASETS if name in wanted)
     sizes = {name: DATASETS[name].n_test for name in names if not DATASETS[name].evaluation_only}
     return Request(
         out=words.out,

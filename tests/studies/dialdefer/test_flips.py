@@ -78,6 +78,26 @@ def test_an_unreadable_reply_on_either_side_is_never_a_flip_and_is_counted(tmp_p
     assert manifest["items"] == {"model": {"truthfulqa": [f"truthfulqa-{n}" for n in range(4)]}}
 
 
+def test_an_item_whose_prompts_an_engine_lost_on_either_side_is_counted_and_not_looked_at(tmp_path: Path) -> None:
+    made = run(tmp_path, {C2_INCORRECT: {0, 1, 2}})
+    plan = [json.loads(line) for line in (made / "plan.jsonl").read_text().splitlines()]
+    lost = {
+        line["prompt_hash"]
+        for line in plan
+        if (line["item_id"], line["condition"]) in (("truthfulqa-0", C1_TRUE), ("truthfulqa-1", C2_INCORRECT))
+    }
+    rewrite(
+        made,
+        lambda rows: [
+            {**r, "text": "", "finish_reason": "error: reset"} if r["prompt_hash"] in lost else r for r in rows
+        ],
+    )
+    assert names(built(tmp_path / "flips", made)) == [(2, "deference", True)]
+    manifest = read_manifest(tmp_path / "flips", KIND)
+    assert (manifest["n_errors"], manifest["undecided"]) == ({"model": 2}, {"model": {}})
+    assert manifest["items"] == {"model": {"truthfulqa": ["truthfulqa-2", "truthfulqa-3"]}}
+
+
 def test_an_arms_turns_are_held_against_those_without_it(tmp_path: Path) -> None:
     conditions = {"honest": (C2_CORRECT, C2_INCORRECT)}
     wrong = {"honest": DEFERS, "none": {C2_INCORRECT: {1}}}

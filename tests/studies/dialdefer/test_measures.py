@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
+from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import mcnemar_p
 from evenhand.records import Completion
 from studies.dialdefer.measures import (
@@ -30,6 +32,7 @@ from studies.dialdefer.measures import (
     discordant,
     flip_masks,
     is_saturated,
+    lost_items,
     majority,
     parse_lenient,
     parse_strict,
@@ -37,7 +40,7 @@ from studies.dialdefer.measures import (
 )
 from studies.dialdefer.panels import Panel, variant_of
 from studies.dialdefer.records import Condition
-from studies.dialdefer.scores import averages_over
+from studies.dialdefer.scores import Scored, averages_over, score_panels
 from studies.json_replies import without_thinking
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
@@ -94,21 +97,40 @@ replies = st.lists(
 )
 
 
+def samples(rows: list[list[int]]) -> Any:
+    """Replies of one sample each, (n_items, 4, 1)."""
+    return np.array(rows, dtype=np.int8)[:, :, None]
+
+
 @given(replies)
-def test_flips_and_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
-    one = majority(np.array(rows, dtype=np.int8)[:, :, None])
-    deference, skepticism = flip_masks(one)
+def test_flips_are_losses_alone_and_never_of_a_null_answer(rows: list[list[int]]) -> None:
+    deference, skepticism = flip_masks(samples(rows))
     assert deference.tolist() == [r[1] == REJECT and r[3] == ACCEPT for r in rows]
     assert skepticism.tolist() == [r[0] == ACCEPT and r[2] == REJECT for r in rows]
+
+
+@given(replies)
+def test_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
     both = [r for r in rows if r[0] > UNREADABLE and r[2] > UNREADABLE]
-    assert discordant(one, "answered")["correct"] == (
+    assert discordant(samples(rows), "answered")["correct"] == (
         sum(r[0] == ACCEPT and r[2] == REJECT for r in both),
         sum(r[0] == REJECT and r[2] == ACCEPT for r in both),
     )
-    assert discordant(one, "published")["incorrect"] == (
+    assert discordant(samples(rows), "published")["incorrect"] == (
         sum(r[1] == REJECT and r[3] != REJECT for r in rows),
         sum(r[1] != REJECT and r[3] == REJECT for r in rows),
     )
+
+
+@given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNREADABLE, ACCEPT, REJECT])))
+def test_the_flip_rate_is_the_sum_of_both_directions_over_the_items(array: Any) -> None:
+    array[0] = np.array([ACCEPT, REJECT, REJECT, ACCEPT])[:, None]  # flips in both directions
+    panel = made_panel(array)
+    scored = Scored(run="r", model="m", verdict="reason", parser="strict", drawing=Drawing(n_draws=20, seed=1))
+    values = {score.measure: score.estimate.value for score in score_panels([panel], scored, ["published"])}
+    assert values["flip_rate"] == (values["n_deference_flips"] + values["n_skepticism_flips"]) / values["n_items"] > 0
+    assert values["n_items"] == (~lost_items(array)).sum()
+    assert values["n_deference_flips"] == (flip_masks(array)[0] & ~lost_items(array)).sum()
 
 
 def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:

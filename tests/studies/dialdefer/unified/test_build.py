@@ -119,6 +119,14 @@ def test_the_authors_own_test_records_are_taken_where_they_are_and_differences_a
         whole(tmp_path / "c")
 
 
+def test_a_dataset_that_the_paper_has_not_gets_a_drawn_test_split(tmp_path, monkeypatch):
+    monkeypatch.setattr("studies.dialdefer.release.published_ids", dict)
+    write_raw(tmp_path / "raw", scale=0.05, datasets=["halueval"])
+    monkeypatch.setitem(DATASETS, "halueval", replace(DATASETS["halueval"], n_test=7))
+    contents = build(request(tmp_path / "a", tmp_path / "raw", ["halueval"]))["contents"]["halueval"]
+    assert (contents["n_pool"], contents["n_train"], contents["n_test"]) == (500, 493, 7)
+
+
 def test_a_finished_build_is_found_done_and_never_mixed_with_another(built):
     raw, names = built.parent / "raw", ["halueval", "socialiqa"]
     written = (built / "manifest.json").stat().st_mtime_ns
