@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
-from eval.options import verb_options
+from eval.options import Options, Verb, verb_options
 from eval.runs import runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
@@ -18,9 +18,23 @@ if TYPE_CHECKING:
     from eval.results import Results
 
 
+def read_options(verb: Verb, argv: Sequence[str]) -> Options:
+    """The words of a verb, with logs of other harnesses read."""
+    options = verb_options(verb, with_logs_read(argv))
+    for text in options.fail_if:  # before anything is scored
+        from eval.publishing import condition
+
+        condition(text)
+    if options.given:
+        from eval.results import check_study_options
+
+        check_study_options(options)
+    return options
+
+
 def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
-    options = verb_options("score", with_logs_read(argv))
+    options = read_options("score", argv)
     from eval.results import results_of_files, results_of_runs
 
     if options.are_files:
@@ -49,7 +63,7 @@ def print_and_write(results: "Results", out: Path) -> "Results":
 
 def compare_main(argv: Sequence[str]) -> None:
     """`evenhand compare BASE AFTER...`: print what changed, and write it with a report."""
-    options = verb_options("compare", with_logs_read(argv))
+    options = read_options("compare", argv)
     base, *afters = options.sources
     if base in afters:
         raise DataError(f"{base}: is named as before and as after; compare two runs")
@@ -67,7 +81,7 @@ def compare_main(argv: Sequence[str]) -> None:
 
 def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
-    options = verb_options("report", with_logs_read(argv))
+    options = read_options("report", argv)
     from eval.results import results_of_files, results_of_runs
 
     if options.are_files:
@@ -82,7 +96,7 @@ def report_main(argv: Sequence[str]) -> None:
 
 def scorecard_main(argv: Sequence[str]) -> None:
     """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
-    options = verb_options("scorecard", with_logs_read(argv))
+    options = read_options("scorecard", argv)
     from eval.scorecard.command import scorecard
 
     scorecard(options)

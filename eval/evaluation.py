@@ -30,12 +30,12 @@ from evenhand.registry import STUDIES, load_part
 if TYPE_CHECKING:
     from eval.report.plots import Plot
     from eval.report.tables import TableSpec
-    from eval.results import Results
     from eval.scorecard.arms import CardArm
     from eval.verdict_files import Layout
 
 Run = TypeVar("Run")
 Row = TypeVar("Row")  # of a scorecard: mostly a Run
+Results = Any  # eval.results.Results, which holds an Evaluation
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.runs import is_verdict_file, runs_by_study
+from eval.runs import is_verdict_file
 from evenhand.item_files import HUB, downloaded
 from evenhand.registry import STUDIES, load_part
 
@@ -32,8 +32,9 @@ class Options:
     allow_differences: bool = False
     side_by_side: bool = False
     study_options: tuple[Any, ...] = ()  # the own options of each study that has some, as `of` gives them
+    given: frozenset[str] = frozenset()  # those of them that were written
     mapping: Path | None = None  # see eval.harness_logs, which has read it before
-    fail_if: tuple[Any, ...] = ()  # eval.publishing.Condition
+    fail_if: tuple[str, ...] = ()  # as eval.publishing.condition reads them
     report_to: tuple[str, ...] = ()
     card: Path | None = None  # README.md of a model
     arms: tuple[str, ...] = ()  # [NAME=]RUN
@@ -79,13 +80,6 @@ def positive(text: str) -> int:
     return number
 
 
-def condition(text: str) -> Any:
-    """What a word of --fail-if says."""
-    from eval.publishing import condition  # loads pandas
-
-    return condition(text)
-
-
 def out(default: str) -> dict[str, Any]:
     """--out."""
     return {"type": Path, "help": f"folder for the results (default: {default})"}
@@ -122,7 +116,6 @@ VERBS: dict[Verb, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descrip
             "--mapping": MAPPING,
             "--fail-if": {
                 **LIST,
-                "type": condition,
                 "metavar": "CONDITION",
                 "help": "exit with code 4 where a row of scores.json meets it: 'dds.low > 10', or 'dataset=pocket acc "
                 "< 80'; may be repeated",
@@ -222,12 +215,11 @@ VERBS: dict[Verb, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descrip
         },
     ),
 }
-RENAMED = {  # old spelling → what to write
-    "--denominator": "--unparsed wrong (was published) or --unparsed excluded (was answered)",
-    "--narrator-denominator": "--unparsed excluded (was answered) or --unparsed wrong (was all)",
-    "--unread": "--unparsed",
-    "--against": "--reference",
-    "--beside": "--with",
+RENAMED = {  # last word of an old spelling → what to write
+    "denominator": "--unparsed wrong (was: published, all) or --unparsed excluded (was: answered)",
+    "unread": "--unparsed",
+    "against": "--reference",
+    "beside": "--with",
 }
 
 
@@ -244,8 +236,9 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
     add_study_options(parser, verb, own)
     for name, keys in words.items():
         parser.add_argument(name, **keys)
-    if old := [word for word in argv if word.partition("=")[0] in RENAMED]:
-        parser.error(f"{old[0]} is now {RENAMED[old[0].partition('=')[0]]}")
+    for name in (word.partition("=")[0] for word in argv if word.startswith("--")):
+        if new := RENAMED.get(name.rpartition("-")[2]):
+            parser.error(f"{name} is now {new}")
     given = vars(parser.parse_args([str(downloaded(word)) if word.startswith(HUB) else word for word in argv]))
     named = [given.pop(name) for name in ("base", "train", "test") if name in given]
     given["sources"] = [*named, *given.pop("after", ()), *given.get("sources", ())]
@@ -259,29 +252,14 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
         if option.name in given
     }
     study_options = tuple(kind(**of_studies[study]) for study, kind in own.items())
-    options = Options(verb=verb, study_options=study_options, **of_all)
+    options = Options(verb=verb, study_options=study_options, given=frozenset().union(*of_studies.values()), **of_all)
     if options.are_files and not all(map(is_verdict_file, options.sources)):
         parser.error(f"{verb} runs and files of verdicts apart: they were not asked alike")
     if options.are_files and not options.out:
         parser.error("files of verdicts need --out DIR")
     if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
         parser.error("--out takes one run; without it each run's scores go into RUN/scores")
-    if any(of_studies.values()):
-        used = {name for study in studies_of(options) for name in of_studies.get(study, ())}
-        for name in {name for values in of_studies.values() for name in values} - used:
-            parser.error(f"--{name.replace('_', '-')} is an option of other studies than those named here")
     return options
-
-
-def studies_of(options: Options) -> list[str]:
-    """The studies of all runs or files that are named."""
-    from eval.results import study_of_files  # loads pandas, which --help does without
-    from eval.scorecard.arms import split_word
-
-    if options.are_files:
-        return [study_of_files(options.sources)]
-    arms = (split_word(word)[1] for word in (*options.arms, *options.with_runs))
-    return list(runs_by_study([*options.sources, *arms]))
 
 
 def add_study_options(parser: argparse.ArgumentParser, verb: Verb, own: Mapping[str, type]) -> None:

@@ -1,6 +1,5 @@
 """What `evenhand score` hands on: to a model card, to experiment trackers, and to a CI job as its exit code."""
 
-import argparse
 import operator
 import re
 import sys
@@ -56,10 +55,10 @@ class Condition:
 
 
 def condition(text: str) -> Condition:
-    """What a word of --fail-if says. Raises argparse.ArgumentTypeError."""
+    """What a word of --fail-if says. Raises DataError."""
     parts = CONDITION.fullmatch(text.strip())
     if parts is None:
-        raise argparse.ArgumentTypeError(f"'{text}': write MEASURE.low > 10, with name=value words before it or none")
+        raise DataError(f"--fail-if '{text}': write MEASURE.low > 10, with name=value words before it or none")
     where = dict(word.split("=", 1) for word in parts[1].split())
     return Condition(text, where, parts[2], parts[3] or "value", COMPARISONS[parts[4]], float(parts[5]))
 
@@ -106,7 +105,11 @@ def hand_on(every: Sequence[Results], options: Options) -> None:
         for tracker in options.report_to:
             track(tracker, rows)
     rows = [row for results in every for row in rows_of(results)]
-    met = [f"--fail-if '{each.text}' is met by {row}" for each in options.fail_if for row in each.rows_met(rows)]
+    met = [
+        f"--fail-if '{each.text}' is met by {row}"
+        for each in map(condition, options.fail_if)
+        for row in each.rows_met(rows)
+    ]
     if met:
         say("\n".join(met), sys.stderr)
         sys.exit(FAILED)

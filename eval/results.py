@@ -4,7 +4,7 @@ completions → verdicts → observed columns → estimates and changes → one 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from eval.estimates.comparability import Difference, refuse_serious
 from eval.evaluation import Evaluation, evaluation_of
 from eval.options import Options
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
-from eval.runs import judge_names, load_finished, refuse_repeated
+from eval.runs import judge_names, load_finished, refuse_repeated, runs_by_study
+from eval.scorecard.arms import split_word
 from evenhand.errors import DataError
-from evenhand.registry import STUDIES
+from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
 
@@ -101,6 +102,16 @@ class Results:
             f"Note: {name} differs in {difference}" for name, difference in self.differing if not difference.serious
         ]
         say_warnings(self.warnings, notes, is_all=is_all)
+
+
+def check_study_options(options: Options) -> None:
+    """Raises DataError for an option of a study that none of the named runs and files is of: it would do nothing."""
+    arms = (split_word(word)[1] for word in (*options.arms, *options.with_runs))
+    studies = [study_of_files(options.sources)] if options.are_files else runs_by_study([*options.sources, *arms])
+    parts = [load_part(study, part) for study in studies if (part := STUDIES[study].options)]
+    known = {option.name for part in parts for option in fields(part)}
+    for name in sorted(options.given - known):
+        raise DataError(f"--{name.replace('_', '-')} is an option of other studies than those named here; leave it out")
 
 
 def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Results:

@@ -87,7 +87,6 @@ UNTESTED = {
     "eval/estimates/comparability",
     "eval/estimates/estimate",
     "eval/estimates/resampling",
-    "eval/options",
     "eval/report/page",
     "eval/reproduction/compared",
     "eval/results",
