@@ -73,10 +73,14 @@ def compare_main(argv: Sequence[str]) -> None:
             f"{single[0]}: is the only run of its study here, so there is nothing to compare it with; name the run "
             "before or after it as well, or leave it to `evenhand report`"
         )
+    from eval.reruns import say_reruns
     from eval.results import results_of_runs
 
     every = [results_of_runs(study, paths, options) for study, paths in runs.items()]
-    say_and_report(every, options.out or next(iter(runs.values()))[-1] / "compare")
+    out = options.out or next(iter(runs.values()))[-1] / "compare"
+    for study, paths in runs.items():
+        say_reruns(study, paths, out, is_all=options.is_all)
+    say_and_report(every, out)
 
 
 def report_main(argv: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """A sampling run from start to end: plan, find what is owed, ask for it, write it down. Resumable after any kill."""
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,10 @@ from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import (
     DONE_FILE,
+    check_writable,
     finish,
     is_done,
     open_run,
-    refuse_unwritable,
     rewrite_plan,
     run_path,
     write_plan,
@@ -41,14 +41,9 @@ def parse_shard(text: str) -> tuple[int, int]:
     raise ConfigError(f"--shard {text}: write i/n with 0 <= i < n, for example 0/4 ... 3/4")
 
 
-def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: Collection[str] | None = None) -> Path:
-    """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed.
-
-    only: ids of the units to ask, where a run is asked again in part (inference/rerun.py).
-    """
+def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
+    """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
     units, content_hash = made = config.study.units(config.verdict)
-    if only is not None:
-        units = LazyUnits([place for place, unit in enumerate(units) if unit.unit_id in only], units.__getitem__)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
@@ -59,12 +54,12 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
 
         def start(prompts: Sequence[Prompt]) -> Started:
             if not started:
-                watched = stack.enter_context(Watchdog(config.run.hang_limit_s, log))
+                watched = stack.enter_context(Watchdog(config.run.stall_timeout_s, log))
                 started.append((watched, stack.enter_context(open_engine(config, prompts))))
             return started[0]
 
         if not path.exists():  # a new run has a folder once its engine runs: what was refused leaves none
-            refuse_unwritable(path)
+            check_writable(path)
             device()  # refuses sooner than an engine
             start(first_due(run, shard))
         runner = getattr(started[0][1], "runner", None) if started else None
@@ -85,7 +80,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None, only: 
         asked = Schedule(own, plan.answers, config.sampling, plan.excluded)
         if plan.own:
             ask_all(run, plan, asked, start)
-    log.refuse_if_unseen()
+    log.check_shards_exist()
     catch_up(run, answers, log)
     for doubt in doubts.sentences():
         say(f"{path}: warning: {doubt}", sys.stderr)

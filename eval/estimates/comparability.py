@@ -9,7 +9,6 @@ from evenhand.errors import DataError
 from evenhand.run_directory import FREE_ENGINE_KEYS
 
 ABSENT = "not set"
-ONE_CHECKPOINT = "model.checkpoint_hash, which should differ"
 
 # Config keys that are meant to differ, or that change no number.
 FREE = ("name", "run", "model.name", "model.revision", "model.label")
@@ -50,24 +49,15 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
         *config_differences(base.config, after.config, mild),
         *provenance_differences(base.provenance, after.provenance),
     ]
-    if same := one_checkpoint(base.provenance, after.provenance):
-        known.append(Difference(ONE_CHECKPOINT, same, "the same", serious=True))
     return sorted(known, key=lambda difference: not difference.serious)
 
 
 def refuse_serious(base: str, known: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
-    """Raises DataError with every serious difference from the base, or for a run of its checkpoint that has no other.
+    """Raises DataError with every serious difference from the base.
 
     known: what a run is called → in what it differs; others: further reasons, in words.
     """
     serious = {name: [difference for difference in of_run if difference.serious] for name, of_run in known.items()}
-    for name, of_run in serious.items():
-        if [difference.what for difference in of_run] == [ONE_CHECKPOINT]:
-            raise DataError(
-                f"{base} and {name} are of one checkpoint ({of_run[0].base}), so they are no before and after, and no "
-                "two judges; to ask a model again use `evenhand reproduce`, or say --allow-differences; the result "
-                "then states it"
-            )
     lines = [*others, *(f"{name}: {difference}" for name, of_run in serious.items() for difference in of_run)]
     if lines:
         raise DataError(

@@ -94,7 +94,7 @@ def training_doubts(rows: Sequence[CardArm]) -> list[str]:
         for row in trained
         if row.base_hash and base.checkpoint not in (None, row.base_hash)
     ]
-    for row, other in combinations(trained, 2):
+    for row, other in combinations([base, *trained], 2):
         same = one_checkpoint(row.provenance, other.provenance)
         if row.arm == other.arm and row.training_run and row.training_run == other.training_run:
             same = f"training run {row.training_run}"

@@ -23,7 +23,6 @@ VERBS = {
     "report": "report.html of one run or several",
     "calibrate": "thresholds on margins: the mitigation without training",
     "scorecard": "a base and its arms, one row each: every study's figures, changes, cost",
-    "reproduce": "ask a sampling run again from its directory alone; what differs",
     "annotate": "a CSV file in which people label what a judge said; and how well it agrees with them",
     "demo": "the whole loop on the embedded model: sample, train, merge, sample again, compare",
 }
@@ -53,7 +52,7 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
         case "merge":
             from training.merge import main
         case "status":
-            from evenhand.cli.status.command import main
+            from evenhand.cli.status import main
         case "score":
             from eval.__main__ import score_main as main
         case "compare":
@@ -64,8 +63,6 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
             from eval.__main__ import calibrate_main as main
         case "scorecard":
             from eval.__main__ import scorecard_main as main
-        case "reproduce":
-            from evenhand.cli.reproduce import main
         case "annotate":
             from eval.annotation.command import main
         case _:  # demo
@@ -92,6 +89,10 @@ def main() -> None:
         code = run_main(lambda _: print(usage(), flush=True), words)  # whose reader may be `head`
         sys.exit(code if words else 2)
     verb, arguments = words[0], words[1:]
+    if verb == "reproduce":
+        way = "`evenhand sample RUN/config.yaml name=again`, then `evenhand compare RUN AGAIN`, prints what differs"
+        print(f"error: `evenhand reproduce` is no verb any more. {way}", file=sys.stderr)
+        sys.exit(2)
     if verb not in VERBS:
         print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(VERBS))}", file=sys.stderr)
         sys.exit(2)

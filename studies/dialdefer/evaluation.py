@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, Score
-from eval.estimates.comparability import ONE_CHECKPOINT, Difference, differences, rendering_differences
+from eval.estimates.comparability import Difference, differences, rendering_differences
 from eval.evaluation import Evaluation, VerdictFiles
 from eval.options import Options
 from eval.report.tables import LITTLE, TableSpec, answered, is_enough, percent, signed
@@ -77,7 +77,7 @@ def differences_beside(base: SampledRun, after: SampledRun) -> list[Difference]:
     """In what two models differ of which neither was made from the other: each has its own chat template and may need
     an engine of its own, and what follows from that is not serious."""
     every, own = differences(base, after), set(rendering_differences(base, after))
-    own |= {d for d in every if d.what.startswith(("engine.", "model.")) and d.what != ONE_CHECKPOINT}
+    own |= {d for d in every if d.what.startswith(("engine.", "model."))}
     return [replace(difference, serious=False) if difference in own else difference for difference in every]
 
 

@@ -114,8 +114,8 @@ def discordant(replies: IntArray, denominator: str) -> dict[str, tuple[int, int]
     readable = verdicts > UNREADABLE
     kept = readable if denominator == "answered" else verdicts != TIE
 
-    def one_sided(is_so: BoolArray, both: BoolArray, pair: tuple[int, int]) -> tuple[int, int]:
-        (first, second), keep = is_so[:, pair].T, both[:, pair].all(axis=1)
+    def one_sided(is_so: BoolArray, kept_rows: BoolArray, pair: tuple[int, int]) -> tuple[int, int]:
+        (first, second), keep = is_so[:, pair].T, kept_rows[:, pair].all(axis=1)
         return int((first & ~second & keep).sum()), int((~first & second & keep).sum())
 
     counts = {name: one_sided(verdicts == RIGHT, kept, pair) for name, pair in CLAIM_PAIRS.items()}
@@ -142,8 +142,8 @@ def is_saturated(rates: Sequence[float | None]) -> bool:
 
     A judge with one framing at its ceiling is not: from 64 % to 100 % is a DDS of +72. Unknown rates are left out.
     """
-    known = [rate for rate in rates if rate is not None]
-    return bool(known) and (min(known) >= SATURATED_RATE or max(known) <= 1 - SATURATED_RATE)
+    answered_rates = [rate for rate in rates if rate is not None]
+    return bool(answered_rates) and (min(answered_rates) >= SATURATED_RATE or max(answered_rates) <= 1 - SATURATED_RATE)
 
 
 def mean_or_none(values: Sequence[float | None]) -> float | None:
@@ -204,10 +204,10 @@ def parse_strict(text: str) -> int | None:
 
 def reasoning_in(text: str) -> str:
     """What a reasoned reply says for its verdict: the last `reasoning`, or all of it where there is no such text."""
-    said = without_thinking(text).strip()
-    found = last_object(said, "reasoning")
-    reasoning = found[0]["reasoning"] if found else None
-    return reasoning.strip() if isinstance(reasoning, str) and reasoning.strip() else said
+    reply = without_thinking(text).strip()
+    last = last_object(reply, "reasoning")
+    reasoning = last[0]["reasoning"] if last else None
+    return reasoning.strip() if isinstance(reasoning, str) and reasoning.strip() else reply
 
 
 def parse_lenient(text: str) -> int | None:
@@ -282,14 +282,14 @@ def judge_all(
     Raises KeyError when a completion is missing.
     """
     verdicts = []
-    for asked, k in product(plan, range(n_samples)):
-        completion = replies[asked.prompt_hash][k]
+    for planned, k in product(plan, range(n_samples)):
+        completion = replies[planned.prompt_hash][k]
         choice, reason, margin = decide(completion, reading)
-        if asked.factors.answer_order == NO_FIRST:
+        if planned.factors.answer_order == NO_FIRST:
             choice, margin = choice and 3 - choice, None if margin is None else -margin
         parsers = PARSERS if reading.mode == "reason" and not completion.is_error else {}
         verdict = Verdict(
-            **{field.name: getattr(asked, field.name) for field in fields(Planned)},
+            **{field.name: getattr(planned, field.name) for field in fields(Planned)},
             sample_index=completion.sample_index,
             choice=choice,
             reason=reason,

@@ -58,9 +58,9 @@ def misspelt(datasets: Iterable[str]) -> list[str]:
     """A warning for each of the user's datasets whose name is nearly a known one."""
     near = {name: get_close_matches(squeezed(name), DATASET_OF, 1, 0.8) for name in datasets if name not in DATASETS}
     return [
-        f"dataset '{name}' is taken for one of your own; if you mean {DATASET_OF[known[0]]}, correct the name"
-        for name, known in near.items()
-        if known
+        f"dataset '{name}' is taken for one of your own; if you mean {DATASET_OF[near_names[0]]}, correct the name"
+        for name, near_names in near.items()
+        if near_names
     ]
 
 
@@ -95,8 +95,8 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
     """
     parts, ignored = list[pd.DataFrame](), dict[str, None]()
     for path in paths:
-        for frame, others in read_frames(path, LAYOUT):
-            ignored |= dict.fromkeys(others)
+        for frame, unknown_columns in read_frames(path, LAYOUT):
+            ignored |= dict.fromkeys(unknown_columns)
             parts.append(read_replies(path, frame, parser).assign(path=path, line=frame.index))
     rows = pd.concat(parts, ignore_index=True)
     given = rows[["dataset", "item_id"]].drop_duplicates()
@@ -109,10 +109,10 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
     if len(second):  # neither is better, also where they agree: an average over them is of another size
         row = second.iloc[0]
         first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
-        what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+        row_key = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
         more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
         raise DataError(
-            f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
+            f"{place(row.path, row.line)}: {row_key}, roles {row.roles} does not go with "
             f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
         )
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
@@ -150,18 +150,18 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     refuse(path, frame, "choice", is_bad, "must be 1, 2 or null, found {}")
     reply = np.array([CHOICES[choice] for choice in given], np.int8)
     failed = np.array([str(value).strip().casefold() not in NO_ERROR for value in frame["error"]], np.bool_)
-    both = "says that there was no reply, yet the row has a choice; keep one of them"
-    refuse(path, frame, "error", failed & (reply > UNREADABLE), both)
+    conflict = "says that there was no reply, yet the row has a choice; keep one of them"
+    refuse(path, frame, "error", failed & (reply > UNREADABLE), conflict)
     parsed = np.array([choice is Absent.FIELD for choice in given]) & ~failed
-    asked = frame[parsed]
-    nothing = (text is None or text is Absent.FIELD for text in asked["response"])
+    unread_rows = frame[parsed]
+    nothing = (text is None or text is Absent.FIELD for text in unread_rows["response"])
     fix = "write null as the choice of an unreadable reply, or why there is no reply into `error`"
-    refuse(path, asked, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
-    is_bad = (not isinstance(text, str) for text in asked["response"])
-    refuse(path, asked, "response", is_bad, "must be a text, found {}")
+    refuse(path, unread_rows, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
+    is_bad = (not isinstance(text, str) for text in unread_rows["response"])
+    refuse(path, unread_rows, "response", is_bad, "must be a text, found {}")
     unread, read = {}, {}
     for name, parse in PARSERS.items():
-        read[name] = np.array([CHOICES[parse(text)] for text in asked["response"]], np.int8)
+        read[name] = np.array([CHOICES[parse(text)] for text in unread_rows["response"]], np.int8)
         unread[f"unread_{name}"] = (reply == UNREADABLE) & ~failed
         unread[f"unread_{name}"][parsed] = read[name] == UNREADABLE
     reply[parsed] = read[parser]
@@ -187,14 +187,14 @@ def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
         references: dict[tuple[str, str], Panel] = {}
         for panel in sorted(of_model, key=lambda panel: panel.factors.arm != ARM_NONE):
             reference = references.setdefault((panel.dataset, panel.roles), panel)
-            for side, other in ((panel, reference), (reference, panel)):
-                if lacking := sorted(set(side.item_ids) - set(other.item_ids)):
+            for side, counterpart in ((panel, reference), (reference, panel)):
+                if lacking := sorted(set(side.item_ids) - set(counterpart.item_ids)):
                     where = f"model '{model}', {panel.dataset}, roles {panel.roles}"
-                    sides = f"verdicts in arm {side.factors.arm} and none in arm {other.factors.arm}"
+                    sides = f"verdicts in arm {side.factors.arm} and none in arm {counterpart.factors.arm}"
                     raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
         keys = {(panel.dataset, item) for panel in of_model for item in panel.item_ids}
-        known = {item: label for (data, item), label in labels.items() if (data, item) in keys}
-        yield Judge(name=model, model=model, panels=tuple(of_model), labels=known)
+        item_labels = {item: label for (data, item), label in labels.items() if (data, item) in keys}
+        yield Judge(name=model, model=model, panels=tuple(of_model), labels=item_labels)
 
 
 def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles: str) -> Panel:

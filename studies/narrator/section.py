@@ -92,9 +92,9 @@ class NarratorSection(StudySection):
         n_prompts = sum(1 for one in conversations for _ in self.prompts_of(one))
         return f"{len(conversations)} conversations of {conversations[0].dataset}, {n_prompts} prompts"
 
-    def refuse_verdict(self, verdict: str) -> None:
+    def check_verdict(self, verdict: str) -> None:
         """Also reversed options, several kinds of names, and letters in free text; see StudySection."""
-        super().refuse_verdict(verdict)
+        super().check_verdict(verdict)
         if "reversed" in self.option_orders:
             raise ValueError("narrator.option_orders: reversed is for training alone; take it out")
         if len(self.names) > 1:

@@ -21,9 +21,9 @@ from evenhand.run_directory import (
     CONFIG_FILE,
     PLAN_FILE,
     PROVENANCE_FILE,
+    check_complete,
     read_json,
     read_plan_lines,
-    refuse_incomplete,
 )
 from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units
 from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
@@ -89,9 +89,9 @@ class PluralEvalSection(StudySection):
         """The judge's prompts have; those to the model under test are as printed."""
         return self.responses is None
 
-    def refuse_verdict(self, verdict: str) -> None:
+    def check_verdict(self, verdict: str) -> None:
         """Text everywhere; margins of pairs alone, options of judgements alone; see StudySection."""
-        super().refuse_verdict(verdict)
+        super().check_verdict(verdict)
         if verdict == "margin" and (self.responses is None or set(self.responses.tasks) != {"pairwise"}):
             raise ValueError(
                 "verdict margin is for pairs: set pluraleval.responses.tasks to [pairwise], or verdict to answer"
@@ -193,7 +193,7 @@ def load_stage(path: Path, stage: Stage) -> FinishedStage:
     section = section_of(path)
     if section.stage != stage:
         raise DataError(f"{path}: is a run of the stage `{section.stage}`; wanted is one of `{stage}`")
-    refuse_incomplete(path)
+    check_complete(path)
     excluded, replies = read_excluded(path), read_answers(path).without_errors
     plan = [line for line in read_plan_lines(path) if line["item_id"] not in excluded]
     model = str(read_yaml(path / CONFIG_FILE)["model"]["name"])

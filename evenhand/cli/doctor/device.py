@@ -9,6 +9,7 @@ from pathlib import Path
 from evenhand.cli.doctor.checks import Check, ok, unknown
 from evenhand.device import means_cpu
 from evenhand.machine import Gpu, gpus
+from evenhand.terminal import lasting
 
 GIB = 2**30
 # Part of a GPU's speed that a job is taken to reach. SFT at the shape of a 7B model reached 0.30 of an H200's, DPO 0.24
@@ -32,8 +33,6 @@ SHEETS: dict[str, tuple[float, float, float, float]] = {
 }
 DISK = 1e9  # bytes a second at which weights are read, of a network disk
 STANDARD = "a100-80gb"  # what the papers trained on
-# Seconds, name, from how many seconds on it is too small.
-UNITS = ((1, "s", 90), (60, "min", 5400), (3600, "h", 172_800), (86_400, "days", float("inf")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +118,7 @@ def time_check(device: Device, flops: float | None, n_bytes: float, startup: flo
         return unknown(subject, "only estimated for the GPUs that evenhand/cli/doctor/device.py lists")
     seconds = startup + (flops / device.flops + n_bytes / device.bytes_a_second) / SHARE / n_gpus
     says = (
-        f"about {shown_seconds(seconds)}, if it reaches {SHARE:.0%}, as SFT of a 7B did on an H200, of this GPU's "
+        f"about {lasting(seconds)}, if it reaches {SHARE:.0%}, as SFT of a 7B did on an H200, of this GPU's "
         f"{device.flops / 1e12:.0f} TFLOP/s and {device.bytes_a_second / 1e9:,.0f} GB/s"
     )
     return ok(subject, says, seconds=seconds, n_gpus=n_gpus)
-
-
-def shown_seconds(n_seconds: float) -> str:
-    """A time as somebody would say it: 45 s, 12 min, 3.4 h, 5 days."""
-    unit, name = next((unit, name) for unit, name, most in UNITS if n_seconds < most)
-    number = n_seconds / unit
-    return f"{number:.1f} {name}" if unit > 1 and number < 9.95 else f"{number:.0f} {name}"

@@ -104,7 +104,7 @@ def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
     read from."""
     first = first_prompts(config.on_own_items())[0]
     prompt = replace(first, drawing=replace(first.drawing, max_tokens=FEW_TOKENS, n=1))
-    patience = {"max_retries": 0, "timeout_s": min(server.timeout_s, PATIENCE_S), "give_up_s": PATIENCE_S}
+    patience = {"max_retries": 0, "timeout_s": min(server.timeout_s, PATIENCE_S), "total_timeout_s": PATIENCE_S}
     place = f"{config.model.name} at {server.base_url}"
     try:
         with OpenAIEngine(config.model_copy(update={"engine": server.model_copy(update=patience)})) as engine:

@@ -193,11 +193,11 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.Captur
 
 def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
     base, sft, dpo = three(tmp_path)
-    fewer, raw = run(tmp_path, "fewer", SFT, made.ITEMS[:-2]), run(tmp_path, "raw", SFT, format="raw")
+    fewer, raw = run(tmp_path, "fewer", SFT, made.ITEMS[:-2]), run(tmp_path, "raw", SFT, chat_template=False)
     with pytest.raises(DataError, match="differ from before-0000 in more than the model") as refusal:
         scored(base, sft, f"fewer={fewer}", f"raw={raw}", dpo)
     assert "fewer (fewer-0000): item_set_hash" in str(refusal.value)
-    assert "raw (raw-0000): format: chat before, raw after" in str(refusal.value)
+    assert "raw (raw-0000): chat_template: True before, False after" in str(refusal.value)
     assert "sft" not in str(refusal.value)
     margins = run(tmp_path, "margins", lambda _: lean(1.0), verdict="margin")
     with pytest.raises(DataError, match="never mixed in one table"):

@@ -125,8 +125,8 @@ def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_
     main([str(train), str(test), "--objective", "acceptance"])
     thresholds = json.loads((test / "calibrated" / "thresholds.json").read_text())
     assert (thresholds["train_run"], thresholds["test_run"]) == (train.name, test.name)
-    raw = make_run(tmp_path, yes_sayer, items=items[:30], name="raw", verdict="margin", format="raw")
-    with pytest.raises(DataError, match="format: raw when fitted, chat when scored"):
+    raw = make_run(tmp_path, yes_sayer, items=items[:30], name="raw", verdict="margin", chat_template=False)
+    with pytest.raises(DataError, match="chat_template: False when fitted, True when scored"):
         main([str(raw), str(test), "--out", str(tmp_path / "out")])
     other = make_run(tmp_path, yes_sayer, items=items[:30], name="other", verdict="margin", model="owner/other")
     with pytest.raises(DataError, match="thresholds of owner/other say nothing about owner/model"):

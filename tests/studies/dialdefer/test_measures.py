@@ -1,5 +1,4 @@
-"""The pure core of scoring: what a reply decides, by a table, laws, fuzz and endless replies; verdicts to panels,
-prompt variants, flips, tests, intervals, AUC and soft credit."""
+"""How a reply is read, by a table, laws, fuzz and endless replies; flips, tests, AUC and soft credit."""
 
 import math
 from typing import Any
@@ -38,51 +37,13 @@ from studies.dialdefer.measures import (
     parse_strict,
     soft_credit,
 )
-from studies.dialdefer.panels import Panel, variant_of
 from studies.dialdefer.records import Condition
 from studies.dialdefer.scores import Scored, averages_over, score_panels
 from studies.json_replies import without_thinking
 from tests.made.made_panels import made_panel
-from tests.made.paper_figures import frame_of
 from tests.made.reply_kinds import REPLY_KINDS
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-
-
-def asked(dataset: str = "truthfulqa", **factors: Any) -> Panel:
-    """A panel on which the judge is always right."""
-    return made_panel([[1, 2, 1, 2]] * 10, dataset=dataset, **factors)
-
-
-def test_a_variant_is_named_by_what_differs_from_the_one_asked_first() -> None:
-    main = asked()
-    for changes, name in (
-        ({"template": "v2"}, "v2"),
-        ({"template_version": 2}, "published version 2"),
-        ({"answer_form": "one_token"}, "one_token"),
-        ({"speaker1": "LLM", "speaker2": "User"}, "LLM/User"),
-        ({"answer_order": "no_first"}, "no_first"),
-        ({"template": "v3", "speaker1": "A", "speaker2": "B"}, "v3, A/B"),
-    ):
-        other = asked(**changes)
-        assert [variant_of(panel, [main, other]) for panel in (main, other)] == ["", name]
-
-
-def test_an_arm_that_renames_the_speakers_and_labels_of_a_whole_run_are_in_the_main_variant() -> None:
-    agents = {"arm": "dehumanizing", "speaker1": "AI Agent 1", "speaker2": "AI Agent 2"}
-    agreed, ann = asked(**agents, template="v1"), {"speaker1": "Ann", "speaker2": "Bob"}
-    assert variant_of(asked(**agents), [asked()]) == ""
-    assert variant_of(agreed, [asked(), agreed]) == "v1", "also when the arm has no panel in the main prompt variant"
-    assert variant_of(asked(arm="dehumanizing", speaker1="A", speaker2="B"), [asked()]) == "A/B"
-    panels = [asked(**ann), asked(arm="honest", **ann), asked()]
-    assert [variant_of(p, panels) for p in panels] == ["", "", "Speaker 1/Speaker 2"]
-
-
-def test_a_variant_of_one_dataset_takes_none_out_of_averages() -> None:
-    frame = frame_of("owner/model", [asked(), asked("bbq"), asked(template="v1")])
-    rows = {(row.dataset, row.variant): row for row in frame.itertuples()}
-    assert rows["bench_avg", ""].datasets == ("truthfulqa", "bbq")
-    assert rows["truthfulqa", "v1"].template == "v1"
 
 
 def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.cli.status.command import main
-from evenhand.cli.status.pipelines import STAGES_FILE
+from evenhand.cli.pipelines import STAGES_FILE
+from evenhand.cli.status import main
 from tests.made.fake_cluster import configs, make_cluster, run
 
 TRAINED, MERGED = "sft", "sft-merged"
@@ -54,7 +54,7 @@ def test_the_jobs_of_a_finished_pipeline_are_complete(
     assert {stage["state"] for stage in found.values()} == {"complete"}
     main([cluster["RUN_ROOT"]])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split()[:4] == ["job", str(folder / NAMES[0]), "–", "–"]
+    assert lines[1].split()[:4] == ["job", str(folder / NAMES[0]), "complete", "–"]
     assert lines[-1] == "8 of 8 complete"
     older = folder.with_name("20200101-000000-1")
     shutil.copytree(folder, older)

@@ -1,39 +1,45 @@
-"""How far the jobs of a pipeline have come, told from the notes that slurm/pipeline.sh and its jobs leave.
+"""The jobs of a pipeline, told from the notes that slurm/pipeline.sh and its jobs leave.
 
 stages.tsv has a line for each job that was submitted: name, kind, id, ids that it waits for. Beside it lie NAME (where
 its result lies), NAME.task3.began while a task runs, NAME.task3.ended with what a task failed of.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape
 from pathlib import Path
 
-from evenhand.cli.status.runs import Progress, seconds_since, short
+from evenhand.errors import short
 from evenhand.run_directory import CONFIG_FILE, is_done
 
 PIPELINES_FOLDER, STAGES_FILE = "pipelines", "stages.tsv"
 HERE = "here"  # the id of a job that ran without Slurm
-ENDED = {"failed": "failed", "unfinished": "is unfinished"}  # what waits for such a job may wait for ever
+WAITS_IN_VAIN = {"failed": ", which failed", "unfinished": ", which is unfinished"}  # state of a job before this one
 SIGNAL = 128  # an exit code above it: ended by a signal
 
 
-def pipeline_progress(folder: Path) -> list[Progress]:
+def jobs_of(folder: Path) -> list["Job"]:
     """Each job of a pipeline, in the order in which they were submitted."""
     lines = [line.split("\t") for line in text_of(folder / STAGES_FILE).splitlines()]
-    jobs = {words[0]: Job(folder / words[0], words[1], words[2], words[3].split(":")) for words in lines}
-    return [job.progress(jobs) for job in jobs.values()]
+    jobs = [Job(folder / name, kind, number) for name, kind, number, *_ in lines]
+    for job, (_, _, _, waits_for) in zip(jobs, lines, strict=True):
+        job.before.extend(other for other in jobs if other.number in waits_for.split(":"))
+    return jobs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """A job that was submitted, and what it has noted."""
 
     path: Path  # of the note of its result
     kind: str  # "sample", "train", "merge", "score"
     number: str
-    after: list[str]  # the numbers of the jobs that it waits for
+    before: list["Job"] = field(default_factory=list)  # that it waits for
+
+    @cached_property
+    def files(self) -> list[Path]:
+        """All its notes."""
+        return [self.path, *sorted(self.path.parent.glob(f"{escape(self.path.name)}.task*"))]
 
     @cached_property
     def result(self) -> str:
@@ -49,8 +55,13 @@ class Job:
     @cached_property
     def ends(self) -> dict[str, tuple[int, str]]:
         """Task → (exit code, last lines of its log), of those that did not end well."""
-        notes = {task: text.partition("\n") for task, text in self.tasks("ended").items()}
+        notes = {task: text.partition("\n") for task, text in self.tasks(".ended").items()}
         return {task: (int(code) if code.isdecimal() else 1, log) for task, (code, _, log) in notes.items()}
+
+    @cached_property
+    def running(self) -> dict[str, str]:
+        """Task → where it runs."""
+        return {task: text.strip() for task, text in self.tasks(".began").items() if task not in self.ends}
 
     @cached_property
     def state(self) -> str:
@@ -60,38 +71,26 @@ class Job:
             return "complete"
         if any(code <= SIGNAL for code, _ in self.ends.values()):
             return "failed"
-        if self.tasks("began").keys() - self.ends:
+        if self.running:
             return "running"
         return "stopped" if self.ends else "unfinished" if self.result else "waiting"
 
-    def tasks(self, what: str) -> dict[str, str]:
-        """Task → what it has noted."""
-        files = sorted(self.path.parent.glob(f"{escape(self.path.name)}.task*.{what}"))
-        return {file.name.split(".task")[-1].removesuffix(f".{what}"): text_of(file) for file in files}
+    @property
+    def places(self) -> str | None:
+        """Where its tasks run."""
+        return ", ".join(dict.fromkeys(self.running.values())) if self.state == "running" else None
 
-    def progress(self, jobs: Mapping[str, "Job"]) -> Progress:
-        """The job as a line of the table."""
-        places = dict.fromkeys(text.strip() for task, text in self.tasks("began").items() if task not in self.ends)
-        notes = self.path.parent.glob(f"{escape(self.path.name)}.task*")
-        return Progress(
-            kind="job",
-            path=self.path,
-            state=self.state,
-            written_s_ago=seconds_since([self.path, *notes]),
-            holder=", ".join(places) if self.state == "running" else None,
-            note=self.note(jobs),
-        )
+    def tasks(self, suffix: str) -> dict[str, str]:
+        """Task → what it has noted in its file of this suffix."""
+        files = [file for file in self.files if file.suffix == suffix]
+        return {file.stem.rpartition(".task")[2]: text_of(file) for file in files}
 
-    def note(self, jobs: Mapping[str, "Job"]) -> str | None:
+    @property
+    def note(self) -> str | None:
         """What it waits for, or what its tasks failed of."""
         if self.state == "waiting":
-            before = {name: job.state for name, job in jobs.items() if job.number in self.after}
-            waits = [
-                f"{name}, which {ENDED[state]}" if state in ENDED else name
-                for name, state in before.items()
-                if state != "complete"
-            ]
-            return f"waits for {'; '.join(waits)}" if waits else f"waits for a node (job {self.number})"
+            names = [j.path.name + WAITS_IN_VAIN.get(j.state, "") for j in self.before if j.state != "complete"]
+            return f"waits for {'; '.join(names) or f'a node (job {self.number})'}"
         if self.state == "unfinished":
             pending = "" if self.number == HERE else f"if `squeue -j {self.number}` lists no more of them, "
             more = f"`evenhand sample {self.run}/{CONFIG_FILE}` asks for what is left"

@@ -1,1 +1,0 @@
-"""A run held against the same run asked again."""

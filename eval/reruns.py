@@ -1,0 +1,114 @@
+"""A run and the same model asked the same prompts again → how many verdicts and replies differ."""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from eval.estimates.resampling import wilson_interval
+from eval.evaluation import evaluation_of
+from eval.report.tables import Columns, TableSpec, console, wrapped, write_rows
+from eval.runs import FinishedRun, load_finished, run_config
+from evenhand.errors import DataError
+from evenhand.run_directory import PROVENANCE_FILE, read_json, read_plan_lines
+from evenhand.terminal import say
+
+ALL = "all"  # the row over every prompt
+COLUMNS: Columns = {
+    "condition": ("condition", ""),
+    "prompts": ("n_prompts", "d"),
+    "unparsed": ("n_unparsed", "d"),
+    "other verdict": ("n_differing", ".1f"),
+    "re-run flip rate, %": ("rate", ".1f"),
+    "95% interval": (("low", "high"), ".1f"),
+    "other text": ("n_other_texts", ".1f"),
+}
+
+
+def is_rerun(base: Path, again: Path) -> bool:
+    """Whether a run asked the base's model the base's prompts, or some of them. Raises DataError for a copy of it.
+
+    Models are told apart by their checkpoint's hash; where a server does not tell it, by the config.
+    """
+    ours, theirs = (read_json(path / PROVENANCE_FILE) for path in (base, again))
+    if ours == theirs and "created" in ours:
+        raise DataError(f"{again}: is a copy of {base}; name two runs")
+    checkpoints = [dict(facts.get("model") or {}).get("checkpoint_hash") for facts in (ours, theirs)]
+    models = checkpoints if all(checkpoints) else [run_config(path)["model"] for path in (base, again)]
+    if models[0] != models[1]:
+        return False
+    prompts, prompts_again = ({line["prompt_hash"] for line in read_plan_lines(path)} for path in (base, again))
+    is_one_set = ours.get("item_set_hash") is not None and ours.get("item_set_hash") == theirs.get("item_set_hash")
+    return is_one_set or prompts_again <= prompts
+
+
+def rerun_rates(study: str, base: Path, again: Path) -> pd.DataFrame:
+    """A row over all prompts that both asked, and one for each of several conditions.
+
+    n_prompts: with a verdict in both; n_unparsed: others; n_differing, rate, low, high: the re-run flip rate with
+    Wilson's interval over prompts; n_replies, n_other_texts: replies, and those whose text is another. Rates are in
+    percent; NaN where no reply of the study is a verdict.
+    """
+    evaluation, runs = evaluation_of(study), [load_finished(path) for path in (base, again)]
+    verdicts = differing(*map(evaluation.verdicts, runs))
+    texts = differing(*map(texts_of, runs))
+    conditions: dict[str, set[str]] = {}
+    for prompt in runs[0].plan:
+        conditions.setdefault(prompt.condition, set()).add(prompt.prompt_hash)
+    groups = {ALL: set[str]().union(*conditions.values()), **(conditions if len(conditions) > 1 else {})}
+    rows = [flip_row(verdicts, texts, hashes) for hashes in groups.values()]
+    return pd.DataFrame(rows).assign(first=base.name, second=again.name, condition=list(groups))
+
+
+def differing(first: Mapping[tuple[str, int], Any], again: Mapping[tuple[str, int], Any]) -> pd.Series:
+    """Prompt hash → the share of its samples that differ, sample k against sample k; NaN where none is parsed twice."""
+    keys = [key for key in first if key in again]
+    differs = [None if None in (first[key], again[key]) else float(first[key] != again[key]) for key in keys]
+    return pd.Series(differs, dtype=float).groupby([prompt for prompt, _ in keys], sort=False).mean()
+
+
+def texts_of(run: FinishedRun) -> dict[tuple[str, int], str]:
+    """(prompt hash, sample) → the reply's text."""
+    return {(c.prompt_hash, c.sample_index): c.text for replies in run.replies.values() for c in replies}
+
+
+def flip_row(verdicts: pd.Series, texts: pd.Series, hashes: Collection[str]) -> dict[str, Any]:
+    """The counts and the rate over some prompts. See rerun_rates."""
+    flips, changed = (shares[shares.index.isin(hashes)] for shares in (verdicts, texts))
+    n, n_differing = int(flips.count()), float(flips.sum())
+    low, high = wilson_interval(n_differing, n) or (None, None)
+    ends = {"rate": n_differing / n if n else None, "low": low, "high": high}
+    return {
+        "n_prompts": n,
+        "n_unparsed": len(flips) - n,
+        "n_differing": n_differing,
+        **{name: None if end is None else 100 * end for name, end in ends.items()},
+        "n_replies": len(changed),
+        "n_other_texts": float(changed.sum()),
+    }
+
+
+def rerun_sentence(rates: pd.DataFrame) -> str:
+    """What differs over all prompts."""
+    row = rates.iloc[0]
+    verdicts = "no reply of this run is a verdict, so there is no re-run flip rate"
+    if row.n_prompts:
+        verdicts = (
+            f"re-run flip rate {row.rate:.1f}% [{row.low:.1f}, {row.high:.1f}] "
+            f"({row.n_differing:g} of {row.n_prompts} verdicts, {row.n_unparsed} unparsed left out)"
+        )
+    texts = f"{row.n_other_texts:g} of {row.n_replies} replies differ in their text"
+    return f"{row.second} asked the model of {row.first} the same prompts again: {verdicts}; {texts}."
+
+
+def say_reruns(study: str, paths: Sequence[Path], out: Path, *, is_all: bool) -> None:
+    """Print the re-run flip rate of each re-run of the first run, and write reruns.json and .csv."""
+    frames = [rerun_rates(study, paths[0], again) for again in paths[1:] if is_rerun(paths[0], again)]
+    for rates in frames:
+        say(wrapped([rerun_sentence(rates)]) + "\n")
+        if is_all:
+            title = f"{rates['second'].iloc[0]}: asked again"
+            say(console(TableSpec(name="reruns", title=title, frame=rates, columns=COLUMNS)) + "\n")
+    if frames:
+        write_rows(out, "reruns", pd.concat(frames).to_dict("records"))

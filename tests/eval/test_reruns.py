@@ -1,0 +1,129 @@
+"""A run and its re-run: the shares of verdicts and replies that differ, counted by prompt and condition."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from eval.__main__ import compare_main
+from eval.estimates.resampling import wilson_interval
+from eval.reruns import differing, flip_row, is_rerun
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from evenhand.registry import STUDIES
+from evenhand.run_directory import read_plan_lines
+from inference import sampling
+from inference.config import parse_sampling_config
+from inference.sampling import sample
+from tests.made.made_runs import lean, made_items, make_run
+from tests.made.pocket_judge import AnsweringEngine
+from tests.toy_study import KEY, TOY
+
+N_ITEMS = 10
+ITEMS = made_items("bbq", 3)
+
+
+def accepts(_: Prompt) -> dict[str, Any]:
+    return lean(1.0)
+
+
+def rows_of(first: dict[Any, Any], again: dict[Any, Any], *groups: set[str]) -> list[dict[str, Any]]:
+    verdicts = differing(first, again)
+    return [flip_row(verdicts, verdicts, group) for group in groups]
+
+
+def test_a_prompt_counts_once_and_an_unparsed_verdict_is_left_out() -> None:
+    first = {("a", 0): "1", ("b", 0): "1", ("c", 0): None, ("d", 0): "2"}
+    again = {("a", 0): "1", ("b", 0): "2", ("c", 0): "1", ("d", 0): "2"}
+    total, c1, c2 = rows_of(first, again, {*"abcd"}, {*"ab"}, {*"cd"})
+    assert [total[name] for name in ("n_prompts", "n_unparsed", "n_differing")] == [3, 1, 1]
+    low, high = wilson_interval(1, 3) or (0, 0)
+    assert (total["low"], total["high"]) == pytest.approx((100 * low, 100 * high))
+    assert (c1["rate"], c2["rate"], c2["n_unparsed"]) == (50, 0, 1)
+
+
+def test_of_several_samples_a_prompt_counts_by_the_share_that_differs() -> None:
+    first, again = {("a", k): "12"[k % 2] for k in range(4)}, {("a", k): "1" for k in range(4)}
+    (row,) = rows_of(first, again, {"a"})
+    assert (row["n_prompts"], row["rate"]) == (1, 50)
+
+
+def test_a_prompt_that_the_rerun_did_not_ask_is_in_no_row() -> None:
+    total, nothing = rows_of({("a", 0): "1", ("c", 0): "1"}, {("a", 0): "1"}, {"a", "c"}, {"c"})
+    assert (total["n_prompts"], total["n_unparsed"]) == (1, 0)
+    assert (nothing["n_prompts"], nothing["rate"], nothing["low"]) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "facts", "expected"),
+    [
+        ("base", {"checkpoint_hash": "c0"}, True),
+        ("base", {"checkpoint_hash": "c1"}, False),
+        ("base", {}, True),  # a server does not tell the hash
+        ("other", {}, False),
+    ],
+)
+def test_a_rerun_is_of_the_same_model(tmp_path: Path, model: str, facts: dict[str, str], expected: bool) -> None:
+    base = make_run(
+        tmp_path, accepts, items=ITEMS, name="base", model="base", facts=facts and {"checkpoint_hash": "c0"}
+    )
+    again = make_run(tmp_path, accepts, items=ITEMS, name="again", model=model, facts=facts)
+    assert is_rerun(base, again) is expected
+    with pytest.raises(DataError, match="copy-0000: is a copy of "):
+        is_rerun(base, shutil.copytree(base, tmp_path / "copy-0000"))
+
+
+def sampled(monkeypatch: pytest.MonkeyPatch, answer_of: Callable[[Prompt], str], tree: dict[str, Any]) -> Path:
+    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: AnsweringEngine(answer_of))
+    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted", "checkpoint_hash": "c0"})
+    return sample(parse_sampling_config({"model": {"name": "scripted"}, **tree}, "made.yaml"))
+
+
+def verdict(choice: int) -> str:
+    return f'{{"chosen_answer": "{choice}"}}'
+
+
+def compared(base: Path, *again: Path) -> pd.DataFrame:
+    out = again[-1] / "compare"
+    compare_main([str(base), *map(str, again), "--all", "--draws", "20", "--out", str(out)])
+    return pd.DataFrame(json.loads((out / "reruns.json").read_text())).set_index(["second", "condition"])
+
+
+def test_planted_flips_are_counted_by_condition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree: dict[str, Any] = {
+        "dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}]},
+        "engine": {"kind": "transformers"},
+        "run": {"root": str(tmp_path)},
+    }
+    base = sampled(monkeypatch, lambda _: verdict(1), {**tree, "name": "toy"})
+    lines = list(read_plan_lines(base))
+    turned = sorted(line["prompt_hash"] for line in lines if line["condition"] == "c2_incorrect")[:3]
+    unparsed = next(line["prompt_hash"] for line in lines if line["condition"] == "c1_true")
+    answers = dict.fromkeys(turned, verdict(2)) | {unparsed: "well"}
+    again = sampled(monkeypatch, lambda p: answers.get(p.prompt_hash, verdict(1)), {**tree, "name": "again"})
+    third = sampled(monkeypatch, lambda _: verdict(1), {**tree, "name": "third"})
+    rates = compared(base, again, third)
+    counts = ["n_differing", "n_prompts", "n_unparsed", "n_other_texts"]
+    assert rates.loc[(again.name, "all"), counts].tolist() == [3, 4 * N_ITEMS - 1, 1, 4]
+    assert rates.loc[(again.name, "c2_incorrect"), counts].tolist() == [3, N_ITEMS, 0, 3]
+    assert rates.loc[(again.name, "c1_true"), counts].tolist() == [0, N_ITEMS - 1, 1, 1]
+    assert rates.loc[(third.name, "all"), counts].tolist() == [0, 4 * N_ITEMS, 0, 0]
+    assert "re-run flip rate 7.7% [2.7, 20.3] (3 of 39 verdicts, 1 unparsed left out)" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+def test_a_study_whose_second_prompt_depends_on_the_first_reply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STUDIES, KEY, TOY)
+    tree: dict[str, Any] = {KEY: {}, "verdict": "answer", "run": {"root": str(tmp_path)}}
+    base = sampled(monkeypatch, lambda _: "yes", {**tree, "name": "base"})
+    again = sampled(monkeypatch, lambda p: "no" if p.factors.step else "yes", {**tree, "name": "again"})
+    assert compared(base, again).loc[(again.name, "all"), "rate"] == 50
