@@ -157,7 +157,7 @@ def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:
     prompt_keys = ("template", "speakers", "answer_order") if options.pooled else ()
     keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", *prompt_keys)))
     refuse_unlike(train, test, [f"dialdefer.{key}" for key in keys])
-    HeldOut(item_texts(test).values()).refuse(item_texts(train).values(), str(train.path))
+    HeldOut(item_texts(test).values()).check(item_texts(train).values(), str(train.path))
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)
     source = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {source}:")

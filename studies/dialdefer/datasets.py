@@ -128,12 +128,12 @@ def rows_of(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
     spec = parse_config(DatasetSpec, dict(keys), "items")
     items = load_items([spec])
     if spec.split == "train":
-        refuse_leaks(items, [spec])
+        check_leaks(items, [spec])
     shared = ("benchmark", "dataset", "question", "correct_answer", "incorrect_answer", "context")
     return [{**item.meta, "id": item.item_id, **{name: getattr(item, name) for name in shared}} for item in items]
 
 
-def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
+def check_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
     """Raises DataError naming both items when training items give away a test item of any dataset beside them.
 
     Test items are those under the same roots as they lie there now, and the published ids where that split is claimed.
@@ -153,7 +153,7 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
     if any(spec.dataset == "pocket" for spec in specs):
         tests.append(pocket.pocket_items("test"))
     for held_out in (*map(HeldOut, tests), published):
-        held_out.refuse(items, "the train split")
+        held_out.check(items, "the train split")
     for root, manifest in roots.items():
         check_unchanged(root, manifest["files"])
 

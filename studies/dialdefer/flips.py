@@ -23,9 +23,9 @@ from studies.dialdefer.panels import (
     BOTH_ORDERS,
     JudgedRun,
     Panel,
+    check_same_items,
     item_texts,
     load_run,
-    refuse_unequal_items,
     variant_of,
 )
 from studies.dialdefer.records import Condition, Factors, Item
@@ -213,7 +213,7 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
     for dataset in (name for name in first.panels if name in second.panels):
         sides = [(side, side.panels[dataset]) for side in (first, second)]
         before, after = (panel for _, panel in sides)
-        refuse_unequal_items(f"{dataset}, {first.words} against {second.words}", before, after)
+        check_same_items(f"{dataset}, {first.words} against {second.words}", before, after)
         lost = [measures.lost_items(panel.replies[:, side.columns]) for side, panel in sides]
         rows = np.flatnonzero(~(lost[0] | lost[1])).tolist()
         n_errors += len(before.item_ids) - len(rows)
@@ -222,7 +222,7 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
         for claim, row in product((0, 1), rows):
             item_id, claim_is_true = before.item_ids[row], claim == 0
             choices = [int(of_side[row, claim]) for of_side in verdicts]
-            if min(choices) <= measures.UNREADABLE:
+            if min(choices) <= measures.UNPARSED:
                 undecided.setdefault(dataset, []).append((item_id, claim_is_true))
             elif measures.is_changed(*choices):
                 question, answer = asked_of(texts.get(item_id), before, claim_is_true)

@@ -104,7 +104,7 @@ class HeldOut:
         same = self.by_text.get(normalised(item.question))
         return (same, "text") if same else None
 
-    def refuse(self, items: Iterable[Item], where: str) -> None:
+    def check(self, items: Iterable[Item], where: str) -> None:
         """Raises DataError naming both items of the first leak, and how many there are."""
         leaks = [(item.item_id, *leak) for item in items if (leak := self.leak(item))]
         if leaks:

@@ -29,7 +29,7 @@ from studies.dialdefer.measures import (
     PARSERS,
     REJECT,
     TIE,
-    UNREADABLE,
+    UNPARSED,
     NoVerdict,
     ReadingMode,
     Verdict,
@@ -53,7 +53,7 @@ class Panel:
     factors: Factors
     item_ids: tuple[str, ...]  # sorted
     replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes of studies.dialdefer.measures
-    unread: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
+    unparsed: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
     hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
     p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
@@ -85,7 +85,7 @@ class Panel:
             self,
             item_ids=tuple(self.item_ids[i] for i in rows),
             replies=self.replies[rows],
-            unread={parser: mask[rows] for parser, mask in self.unread.items()},
+            unparsed={parser: mask[rows] for parser, mask in self.unparsed.items()},
             margins=self.margins[rows],
             hashes=self.hashes[rows],
             orders=self.orders and (self.orders[0].at(rows), self.orders[1].at(rows)),
@@ -121,16 +121,16 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
     row_of = {item_id: row for row, item_id in enumerate(item_ids)}
     shape = (len(item_ids), len(CONDITIONS), 1 + max(v.sample_index for v in verdicts))
     replies, margins = np.full(shape, ABSENT, dtype=np.int8), np.full(shape, np.nan)
-    unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
+    unparsed = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
     hashes = np.full(shape[:2], "", dtype="<U16")
     codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
     for v in verdicts:
         place = row_of[v.item_id], CONDITIONS.index(v.condition), v.sample_index
-        replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNREADABLE) if v.choice is None else v.choice
+        replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNPARSED) if v.choice is None else v.choice
         margins[place] = np.nan if v.margin is None else v.margin
         hashes[place[:2]] = v.prompt_hash
-        for parser in v.unread_by:
-            unread[parser][place] = True
+        for parser in v.unparsed_by:
+            unparsed[parser][place] = True
     p_answers = [
         [v.p_answer for v in verdicts if v.condition.is_dialogue == framing and v.p_answer is not None]
         for framing in (False, True)
@@ -141,7 +141,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         factors=factors,
         item_ids=item_ids,
         replies=replies,
-        unread=unread,
+        unparsed=unparsed,
         margins=margins,
         hashes=hashes,
         p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
@@ -154,7 +154,7 @@ def named(item_ids: Sequence[str]) -> str:
     return f"{len(item_ids)} item{'s' * (len(item_ids) != 1)} ({first}) ha{'ve' if len(item_ids) != 1 else 's'}"
 
 
-def refuse_unequal_items(name: str, ours: Panel, theirs: Panel) -> None:
+def check_same_items(name: str, ours: Panel, theirs: Panel) -> None:
     """Raises DataError when two panels that are to be paired are not over the same items."""
     odd = sorted(set(ours.item_ids) ^ set(theirs.item_ids))
     if odd:
@@ -175,17 +175,17 @@ def without_lost(*panels: Panel) -> list[Panel]:
 
 
 def joined(first: Panel, second: Panel, join: Callable[..., NDArray[Any]]) -> dict[str, Any]:
-    """Replies, margins and unread replies of two panels, each pair of arrays joined in one way."""
+    """Replies, margins and unparsed replies of two panels, each pair of arrays joined in one way."""
     return {
         "replies": join(first.replies, second.replies),
         "margins": join(first.margins, second.margins),
-        "unread": {parser: join(first.unread[parser], mask) for parser, mask in second.unread.items()},
+        "unparsed": {parser: join(first.unparsed[parser], mask) for parser, mask in second.unparsed.items()},
     }
 
 
 def with_c1_of(panel: Panel, source: Panel) -> Panel:
     """The panel with its C1 replaced by another judge's or arm's: `fixed C1`. Items and sample counts must agree."""
-    refuse_unequal_items(f"{panel.dataset}, arm {panel.factors.arm} against arm {source.factors.arm}", panel, source)
+    check_same_items(f"{panel.dataset}, arm {panel.factors.arm} against arm {source.factors.arm}", panel, source)
     if panel.replies.shape != source.replies.shape:
         raise DataError(f"{panel.dataset}: C1 and C2 have different numbers of samples per prompt; sample both alike")
 
@@ -234,8 +234,8 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
         margins = (usual.margins + swapped.margins) / 2
     cancelled = np.isnan(margins) & ~np.isnan(usual.margins) & ~np.isnan(swapped.margins)
     margins = np.where(cancelled, 0.0, margins)
-    none = np.minimum(np.minimum(usual.replies, swapped.replies), UNREADABLE)
-    none = np.where(none == TIE, UNREADABLE, none)  # one order tied, the other has no margin at all
+    none = np.minimum(np.minimum(usual.replies, swapped.replies), UNPARSED)
+    none = np.where(none == TIE, UNPARSED, none)  # one order tied, the other has no margin at all
     decided = np.select([margins > 0, margins < 0, margins == 0], [ACCEPT, REJECT, TIE], none)
     return replace(merged, margins=margins, replies=decided.astype(np.int8))
 

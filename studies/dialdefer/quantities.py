@@ -22,7 +22,7 @@ from studies.dialdefer.measures import (
     deltas_pp,
     soft_credit,
 )
-from studies.dialdefer.panels import Panel, refuse_unequal_items, without_lost
+from studies.dialdefer.panels import Panel, check_same_items, without_lost
 
 
 def accuracy(name: str, *conditions: int) -> Measure:
@@ -55,7 +55,7 @@ ACC_C1_TRUE = BY_CONDITION[C1_TRUE]
 DELTA_CORRECT = Measure(name="delta_correct", unit="pp", statistic=lambda means: deltas_pp(means)[..., 0])
 DELTA_INCORRECT = Measure(name="delta_incorrect", unit="pp", statistic=lambda means: deltas_pp(means)[..., 1])
 CHANGE_ACC = Measure(name="change_acc", unit="pp", statistic=lambda means: deltas_pp(means).mean(axis=-1))
-# How many more than half of the claims are accepted in C1; an unread reply is on neither side.
+# How many more than half of the claims are accepted in C1; an unparsed reply is on neither side.
 LEAN_C1 = Measure(name="lean_c1", unit="pp", statistic=lambda means: 50 * (means[..., C1_TRUE] - means[..., C1_FALSE]))
 DDS, SOFT_DDS = deference("dds"), deference("soft_dds")
 
@@ -163,7 +163,7 @@ def pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> 
 
     Raises DataError when they are not over the same items, or when no item is left.
     """
-    refuse_unequal_items(f"{first.dataset}, arm {first.factors.arm}, before against after", first, second)
+    check_same_items(f"{first.dataset}, arm {first.factors.arm}, before against after", first, second)
     n_errors = [int((panel.replies == ERROR).sum()) for panel in (first, second)]
     sides = [observed(p, denominator, n) for p, n in zip(without_lost(first, second), n_errors, strict=True)]
     return Paired(first=sides[0], second=sides[1], drawing=drawing)

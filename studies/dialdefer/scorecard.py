@@ -250,9 +250,9 @@ def unrankable(judge: CardJudge) -> str:
     if unlikely := [dataset for dataset in judge.unlikely if dataset in judge.datasets]:
         return f"hardly gives an answer on {', '.join(unlikely)}"
     for order, of_wordings in judge.by_order.items():
-        rate, condition = max(map(measures.most_unreadable, of_wordings), default=(0.0, ""))
-        if rate >= measures.MANY_UNREADABLE:
-            return f"{percent(rate)} of its replies in {', '.join(filter(None, [condition, order]))} cannot be read"
+        rate, condition = max(map(measures.most_unparsed, of_wordings), default=(0.0, ""))
+        if rate >= measures.MANY_UNPARSED:
+            return f"{percent(rate)} of its replies in {', '.join(filter(None, [condition, order]))} are unparsed"
         rates = zip(*map(measures.accept_rates, chain(*of_wordings)), strict=True)
         if measures.is_saturated([measures.mean_or_none(of_framing) for of_framing in rates]):
             return " in ".join(filter(None, ["saturated", order]))

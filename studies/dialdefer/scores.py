@@ -122,12 +122,12 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
         "counts": {
             "n_items": len(panel.item_ids),
             "n_replies": (panel.replies > measures.ERROR).sum(),  # all but engine errors
-            "n_unparsed": (panel.replies == measures.UNREADABLE).sum(),  # under the parser in use
+            "n_unparsed": (panel.replies == measures.UNPARSED).sum(),  # under the parser in use
             "n_ties": (panel.replies == measures.TIE).sum(),  # margins of exactly 0: half right, never a flip
             "n_errors": n_errors,
             "n_deference_flips": deference.sum(),
             "n_skepticism_flips": skepticism.sum(),
-            **{f"n_unparsed_{parser}": mask.sum() for parser, mask in panel.unread.items()},
+            **{f"n_unparsed_{parser}": mask.sum() for parser, mask in panel.unparsed.items()},
         },
         "replies": panel.replies,
         "rates": {
@@ -158,7 +158,7 @@ def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Itera
         "count": {name: n for name, n in counts.items() if is_parsed or not name.startswith("n_unparsed_")},
         "rate": {
             "unparsed_rate": counts["n_unparsed"] / counts["n_replies"],
-            "unparsed_rate_worst": measures.most_unreadable([part["replies"] for part in parts])[0],
+            "unparsed_rate_worst": measures.most_unparsed([part["replies"] for part in parts])[0],
             "flip_rate": n_flips / counts["n_items"],
             **{name: rate for name, rate in rates.items() if rate is not None or name.startswith("accept")},
         },
@@ -178,7 +178,7 @@ def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence
                 # Where every reply is a choice denominators agree, and the other's measures serve again.
                 parts = [
                     parts[i]
-                    if parts and not ((panel.replies > measures.ERROR) & (panel.replies <= measures.UNREADABLE)).any()
+                    if parts and not ((panel.replies > measures.ERROR) & (panel.replies <= measures.UNPARSED)).any()
                     else measured(panel, denominator, scored.drawing)
                     for i, panel in enumerate(group)
                 ]

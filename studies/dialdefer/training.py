@@ -12,10 +12,10 @@ from evenhand.errors import DataError
 from evenhand.records import normalised
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
+    check_leaks,
     item_set_hash,
     load_items,
     published_among,
-    refuse_leaks,
 )
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
@@ -101,7 +101,7 @@ class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
 
     def check_test_data(self, units: Sequence[Item], section: DialDeferSection) -> None:
         """Raises DataError for an item that gives away a test item; see StudyTraining."""
-        refuse_leaks(units, section.benchmarks)
+        check_leaks(units, section.benchmarks)
 
     def families(self, units: Sequence[Item]) -> list[str]:
         """Items that ask the same question are one family, as leaks are looked for."""

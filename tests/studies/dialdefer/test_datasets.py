@@ -10,7 +10,7 @@ import pytest
 from evenhand.built_folder import MANIFEST_FILE, read_manifest
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import sha256_of, write_json
-from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, load_items, refuse_leaks
+from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, check_leaks, load_items
 from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.release import SPLIT_FOLDER
@@ -117,8 +117,8 @@ def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(
     held_out = {*range(9)} - {int(item.item_id) for item in items}
     assert len(held_out & {0, 5}) == 1
     with pytest.raises(DataError, match="asks the same question as the test item"):
-        refuse_leaks(items, [spec])
-    refuse_leaks([item for item in items if item.question != "The same?"], [spec])
+        check_leaks(items, [spec])
+    check_leaks([item for item in items if item.question != "The same?"], [spec])
 
 
 @pytest.mark.parametrize(
@@ -190,10 +190,10 @@ def test_a_planted_test_item_stops_the_training_run_and_both_items_are_named(bui
 
 def test_an_evaluation_only_item_in_a_train_split_stops_the_run(built, tmp_path):
     root = copy_of(built, tmp_path)
-    refuse_leaks(load_items([spec(root)]), [spec(root)])
+    check_leaks(load_items([spec(root)]), [spec(root)])
     plant(root, [replace(ITEM, dataset="truthfulqa")])
     with pytest.raises(DataError, match="truthfulqa, which is for evaluation only"):
-        refuse_leaks(load_items([spec(root)]), [spec(root)])
+        check_leaks(load_items([spec(root)]), [spec(root)])
 
 
 def test_evaluation_only_datasets_cannot_be_asked_for_as_training_data(built):

@@ -21,7 +21,7 @@ from studies.dialdefer.measures import (
     PARSERS,
     REJECT,
     TIE,
-    UNREADABLE,
+    UNPARSED,
     NoVerdict,
     ReadingMode,
     auc,
@@ -54,7 +54,7 @@ def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_a
 
 
 replies = st.lists(
-    st.lists(st.sampled_from([ERROR, UNREADABLE, ACCEPT, REJECT]), min_size=4, max_size=4), min_size=1, max_size=30
+    st.lists(st.sampled_from([ERROR, UNPARSED, ACCEPT, REJECT]), min_size=4, max_size=4), min_size=1, max_size=30
 )
 
 
@@ -72,7 +72,7 @@ def test_flips_are_losses_alone_and_never_of_a_null_answer(rows: list[list[int]]
 
 @given(replies)
 def test_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
-    both = [r for r in rows if r[0] > UNREADABLE and r[2] > UNREADABLE]
+    both = [r for r in rows if r[0] > UNPARSED and r[2] > UNPARSED]
     assert discordant(samples(rows), "answered")["correct"] == (
         sum(r[0] == ACCEPT and r[2] == REJECT for r in both),
         sum(r[0] == REJECT and r[2] == ACCEPT for r in both),
@@ -83,7 +83,7 @@ def test_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) 
     )
 
 
-@given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNREADABLE, ACCEPT, REJECT])))
+@given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNPARSED, ACCEPT, REJECT])))
 def test_the_flip_rate_is_the_sum_of_both_directions_over_the_items(array: Any) -> None:
     array[0] = np.array([ACCEPT, REJECT, REJECT, ACCEPT])[:, None]  # flips in both directions
     panel = made_panel(array)
@@ -95,8 +95,8 @@ def test_the_flip_rate_is_the_sum_of_both_directions_over_the_items(array: Any) 
 
 
 def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
-    rows = [[[ACCEPT, REJECT]], [[UNREADABLE, UNREADABLE]], [[ACCEPT, UNREADABLE]], [[TIE, TIE]], [[REJECT, TIE]]]
-    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]
+    rows = [[[ACCEPT, REJECT]], [[UNPARSED, UNPARSED]], [[ACCEPT, UNPARSED]], [[TIE, TIE]], [[REJECT, TIE]]]
+    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNPARSED, ACCEPT, TIE, REJECT]
 
 
 @given(st.integers(0, 300), st.integers(0, 300))

@@ -1,7 +1,6 @@
 """From runs to scores and changes: replies without a verdict, paired tests, own and fixed C1, and what is refused."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +77,6 @@ def test_words_that_changed_under_a_templates_name_and_another_rendering_are_not
         compared(base, after)
 
 
-def test_a_copy_of_a_run_and_a_run_itself_are_refused(tmp_path: Path) -> None:
-    base = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
-    with pytest.raises(DataError, match="copy-of-base: is a copy of "):
-        compared(base, shutil.copytree(base, tmp_path / "copy-of-base"))
-    with pytest.raises(DataError, match="is named as before and as after"):
-        compared(base, base)
-
-
 def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
     replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
     accepted = (replies == ACCEPT).astype(int)
@@ -131,13 +122,6 @@ def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_w
     after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
     assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
     assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
-
-
-def test_two_runs_that_would_have_one_name_are_refused(tmp_path: Path) -> None:
-    base = make_run(tmp_path / "one", deferent, items=ITEMS, name="run")
-    copy = shutil.copytree(base, tmp_path / "two" / base.name)
-    with pytest.raises(DataError, match="are called alike"):
-        compared(base, copy)
 
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
