@@ -236,7 +236,7 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
         " ".join(f"{runs}/{kind}run-{arm}" for arm in ("before", "sft", "dpo")) for kind in ("", "conflicts-")
     )
     rows = {"base": "before", "sft": "sft", "dpo": "dpo"}
-    options = " ".join(f"--beside {row}={runs}/conflicts-run-{arm}" for row, arm in rows.items())
+    options = " ".join(f"--with {row}={runs}/conflicts-run-{arm}" for row, arm in rows.items())
     assert work[-3:] == [
         f"evenhand score {judged} {conflicts} [offline=1]",
         f"evenhand compare {judged} {conflicts} [offline=1]",
