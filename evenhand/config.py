@@ -1,5 +1,6 @@
 """One YAML file is one run: typed, frozen, closed, complete. `key=value` words override single keys."""
 
+import argparse
 import difflib
 import os
 import re
@@ -96,17 +97,29 @@ def config_file(word: str) -> Path:
     return min(named, key=lambda file: file.parent.name not in ("inference", "training"))
 
 
+def config_parser(verb: str, about: str | None, example: str = "") -> argparse.ArgumentParser:
+    """The parser of `evenhand VERB CONFIG [key=value ...]`: `config` and `overrides`, by parse_intermixed_args."""
+    parser = argparse.ArgumentParser(
+        prog=f"evenhand {verb}", description=about, epilog=example and f"example: {example}"
+    )
+    parser.add_argument(
+        "config", help="a YAML file, a run's own config.yaml, or the name of one that comes along: pocket"
+    )
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
+    return parser
+
+
 def by_config(words: Sequence[str]) -> list[list[str]]:
     """Each config with the key=value words behind it. Raises ConfigError for such words before any config."""
-    found: list[list[str]] = []
+    configs: list[list[str]] = []
     for word in words:
         if "=" not in word or os.path.exists(word):  # noqa: PTH110  # Path.exists raises for a long word
-            found.append([word])
-        elif found:
-            found[-1].append(word)
+            configs.append([word])
+        elif configs:
+            configs[-1].append(word)
         else:
             raise ConfigError(f"'{word}' stands before any config; key=value words belong to the config before them")
-    return found
+    return configs
 
 
 def config_tree(words: Sequence[str]) -> dict[str, Any]:
