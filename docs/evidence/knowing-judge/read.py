@@ -4,7 +4,6 @@ python docs/evidence/knowing-judge/read.py families RUN       # C1 by family; th
 python docs/evidence/knowing-judge/read.py gate RUN [FOLDER]  # C1, DDS and the dose; the figure into FOLDER
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from eval.report.plots import Plot, finish, line_plot
+from eval.results import read_run
 from evenhand.terminal import run_main
 from studies.dialdefer.calibrate import fit_threshold
-from studies.framing.evaluation import FramingEval
 
 LEAST_RIGHT = 90.0  # % of true and of false claims
 FEWEST = 80  # test items
@@ -53,7 +52,7 @@ def main(argv: Sequence[str]) -> None:
 
 def read(path: str) -> Margins:
     """The margins of a run."""
-    run = FramingEval().load(Path(path), argparse.Namespace())
+    run = read_run("framing", Path(path))
     grid = next(iter(run.grids.values()))
     right = grid.fields["odds"].mean(axis=-1) * ACCEPTS
     return Margins(right, grid.framings, grid.placebos, np.array(grid.groups))
