@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> None:
 
 def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt]) -> Iterator[tuple[bool, str]]:
     """(whether it is so, what is wrong and what to do) of everything that a harness cannot ask as we do."""
-    from eval.results import evaluation_of  # loads pandas, which --help does without
+    from eval.evaluation import evaluation_of  # loads pandas, which --help does without
 
     study, sampling = study_in(config.model_dump(), config.name), config.sampling
     units, is_inspect, verdict = config.study.units(config.verdict), harness == "inspect", config.verdict

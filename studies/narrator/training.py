@@ -23,16 +23,12 @@ from evenhand.chat_templates import encode, encode_options, own_tokens, render_c
 from evenhand.records import Prompt
 from evenhand.study import check_no_repeats
 from studies.narrator import convokit, pocket
-from studies.narrator.corpora import (
-    conversation_set_hash,
-    held_out_conversations,
-    load_conversations,
-)
+from studies.narrator.corpora import conversation_set_hash, held_out_conversations, load_conversations
 from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES, narrator_prompt
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 from studies.narrator.section import NarratorSection
-from studies.narrator.splits import groups_of_pages, refuse_shared_pages
+from studies.narrator.splits import check_no_shared_pages, groups_of_pages
 from training.config import StudyTraining, TrainingConfig, check_split
 from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Excluded, sifted
@@ -126,7 +122,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
     def check_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
         test = held_out_conversations(section.corpus)
-        refuse_shared_pages(units, test)
+        check_no_shared_pages(units, test)
         check_no_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:

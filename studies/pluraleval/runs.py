@@ -10,15 +10,16 @@ from typing import Any
 
 from eval.estimates.comparability import Difference, differences, judge_differences
 from eval.estimates.estimate import Estimate, clustered
+from eval.options import Unparsed
 from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
-from evenhand.completions import UNLIKELY, answer_probability, read_excluded
+from evenhand.completions import UNLIKELY, answer_probability
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
 from studies.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
-from studies.pluraleval.options import Lists, Unread
+from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.reply_reading import (
     choice_in,
@@ -72,13 +73,13 @@ class PluralEvalRun:
     responses: FinishedRun | None = field(repr=False)  # None: made-up responses of ours
     judgements: FinishedRun | None = field(repr=False)  # None: a responses run was named
     states: States  # of the replies of the run that was named, and of those that it is about
-    unread: Unread = "excluded"
+    unread: Unparsed = "excluded"
     lists: Lists = "all"
 
     @cached_property
     def left_out(self) -> frozenset[str]:
         """The threads that the judge's run left out."""
-        return frozenset() if self.judgements is None else frozenset(read_excluded(self.judgements.path))
+        return frozenset() if self.judgements is None else frozenset(self.judgements.excluded)
 
     @cached_property
     def values(self) -> Values:
@@ -91,8 +92,8 @@ class PluralEvalRun:
     def communities(self) -> dict[str, list[str]]:
         """Name of a community → its threads; all of them under ALL where there are several communities."""
         threads: dict[str, list[str]] = {}
-        for thread_id, known in self.references.items():
-            threads.setdefault(known.thread.community, []).append(thread_id)
+        for thread_id, reference_set in self.references.items():
+            threads.setdefault(reference_set.thread.community, []).append(thread_id)
         return threads if len(threads) < 2 else {**threads, ALL: list(self.references)}
 
     @property
@@ -104,8 +105,8 @@ class PluralEvalRun:
         """Each quantity over the threads of a community, or over all; nothing is drawn for them."""
         threads = self.communities.get(dataset, [])
         estimates = {
-            quantity: clustered(MEASURES[quantity.measure], observed(dataset, known, threads))
-            for quantity, known in self.values.items()
+            quantity: clustered(MEASURES[quantity.measure], observed(dataset, by_thread, threads))
+            for quantity, by_thread in self.values.items()
         }
         return {quantity: estimate for quantity, estimate in estimates.items() if estimate.value is not None}
 
@@ -130,13 +131,17 @@ class PluralEvalRun:
         for run in filter(None, (self.responses, self.judgements)):
             for prompt in run.plan:
                 factors: dict[str, Any] = dict(prompt.factors)
-                known = [
+                probabilities = [
                     total
                     for reply in run.replies[prompt.prompt_hash]
                     if (total := answer_probability(reply)) is not None
                 ]
-                totals[factors.get("task") or factors["judgement"], factors["framing"]] += known
-        return [(*asked, median(known)) for asked, known in totals.items() if known and median(known) < UNLIKELY]
+                totals[factors.get("task") or factors["judgement"], factors["framing"]] += probabilities
+        return [
+            (*step, median(probabilities))
+            for step, probabilities in totals.items()
+            if probabilities and median(probabilities) < UNLIKELY
+        ]
 
     @cached_property
     def levels(self) -> dict[Quantity, Estimate]:
@@ -144,36 +149,42 @@ class PluralEvalRun:
         return self.estimates(self.whole)
 
 
-def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> PluralEvalRun:
+def judged(named: FinishedRun, unparsed: Unparsed = "excluded", lists: Lists = "all") -> PluralEvalRun:
     """A run of any stage; one of judgements names its responses run."""
-    stage, named = section_of(path).stage, load_finished(path)
+    stage = section_of(named.path).stage
     judgements = named if stage == "judgements" else None
     responses = named if stage == "responses" else None
-    if judgements is not None and (asked := responses_path(judgements)):
-        responses = load_finished(asked)
+    if judgements is not None and (responses_run := responses_path(judgements)):
+        responses = load_finished(responses_run)
     source, judge, replies = responses or named, named.judge, list[Reply]()
     references: Mapping[str, ReferenceSet] = {}
     if responses is not None:
         known_sets = references_asked(responses.path)
-        judge, references = responses.judge, {known.thread.thread_id: known for known in known_sets}
+        judge, references = (
+            responses.judge,
+            {reference_set.thread.thread_id: reference_set for reference_set in known_sets},
+        )
         replies = [
             Reply(prompt.item_id, prompt.prompt_hash, dict(prompt.factors), responses.replies[prompt.prompt_hash])
             for prompt in responses.plan
         ]
     elif judgements is not None:  # made-up responses that list the summaries of our own threads: the judge is on trial
-        judge, own = f"made-up responses, judged by {named.judge}", own_generations()
-        references = {generation.known.thread.thread_id: generation.known for generation in own}
+        judge, generations = f"made-up responses, judged by {named.judge}", own_generations()
+        references = {generation.known.thread.thread_id: generation.known for generation in generations}
         factors = {"task": "generation", "framing": "neutral"}
-        replies = [Reply(known.thread.thread_id, hash_, factors, said) for known, _, hash_, said in own]
+        replies = [
+            Reply(reference_set.thread.thread_id, hash_, factors, samples)
+            for reference_set, _, hash_, samples in generations
+        ]
     if judgements is not None:
-        refuse_other_responses(judgements, replies, references)
+        check_same_responses(judgements, replies, references)
     if stage == "references":
-        counts = summed(known.states for known in reference_sets(load_stage(path, stage)))
+        counts = summed(reference_set.states for reference_set in reference_sets(load_stage(named.path, stage)))
         states = [(step, "", state, n, rate) for step, state, n, rate in state_rates(counts)]
     else:
         states = [state for run in (responses, judgements) if run is not None for state in states_of(run)]
     return PluralEvalRun(
-        name=path.name,
+        name=named.name,
         judge=judge,
         config=source.config,
         provenance=source.provenance,
@@ -183,7 +194,7 @@ def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> P
         responses=responses,
         judgements=judgements,
         states=states,
-        unread=unread,
+        unread=unparsed,
         lists=lists,
     )
 
@@ -194,18 +205,18 @@ def responses_path(run: FinishedRun) -> Path | None:
     return named and folder_read(run, named, CONFIG_FILE, lambda path: load_stage(path, "responses").content_hash)
 
 
-def refuse_other_responses(
+def check_same_responses(
     judgements: FinishedRun, replies: Iterable[Reply], references: Mapping[str, ReferenceSet]
 ) -> None:
     """Raises DataError where a judge read other responses than are read in the replies now."""
-    judgement, left_out = dict(judgements.plan[0].factors)["judgement"], read_excluded(judgements.path)
+    judgement, left_out = dict(judgements.plan[0].factors)["judgement"], judgements.excluded
     judged = {prompt.prompt_hash for prompt in judgements.plan if dict(prompt.factors)["judgement"] == judgement}
     lists = [
         Generation(references[reply.thread_id], reply.factors["framing"], reply.prompt_hash, reply.samples)
         for reply in replies
         if reply.factors["task"] == "generation" and reply.thread_id not in left_out
     ]
-    if judged != {prompt.prompt_hash for one in lists for prompt in judgement_prompts(one, [judgement])}:
+    if judged != {prompt.prompt_hash for generation in lists for prompt in judgement_prompts(generation, [judgement])}:
         raise DataError(
             f"{judgements.path}: judged the replies as an earlier version split them into responses; judge them anew "
             "under another name"
@@ -217,7 +228,7 @@ def states_of(run: FinishedRun) -> States:
     counts = defaultdict[tuple[str, str], Counter[str]](Counter)
     for kind, framing, reply, read in replies_in(run):
         counts[kind, framing]["exact" if reply.answer_logprobs is not None else read.state] += 1
-    return [(*asked, state, n, rate) for asked, state, n, rate in state_rates(counts)]
+    return [(*step, state, n, rate) for step, state, n, rate in state_rates(counts)]
 
 
 def replies_in(run: FinishedRun) -> Iterator[tuple[str, str, Completion, Any]]:
@@ -234,22 +245,22 @@ def choice_of(reply: Completion, read: Any) -> str | None:
     return reply.text if reply.answer_logprobs is not None else str(read.value) if read.state == OK else None
 
 
-def choices_of(path: Path) -> Verdicts:
+def choices_of(run: FinishedRun) -> Verdicts:
     """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries."""
-    if section_of(path).stage == "references":
+    if section_of(run.path).stage == "references":
         return {}
     return {
         (reply.prompt_hash, reply.sample_index): choice_of(reply, read)
-        for kind, _, reply, read in replies_in(load_finished(path))
+        for kind, _, reply, read in replies_in(run)
         if kind != "generation"
     }
 
 
 def run_differences(base: PluralEvalRun, after: PluralEvalRun) -> list[Difference]:
     """All differences in what the models were asked and in how their responses were judged, the serious ones first."""
-    known: list[Difference] = []
+    in_runs: list[Difference] = []
     if base.responses is not None and after.responses is not None:
-        known += differences(base.responses, after.responses, WHAT_WAS_ASKED)
+        in_runs += differences(base.responses, after.responses, WHAT_WAS_ASKED)
     if base.judgements is not None and after.judgements is not None:
-        known += judge_differences(base.judgements, after.judgements, WHAT_WAS_JUDGED)
-    return sorted(known, key=lambda difference: not difference.serious)
+        in_runs += judge_differences(base.judgements, after.judgements, WHAT_WAS_JUDGED)
+    return sorted(in_runs, key=lambda difference: not difference.serious)
