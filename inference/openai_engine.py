@@ -176,7 +176,7 @@ class OpenAIEngine:
         if error.status == 404 or error.status < 400:  # redirects are not followed
             raise ModelError(
                 f"{place}: knows no model '{self.config.model.name}' or no {self.path} ({message}); "
-                "check model.name, format and engine.base_url"
+                "check model.name, chat_template and engine.base_url"
             ) from None
         # llama.cpp says "exceeds the available context size".
         if error.code == "context_length_exceeded" or "context length" in message or "context size" in message:
