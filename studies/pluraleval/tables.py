@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.resampling import standard_error
+from eval.estimates.resampling import ALPHA, standard_error
 from eval.report.tables import Columns, TableSpec
 from eval.results import Results
 from studies.pluraleval.observe import BIASED, GROUPS, MARKED, NEUTRAL, OPPOSING, RANKING, TOWARD
@@ -40,7 +40,6 @@ MARK_WORDS = (
     "*: differs from neutral by Wilcoxon's signed-rank test over threads, p < .05, as in the paper; **: also after "
     "Holm's adjustment over the 18 tests of a model and community."
 )
-MARK = 0.05
 P_VALUES = ("wilcoxon_p", "wilcoxon_p_holm")
 MODEL_COLUMNS = {"community": ("dataset", ""), "model": ("judge", "")}
 FIELDS = ["value", "low", "high", "n_units", "share"]
@@ -87,7 +86,7 @@ def metrics_table(scores: pd.DataFrame) -> TableSpec:
     names = [f"{group} {measure}" for group in GROUPS for measure in MARKED]
     for name in names:
         p, p_holm = (frame.get(f"value {name}_{test}", pd.Series(1.0, frame.index)) for test in P_VALUES)
-        marks = ["**" if holm < MARK else "*" if plain < MARK else "" for plain, holm in zip(p, p_holm, strict=True)]
+        marks = ["**" if holm < ALPHA else "*" if plain < ALPHA else "" for plain, holm in zip(p, p_holm, strict=True)]
         shares = frame.get(f"share {name}", pd.Series(math.nan, frame.index))
         frame[name] = [None if pd.isna(x) else f"{x:.3f}{mark}" for x, mark in zip(shares, marks, strict=True)]
     heads = [f"{group} {name}" for group in ("Sup.", "Ag.", "Gl.") for name in ("P", "R", "F1")]
