@@ -21,7 +21,6 @@ from evenhand.model_size import ModelSize
 from evenhand.token_trees import tree_of
 from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun
-from training.data import examples_of, load_data
 from training.objectives import objective_of
 
 
@@ -43,7 +42,7 @@ def tree_tokens(sequences: Sequence[Sequence[int]], n_scored: int) -> Tokens:
 def training_tokens(run: AnyRun) -> Tokens:
     """Of a microbatch of a run's first step, in the mean. Examples of two processes are not shared."""
     tokenizer = load_tokenizer(resolve(run.model, weights=False))
-    groups = groups_of(examples_of(load_data(run), run, tokenizer)[0], run.optimiser.batch_by)
+    groups = groups_of(run.training.examples(run.load_units(), run, tokenizer)[0], run.optimiser.batch_by)
     collator = Collator(pad=0, branches=objective_of(run).branches)
     found = []
     for microbatch in schedule(groups, run).microbatches[: run.optimiser.gradient_accumulation_steps]:

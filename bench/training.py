@@ -28,7 +28,6 @@ from evenhand.run_directory import read_json
 from tests.made.stock_trl import train_with_trl
 from training import train
 from training.config import AnyRun, parse_training_config
-from training.data import examples_of, load_data
 
 STEP = 16  # prompts
 GOALS = {"SFT tokens/s": 2.0, "DPO examples/s": 2.5}
@@ -114,7 +113,7 @@ def main(model: str = "embedded", size: int = 4) -> None:
     parts = STEP // size
     run = runs["sft"]
     checkpoint = resolve(run.model, weights=False)
-    lengths = [e.n_tokens for e in examples_of(load_data(run), run, load_tokenizer(checkpoint))[0]]
+    lengths = [e.n_tokens for e in run.training.examples(run.load_units(), run, load_tokenizer(checkpoint))[0]]
     shape = model_size(read_json(checkpoint / "config.json"))
     tokens = {method: training_tokens(one) for method, one in runs.items()}
     print(f"training, {model}, {parts} x {size} prompts of {min(lengths)} to {max(lengths)} tokens", flush=True)

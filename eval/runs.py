@@ -16,9 +16,9 @@ from evenhand.run_directory import (
     CONFIG_FILE,
     PLAN_FILE,
     PROVENANCE_FILE,
+    check_complete,
     read_json,
     read_plan_lines,
-    refuse_incomplete,
 )
 
 SUFFIXES = (".jsonl", ".csv", ".parquet")
@@ -33,7 +33,7 @@ SampledRun = Any
 
 def run_config(path: Path) -> dict[str, Any]:
     """A complete sampling run's config. Raises DataError when the run is not complete or a file of it was changed."""
-    refuse_incomplete(path)
+    check_complete(path)
     return read_yaml(path / CONFIG_FILE)
 
 

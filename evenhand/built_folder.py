@@ -24,13 +24,13 @@ Row = TypeVar("Row")
 
 @contextmanager
 def building(out: Path, build: str) -> Generator[None]:
-    """Context manager: alone in the folder. build: NAME of `evenhand build NAME`. Raises as refuse_foreign does."""
-    refuse_foreign(out)
+    """Context manager: alone in the folder. build: NAME of `evenhand build NAME`. Raises as check_buildable does."""
+    check_buildable(out)
     with locked(out, f"build {build}"):
         yield
 
 
-def refuse_foreign(out: Path) -> None:
+def check_buildable(out: Path) -> None:
     """Raises DataError when a folder holds files and none of what a build begins with: README.md would be lost."""
     ours = (MANIFEST_FILE, "raw", LOCK_FILE)
     if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in ours):

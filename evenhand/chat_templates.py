@@ -94,25 +94,25 @@ def text_note(text: str) -> str:
 def render_chat(
     tokenizer: Any,
     messages: Sequence[Message],
-    chat_format: str = "chat",
+    chat_template: bool = True,
     template_args: Mapping[str, Any] | None = None,
 ) -> str:
     """The prompt text up to where the answer begins; as Rendered where its content holds special tokens' names.
 
-    tokenizer: a Hugging Face tokenizer. chat_format: "chat", or "raw" for the bare text without any template
+    tokenizer: a Hugging Face tokenizer. chat_template: False gives the bare text without any template
     (as the published fine-tuned models were trained and asked). template_args: extra template variables.
     Raises ModelError when the tokenizer has no chat template or refuses the messages.
     """
     contents = [message.content for message in messages]
     free = (chr(code) for code in range(FIRST_MARK, 0x110000) if not any(chr(code) in content for content in contents))
-    marks = dict(zip(free, found_in(tokenizer, contents), strict=False)) if chat_format == "chat" else {}
+    marks = dict(zip(free, found_in(tokenizer, contents), strict=False)) if chat_template else {}
     turns = [{"role": m.role, "content": marked(m.content, marks)} for m in messages]
-    if chat_format == "raw":
+    if not chat_template:
         return "\n\n".join(turn["content"] for turn in turns)
     if not getattr(tokenizer, "chat_template", None):
         raise ModelError(
             f"{tokenizer.name_or_path}: the tokenizer has no chat template; take an instruction-tuned model, "
-            "or set `format: raw` to send the bare text"
+            "or set `chat_template: false` to send the bare text"
         )
     arguments = {"date_string": FIXED_DATE, **(template_args or {})}
     try:
@@ -142,24 +142,24 @@ def accepts_system(tokenizer: Any) -> bool:
         return False
 
 
-def encode(tokenizer: Any, text: str, chat_format: str = "chat") -> list[int]:
+def encode(tokenizer: Any, text: str, chat_template: bool = True) -> list[int]:
     """Token ids of a rendered prompt. A chat template writes its own BOS, so none is added to it again."""
-    return encode_batch(tokenizer, [text], chat_format)[0]
+    return encode_batch(tokenizer, [text], chat_template)[0]
 
 
-def encode_batch(tokenizer: Any, texts: Sequence[str], chat_format: str = "chat") -> list[list[int]]:
+def encode_batch(tokenizer: Any, texts: Sequence[str], chat_template: bool = True) -> list[list[int]]:
     """As encode, for at least one text; on all CPU cores, where the tokenizer is a fast one."""
-    batch = tokenizer(list(texts), add_special_tokens=chat_format == "raw", return_attention_mask=False)
+    batch = tokenizer(list(texts), add_special_tokens=not chat_template, return_attention_mask=False)
     ids = list(batch["input_ids"])
     for number, text in enumerate(texts):
         if isinstance(text, Rendered):
             ids[number] = encode_rendered(tokenizer, text)
-        elif chat_format == "raw" and found_in(tokenizer, [text]):  # a bare text is content, all of it
+        elif not chat_template and found_in(tokenizer, [text]):  # a bare text is content, all of it
             ids[number] = as_text(tokenizer, text, add_special_tokens=True)
     return ids
 
 
-def refuse_open_thought(text: str, name: str) -> None:
+def check_no_open_thought(text: str, name: str) -> None:
     """Raises ModelError where a prompt rendered for the model of this name opens a thought and does not close it."""
     if OPEN_THOUGHT.search(text, max(0, len(text) - 40)):
         raise ModelError(
@@ -199,13 +199,13 @@ def single_tokens(tokens: dict[str, list[int]], name: str) -> AnswerTokens:
     return AnswerTokens(lead, {answer: rest[0] for answer, rest in rests.items()})
 
 
-def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
+def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_template: bool = True) -> dict[str, Tokens]:
     """Option → its tokens as a reply to `text` (the rendered prompt) would hold them; two may have the same ones.
 
     Raises ModelError when the text ends in an open thought, or the tokenizer joins an option with the line it answers.
     """
-    refuse_open_thought(text, tokenizer.name_or_path)
-    line = text.rsplit("\n", 1)[-1] if chat_format == "raw" else ""
+    check_no_open_thought(text, tokenizer.name_or_path)
+    line = text.rsplit("\n", 1)[-1] if not chat_template else ""
     space = " " if line and not line[-1].isspace() else ""
     before = encode(tokenizer, line) if line else []
     replies = encode_batch(tokenizer, [line + space + option for option in options])
@@ -214,15 +214,15 @@ def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_forma
         if tokens[: len(before)] != before:
             raise ModelError(
                 f"{tokenizer.name_or_path}: cannot tell the tokens of option '{option}' from those of '{line}' before "
-                "it; use `format: chat` with this model"
+                "it; use `chat_template: true` with this model"
             )
         by_option[option] = tuple(tokens[len(before) :])
     return by_option
 
 
-def option_tokens(tokenizer: Any, options: Sequence[str], text: str, chat_format: str = "chat") -> dict[str, Tokens]:
+def option_tokens(tokenizer: Any, options: Sequence[str], text: str, chat_template: bool = True) -> dict[str, Tokens]:
     """As encode_options. Raises ModelError when the tokenizer writes two options alike, or one with no token."""
-    by_option = encode_options(tokenizer, options, text, chat_format)
+    by_option = encode_options(tokenizer, options, text, chat_template)
     if len({*by_option.values()} - {()}) < len(options):
         raise ModelError(
             f"{tokenizer.name_or_path}: writes two of the options {', '.join(options)} with the same tokens, or one "

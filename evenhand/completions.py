@@ -78,7 +78,7 @@ class CompletionLog:
             self.written.append(append_completions(self.path, self.batch, self.latest))
             self.batch = []
 
-    def refuse_if_unseen(self) -> None:
+    def check_shards_exist(self) -> None:
         """Raises DataError where a shard that was written is not there: what it holds would be asked for again."""
         if unseen := [shard for shard in self.written if not shard.exists()]:
             raise DataError(

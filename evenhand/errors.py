@@ -19,4 +19,10 @@ class ModelError(EvenhandError):
 
 def one_line(error: Exception) -> str:
     """Another library's error, on a line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return f"{type(error).__name__}: {short(error)}"
+
+
+def short(text: object) -> str:
+    """A message on one line, cut where it is long."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= 300 else f"{line[:300]} ..."

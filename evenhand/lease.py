@@ -40,7 +40,7 @@ class Lease:
             with suppress(OSError):  # a file system that is away for a while
                 os.utime(self.descriptor)
 
-    def refuse_if_lost(self) -> None:
+    def check_held(self) -> None:
         """Raises DataError when another process has taken the lease over: this one has stood still for too long."""
         if not self.is_ours():
             raise DataError(

@@ -27,7 +27,10 @@ DONE_FILE = "DONE.json"
 
 # Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
 FREE_ENGINE_KEYS = (
-    *(f"engine.{key}" for key in ("base_url", "api_key_env", "concurrency", "timeout_s", "max_retries", "give_up_s")),
+    *(
+        f"engine.{key}"
+        for key in ("base_url", "api_key_env", "concurrency", "timeout_s", "max_retries", "total_timeout_s")
+    ),
     *(f"engine.{key}" for key in ("gpu_memory_utilization", "cpu_kv_cache_gib")),
 )
 
@@ -47,7 +50,7 @@ def run_path(root: Path, kind: str, name: str, config: BaseModel, free_of_effect
     return root / kind / f"{name}-{digest(content, 8)}"
 
 
-def refuse_unwritable(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Raises DataError where a folder cannot be made: said before a model is loaded."""
     there = next(folder for folder in path.absolute().parents if folder.exists())
     if not (there.is_dir() and os.access(there, os.W_OK)):
@@ -91,7 +94,7 @@ def open_run(
     facts = {**made, **provenance(name)}
     if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return
-    refuse_changed(path)
+    check_unchanged(path)
     before = read_json(facts_file)
     for key, now in (("item_set_hash", item_hash), ("model", dict(model))):
         if before.get(key) != now:
@@ -101,7 +104,7 @@ def open_run(
             )
 
 
-def refuse_changed(path: Path) -> None:
+def check_unchanged(path: Path) -> None:
     """Raises DataError when a run's config, plan or provenance is not as the run made it: its answers are those to
     another one."""
     done = read_json(path / DONE_FILE) if is_done(path) else {}
@@ -119,7 +122,7 @@ def refuse_changed(path: Path) -> None:
             )
 
 
-def refuse_incomplete(path: Path) -> None:
+def check_complete(path: Path) -> None:
     """Raises DataError when a sampling run is not complete, or its files are not those that it was completed with.
 
     Whether every planned prompt has its replies is for whoever reads them.
@@ -127,7 +130,7 @@ def refuse_incomplete(path: Path) -> None:
     read_plan_lines(path)  # says so where there is no run at all
     if not is_done(path):
         raise DataError(f"{path}: is not complete; continue it with `evenhand sample {path / CONFIG_FILE}`")
-    refuse_changed(path)
+    check_unchanged(path)
     n_excluded, n_done = len(read_excluded(path)), read_json(path / DONE_FILE).get("n_excluded_items", 0)
     if n_excluded != n_done:
         raise DataError(

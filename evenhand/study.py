@@ -131,7 +131,7 @@ class StudySection(Closed):
     def describe(self) -> str:
         """Its data in a few words, with how many there are. Raises DataError as `units` does."""
 
-    def refuse_verdict(self, verdict: str) -> None:
+    def check_verdict(self, verdict: str) -> None:
         """Raises ValueError when its prompts cannot be asked for such a verdict."""
         if verdict not in self.verdicts:
             raise ValueError(f"verdict {verdict} is not for `{self.key}`; set verdict to {' or '.join(self.verdicts)}")
@@ -159,7 +159,7 @@ def drawn(units: Sequence[Source], n: int, seed: str) -> list[Source]:
     return [units[index] for index in sorted(chosen)]
 
 
-def refuse_repeats(ids: Iterable[str], dataset: str) -> None:
+def check_no_repeats(ids: Iterable[str], dataset: str) -> None:
     """Raises DataError when two units share an id: their answers could not be told apart."""
     seen: set[str] = set()
     for unit_id in ids:

@@ -28,6 +28,15 @@ def say(text: object, file: TextIO | None = None) -> None:
     print(harmless(text), file=file or sys.stdout)
 
 
+UNITS = (("days", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def lasting(seconds: float) -> str:
+    """A time in the largest unit of which it has two."""
+    unit, size = next((unit for unit in UNITS if seconds >= 2 * unit[1]), UNITS[-1])
+    return f"{seconds / size:.{1 if size >= 3600 else 0}f} {unit}"
+
+
 # Slurm sends SIGTERM before it kills, a closed terminal SIGHUP.
 STOPPING = (signal.SIGTERM, signal.SIGHUP)
 

@@ -174,7 +174,7 @@ def logits_at(model: Any, rows: "Mapping[str, Tensor]", places: "Tensor", unwrap
     inner = model if unwrapped is None else unwrapped
     inputs: dict[str, Any] = {name: rows[name] for name in ("input_ids", "position_ids")}
     if "reach" in rows:
-        refuse_recurrent(inner)
+        check_not_recurrent(inner)
         reach = rows["reach"]
         dtype = computing_dtype(inner, reach.device.type)
         inputs["attention_mask"] = attention_argument(inner.config, reach, rows["position_ids"], dtype)
@@ -185,7 +185,7 @@ def logits_at(model: Any, rows: "Mapping[str, Tensor]", places: "Tensor", unwrap
     return logits
 
 
-def refuse_recurrent(model: Any) -> None:
+def check_not_recurrent(model: Any) -> None:
     """Raises ModelError for a model with a layer that takes a row as one sequence: it would mix the paths of a tree."""
     others = {*(getattr(model.config.get_text_config(), "layer_types", None) or ())} - ATTENTION
     if others or model._is_stateful:

@@ -139,9 +139,11 @@ class OpenAIConfig(Closed):
     # The variable that holds the key (with _FILE behind its name: the file that does); the key never enters a config.
     api_key_env: str = "OPENAI_API_KEY"
     concurrency: int = Field(default=32, ge=1)  # requests at a time
-    timeout_s: float = Field(default=120.0, gt=0)  # in which a server that was asked says nothing
+    timeout_s: float = Field(default=120.0, gt=0)  # seconds without a response
     max_retries: int = Field(default=6, ge=0)  # after 429, 5xx and timeouts, with back-off
-    give_up_s: float = Field(default=300.0, gt=0)  # a request and its retries take at most so long behind timeout_s
+    total_timeout_s: float = Field(
+        default=300.0, gt=0
+    )  # seconds for a request and all its retries, on top of timeout_s
     json_mode: Literal["none", "json_object", "json_schema"] = "none"  # response_format of the requests
     send_seed: bool = False  # a per-request seed with temperature > 0 kills vLLM's CPU server
     extra_body: Annotated[
@@ -168,8 +170,8 @@ class RunConfig(Closed):
 
     root: Path = Path("runs")  # folder of the run directories
     shard_size: int = Field(default=256, ge=1)  # prompts between two writes
-    # without any answer; the process then ends with status 75
-    hang_limit_s: float = Field(default=7200.0, gt=0)
+    # seconds without a completion before the process exits with status 75
+    stall_timeout_s: float = Field(default=7200.0, gt=0)
 
 
 FREE_OF_EFFECT = {"run", *FREE_ENGINE_KEYS}
@@ -180,7 +182,7 @@ class InferenceConfig(StudyRun):
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")  # of the run directory, before the digest: letters, digits, ._-
     model: ModelConfig
-    format: Literal["chat", "raw"] = "chat"  # raw: bare text without a chat template
+    chat_template: bool = True  # false: bare text
     verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # how a reply is had; each study has its own
     sampling: SamplingConfig = SamplingConfig()
     engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")
@@ -206,7 +208,7 @@ class InferenceConfig(StudyRun):
     @model_validator(mode="after")
     def verdict_can_be_had(self) -> Self:
         try:
-            self.study.refuse_verdict(self.verdict)
+            self.study.check_verdict(self.verdict)
         except ValueError as error:
             given = "" if "verdict" in self.model_fields_set else "no verdict is given, and "
             raise ValueError(f"{given}{error}") from None

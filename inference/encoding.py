@@ -10,9 +10,9 @@ from evenhand.chat_templates import (
     AnswerTokens,
     Tokens,
     answer_tokens,
+    check_no_open_thought,
     encode_batch,
     option_tokens,
-    refuse_open_thought,
     render_chat,
 )
 from evenhand.records import Completion, Prompt
@@ -65,13 +65,13 @@ class Encoder:
         """Each of at least one prompt. Raises ModelError when the chat template or the tokenizer refuses one."""
         config = self.config
         texts = [
-            render_chat(self.tokenizer, prompt.messages, config.format, config.model.chat_template_args)
+            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.model.chat_template_args)
             for prompt in prompts
         ]
         return [
             self.encoded(prompt, text, [*token_ids, *self.answers.lead])
             for prompt, text, token_ids in zip(
-                prompts, texts, encode_batch(self.tokenizer, texts, config.format), strict=True
+                prompts, texts, encode_batch(self.tokenizer, texts, config.chat_template), strict=True
             )
         ]
 
@@ -80,9 +80,9 @@ class Encoder:
         config = self.config
         options: Mapping[str, Tokens] = {answer: (token,) for answer, token in self.answers.ids.items()}
         if options:
-            refuse_open_thought(text, self.tokenizer.name_or_path)
+            check_no_open_thought(text, self.tokenizer.name_or_path)
         if config.verdict == "options":
-            options = option_tokens(self.tokenizer, prompt.answer_space, text, config.format)
+            options = option_tokens(self.tokenizer, prompt.answer_space, text, config.chat_template)
         longest = max(map(len, options.values())) if options else config.sampling.for_prompt(prompt).max_tokens
         return Encoded(prompt, text, token_ids, options, len(token_ids) + longest)
 
@@ -111,7 +111,7 @@ class Supply:
                     fitting.append(encoded)
         return fitting
 
-    def refuse_too_long(self) -> None:
+    def check_prompt_lengths(self) -> None:
         """Raises PromptsTooLong when a prompt was passed over."""
         if self.too_long:
             raise PromptsTooLong(self.too_long)

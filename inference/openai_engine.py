@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import openai
 
-from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, refuse_open_thought, single_tokens
+from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, check_no_open_thought, single_tokens
 from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.records import Completion, Prompt, failed
 from evenhand.terminal import say
@@ -91,7 +91,7 @@ class OpenAIEngine:
                 "a server is held to a prompt's schema by `structured: json` and `json_mode: json_schema` together"
             )
         # The server applies its chat template, or takes the bare text.
-        self.path = "/chat/completions" if config.format == "chat" else "/completions"
+        self.path = "/chat/completions" if config.chat_template else "/completions"
         self.has_answered = False
         self.n_failed_in_a_row = 0
 
@@ -164,7 +164,7 @@ class OpenAIEngine:
                 self.raise_if_hopeless(error, prompt)
             return failed(prompt, n, str(error))
         if self.spellings:
-            refuse_open_thought(completions[0].rendered or "", self.config.model.name)
+            check_no_open_thought(completions[0].rendered or "", self.config.model.name)
         self.has_answered = True
         return completions
 
@@ -200,7 +200,7 @@ class OpenAIEngine:
 
     async def ask(self, path: str, body: dict[str, Any] | None = None) -> str:
         """The body of a successful reply; GET where nothing is sent. Raises NoReply when there is none in the end."""
-        at_most = self.settings.timeout_s + self.settings.give_up_s
+        at_most = self.settings.timeout_s + self.settings.total_timeout_s
         try:
             async with asyncio.timeout(at_most):
                 post = self.client.post(path, cast_to=str, body=body) if body else self.client.get(path, cast_to=str)

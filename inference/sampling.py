@@ -14,10 +14,10 @@ from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import (
     DONE_FILE,
+    check_writable,
     finish,
     is_done,
     open_run,
-    refuse_unwritable,
     rewrite_plan,
     run_path,
     write_plan,
@@ -54,12 +54,12 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
 
         def start(prompts: Sequence[Prompt]) -> Started:
             if not started:
-                watched = stack.enter_context(Watchdog(config.run.hang_limit_s, log))
+                watched = stack.enter_context(Watchdog(config.run.stall_timeout_s, log))
                 started.append((watched, stack.enter_context(open_engine(config, prompts))))
             return started[0]
 
         if not path.exists():  # a new run has a folder once its engine runs: what was refused leaves none
-            refuse_unwritable(path)
+            check_writable(path)
             device()  # refuses sooner than an engine
             start(first_due(run, shard))
         runner = getattr(started[0][1], "runner", None) if started else None
@@ -80,7 +80,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
         asked = Schedule(own, plan.answers, config.sampling, plan.excluded)
         if plan.own:
             ask_all(run, plan, asked, start)
-    log.refuse_if_unseen()
+    log.check_shards_exist()
     catch_up(run, answers, log)
     for doubt in doubts.sentences():
         say(f"{path}: warning: {doubt}", sys.stderr)

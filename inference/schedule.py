@@ -11,7 +11,7 @@ from pathlib import Path
 from evenhand.completions import Answers, read_excluded
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt, digest
-from evenhand.study import OneRound, Unit, Units, refuse_repeats
+from evenhand.study import OneRound, Unit, Units, check_no_repeats
 from inference.config import InferenceConfig, SamplingConfig
 
 AHEAD = 32_768  # prompts that are handed out before their replies: twice what an engine holds, sorted as one piece
@@ -69,7 +69,7 @@ def replayed(units: Iterable[Unit], answers: Answers, sampling: SamplingConfig) 
         progress = Progress(unit)
         advance(progress, answers, sampling)
         yield progress
-    refuse_repeats(ids, "units of this run")
+    check_no_repeats(ids, "units of this run")
 
 
 class Plan:

@@ -56,10 +56,10 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
     sampling, schema = config.sampling.for_prompt(prompt), prompt.drawing.json_schema
     body: dict[str, Any] = {"model": config.model.name, "temperature": sampling.temperature, "top_p": sampling.top_p}
     body["max_tokens"] = sampling.max_tokens
-    if config.format == "chat":
+    if config.chat_template:
         body["messages"] = [{"role": m.role, "content": m.content} for m in prompt.messages]
     else:
-        body["prompt"] = render_chat(None, prompt.messages, "raw")
+        body["prompt"] = render_chat(None, prompt.messages, chat_template=False)
     if sampling.n > 1:
         body["n"] = sampling.n
     if config.engine.send_seed and sampling.temperature > 0:
@@ -91,7 +91,7 @@ def vllm_fields(config: InferenceConfig) -> dict[str, Any]:
         "min_p": 0.0,
         "repetition_penalty": config.sampling.repetition_penalty,
     }
-    if config.format == "chat":
+    if config.chat_template:
         fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.model.chat_template_args}
         fields["return_prompt_text"] = True
     return fields
@@ -103,7 +103,7 @@ def margin_fields(config: InferenceConfig, answers: AnswerTokens | None) -> dict
     vLLM's are those of the whole vocabulary, before temperature, bias and masks.
     """
     fields: dict[str, Any] = {"temperature": 0.0, "top_p": 1.0, "max_tokens": 1}
-    if config.format == "chat":
+    if config.chat_template:
         fields |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
     else:
         fields["logprobs"] = TOP_LOGPROBS

@@ -84,7 +84,7 @@ class TransformersEngine:
         waiting = deque[Asked]()
         while batch := self.next_batch(waiting, supply):
             yield from self.answer_within_memory(batch, readings)
-        supply.refuse_too_long()
+        supply.check_prompt_lengths()
 
     def next_batch(self, waiting: deque[Asked], supply: Supply) -> list[Asked]:
         """What one forward pass takes, all drawn alike: up to batch_size of what waits, or a row. Changes `waiting`."""

@@ -91,7 +91,7 @@ class VllmEngine:
                 f"the vLLM engine died ({error}); its own message stands above. What was answered is kept: the same "
                 "command continues. Out of memory? Lower engine.gpu_memory_utilization, max_model_len or max_num_seqs"
             ) from None
-        supply.refuse_too_long()
+        supply.check_prompt_lengths()
 
     def top_up(self, supply: Supply, running: dict[str, Asked], refused: list[Completion]) -> bool:
         """Enqueue until about IN_FLIGHT requests run; whether anything runs or was refused."""

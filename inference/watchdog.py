@@ -80,9 +80,9 @@ class Watchdog:
         """Keep what there is, and end this process and its engine's."""
         try:
             say(
-                f"error: the engine has given no answer for {self.limit_s:,.0f} s (run.hang_limit_s), so it is taken "
-                "for hung. What was answered is kept: the same command continues. If this machine needs longer for an "
-                "answer, raise run.hang_limit_s",
+                f"error: the engine hangs: no completion for {self.limit_s:,.0f} s (run.stall_timeout_s). What was "
+                "answered is kept: the same command continues. If this machine needs longer for an answer, "
+                "raise run.stall_timeout_s",
                 sys.stderr,
             )
             self.log.write()

@@ -20,9 +20,9 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("config", help="a YAML file, a run's own config.yaml, or the name of one that comes along")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
-    words = parser.parse_intermixed_args(argv)
-    config = load_training_config([words.config, *words.overrides])
-    config.training.load(config.study)
+    options = parser.parse_intermixed_args(argv)
+    config = load_training_config([options.config, *options.overrides])
+    config.load_units()
     from training.processes import processes
     from training.train import train  # the trainers take seconds to import; what is wrong or absent is told before
 

@@ -98,8 +98,8 @@ def parts(step: Sequence[int], n_parts: int) -> list[list[int]]:
     where the batch size is one, and these should fit into memory.
     """
     size, n_larger = divmod(len(step), n_parts)
-    ends = [size * part + min(part, n_larger) for part in range(n_parts + 1)]
-    return [list(step[start:end]) for start, end in pairwise(ends)]
+    edges = [size * part + min(part, n_larger) for part in range(n_parts + 1)]
+    return [list(step[start:end]) for start, end in pairwise(edges)]
 
 
 def endless(n: int, wanted: int, seed: int) -> list[int]:
@@ -154,9 +154,9 @@ class Collator:
         if any(lacking):
             batch["padded"] = torch.tensor([[False] * (n_choices - n) + [True] * n for n in lacking])
         if self.reference is not None:
-            known = [self.reference[example] for example in examples]
-            batch["reference"] = padded_logs([logs.totals for logs in known])
-            batch["reference_verdicts"] = padded_logs([logs.verdicts for logs in known])
+            logs = [self.reference[example] for example in examples]
+            batch["reference"] = padded_logs([log.totals for log in logs])
+            batch["reference_verdicts"] = padded_logs([log.verdicts for log in logs])
         return batch
 
     def places(self, examples: Sequence[Example], rows: Sequence[Row], n_choices: int) -> dict[str, Tensor]:
@@ -173,28 +173,29 @@ class Collator:
                 last = len(example.prompt_ids) - 1
                 at[number] = [row, columns[0][last]]
                 rest_at[number] = [[row, column] for column in columns[0][last + 1 :]] if example.rest else []
-                ends = dict(zip(choices, ([row, path[-1]] for path in columns), strict=False))
-                ends_at[number] = [ends.get(k, [-1, -1]) for k in range(n_choices)]
-        places = {"at": torch.tensor(at)}
+                places = dict(zip(choices, ([row, path[-1]] for path in columns), strict=False))
+                ends_at[number] = [places.get(k, [-1, -1]) for k in range(n_choices)]
+        batch = {"at": torch.tensor(at)}
         if any(rest_at):
-            places["rest_at"] = torch.tensor([place for of_example in rest_at for place in of_example])
-            places["rest"] = torch.tensor([token for e in examples for token in e.rest])
-            places["rest_of"] = torch.tensor([number for number, e in enumerate(examples) for _ in e.rest])
+            batch["rest_at"] = torch.tensor([place for places in rest_at for place in places])
+            batch["rest"] = torch.tensor([token for e in examples for token in e.rest])
+            batch["rest_of"] = torch.tensor([number for number, e in enumerate(examples) for _ in e.rest])
         if self.branches != "none":
-            places["ends_at"] = torch.tensor(ends_at)
-            places["end"] = torch.tensor([e.end[0] for e in examples])
-        return places
+            batch["ends_at"] = torch.tensor(ends_at)
+            batch["end"] = torch.tensor([e.end[0] for e in examples])
+        return batch
 
     def rows(self, examples: Sequence[Example]) -> list[Row]:
         """The rows that examples share. One where they fit into it: then nothing is padded, and nothing torn apart."""
         sequences = [self.sequences(example) for example in examples]
         shared = [[number] for number in range(len(examples))]
         if self.row_tokens:
-            whole = tree_of([sequence for own in sequences for sequence in own])
+            whole = tree_of([sequence for branches in sequences for sequence in branches])
             if len(whole.tokens) <= self.row_tokens and SQUARE[self.device] == math.inf:
                 return [(list(range(len(examples))), whole)]
             prompts = [example.prompt_ids for example in examples]
-            extras = [sum(len(s) - len(prompt) for s in own) for prompt, own in zip(prompts, sequences, strict=True)]
+            branches = zip(prompts, sequences, strict=True)
+            extras = [sum(len(sequence) - len(prompt) for sequence in branch) for prompt, branch in branches]
             shared = packed(prompts, extras, self.row_tokens, SQUARE[self.device])
         return [(numbers, tree_of([s for number in numbers for s in sequences[number]])) for numbers in shared]
 
@@ -234,25 +235,25 @@ def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = Non
     places = batch["at"]
     n_prompts, n_choices = batch["choices"].shape
     if "ends_at" in batch:
-        asked = batch["ends_at"][..., 0] >= 0  # (E, K)
-        places = torch.cat([places, batch["ends_at"][asked]])
+        is_scored = batch["ends_at"][..., 0] >= 0  # (E, K)
+        places = torch.cat([places, batch["ends_at"][is_scored]])
     if "rest" in batch:
         places = torch.cat([places, batch["rest_at"]])
     logs = logits_at(model, batch, places, unwrapped).log_softmax(-1)
     verdicts = logs[:n_prompts].gather(1, batch["choices"])
     if "padded" in batch:
         verdicts = verdicts.masked_fill(batch["padded"], NEVER)
-    ends = rest = None
+    eos = rest = None
     if "ends_at" in batch:
-        owners = torch.arange(n_prompts, device=logs.device)[:, None].expand(-1, n_choices)[asked]
-        of_end = picked(logs[n_prompts : n_prompts + len(owners)], batch["end"][owners])
-        ends = torch.zeros_like(verdicts).masked_scatter(asked, of_end)
+        owners = torch.arange(n_prompts, device=logs.device)[:, None].expand(-1, n_choices)[is_scored]
+        of_eos = picked(logs[n_prompts : n_prompts + len(owners)], batch["end"][owners])
+        eos = torch.zeros_like(verdicts).masked_scatter(is_scored, of_eos)
     if "rest" in batch:
         of_rest = picked(logs[-len(batch["rest"]) :], batch["rest"])
         rest = logs.new_zeros(n_prompts).index_add(0, batch["rest_of"], of_rest)
     return Answers(
         verdicts=verdicts,
-        ends=ends,
+        eos=eos,
         rest=rest,
         right=batch["right"],
         groups=batch["groups"],

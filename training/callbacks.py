@@ -149,6 +149,15 @@ class Selection(TrainerCallback):
             best = min(dev_losses(state), default=(0.0, 0))
             drop_best(self.path, lambda step: step == best[1])
 
+    def outcome(self) -> tuple[Path | None, dict[str, Any]]:
+        """(the adapter that the run ends with, None for the last; for DONE.json the best by the dev split)."""
+        best = best_kept(self.path)
+        assert best is not None, "the last step is always evaluated"
+        facts: dict[str, Any] = {"selected": self.settings.select, "best": best[1]}
+        if self.stopped_at is not None:
+            facts["stopped_early_at_step"] = self.stopped_at
+        return best[0] if self.settings.select == "best" else None, facts
+
 
 def dev_losses(state: TrainerState) -> list[tuple[float, int]]:
     """(dev loss, step) of every evaluation so far; a checkpoint keeps them."""

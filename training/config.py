@@ -3,10 +3,12 @@
 The methods share all but their loss. The registry names each study's part, which is loaded when it is asked for.
 """
 
+import inspect
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from pydantic import Field, model_validator
 
@@ -27,65 +29,84 @@ from training.sections import (
     RunConfig,
 )
 
+TEMPLATES = Path(__file__).with_name("templates")  # of model cards
+Section = TypeVar("Section", bound=StudySection)
+TrainedUnit = TypeVar("TrainedUnit")
 
-class StudyTraining(Protocol):
+
+class StudyTraining(Generic[Section, TrainedUnit]):
     """A study that can be trained on. Its units are opaque to everybody else, but for their `dataset`."""
 
-    called: str  # what its units are: "items"
-    families_called: str  # what is set aside as a whole: "training items"
-    tag: str  # the Hub's, for model cards
-    card: Path = Path(__file__).with_name("templates") / "model_card.md"  # or a template that extends this one
+    called: ClassVar[str]  # what its units are: "items"
+    families_called: ClassVar[str]  # what is set aside as a whole: "training items"
+    tag: ClassVar[str]  # the Hub's, for model cards
 
-    def refuse(self, config: "TrainingConfig") -> None:
+    @property
+    def card(self) -> Path:
+        """The template of its model cards: training_card.md beside the study's module, else the one of all studies."""
+        beside = Path(inspect.getfile(type(self))).with_name("training_card.md")
+        return beside if beside.exists() else TEMPLATES / "model_card.md"
+
+    def section_of(self, config: "TrainingConfig") -> Section:
+        """The study's section of a run's config."""
+        return cast(Section, config.study)
+
+    @abstractmethod
+    def validate(self, config: "TrainingConfig") -> None:
         """Raises ValueError when a run cannot train on what its section names, or not in this way."""
-        ...
 
-    def n_prompts(self, section: Any) -> int | None:
+    def n_prompts(self, section: Section) -> int | None:
         """Prompts of a unit; None where their number varies: a batch then counts what `optimiser.batch_by` names."""
         return None
 
-    def load(self, section: Any) -> Sequence[Any]:
+    @abstractmethod
+    def load(self, section: Section) -> Sequence[TrainedUnit]:
         """The units. Raises DataError for data that are absent, damaged or too few."""
-        ...
 
-    def content_hash(self, units: Sequence[Any]) -> str:
+    @abstractmethod
+    def content_hash(self, units: Sequence[TrainedUnit]) -> str:
         """16 hex digits over the content."""
-        ...
 
-    def refuse_test_data(self, units: Sequence[Any], section: Any) -> None:
+    @abstractmethod
+    def check_test_data(self, units: Sequence[TrainedUnit], section: Section) -> None:
         """Raises DataError naming both when something to be trained on gives away what is held out for testing."""
-        ...
 
-    def families(self, units: Sequence[Any]) -> Sequence[str]:
+    @abstractmethod
+    def families(self, units: Sequence[TrainedUnit]) -> Sequence[str]:
         """Of each unit the name of what must lie on one side of training and dev split."""
-        ...
 
-    def facts(self, units: Sequence[Any]) -> Mapping[str, Any]:
+    def facts(self, units: Sequence[TrainedUnit]) -> Mapping[str, Any]:
         """What else is to be known of the training data, for the merged checkpoint's DONE.json."""
         return {}
 
-    def notes(self, units: Sequence[Any]) -> Sequence[str]:
+    def notes(self, units: Sequence[TrainedUnit]) -> Sequence[str]:
         """What a user should know before training on them."""
         return []
 
+    @abstractmethod
     def examples(
-        self, units: Sequence[Any], config: "TrainingConfig", tokenizer: Any
+        self, units: Sequence[TrainedUnit], config: "TrainingConfig", tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
         """The examples, and the prompts left out. Raises DataError when nothing is left."""
-        ...
 
     def card_facts(self, config: "TrainingConfig", datasets: Sequence[str]) -> Mapping[str, Any]:
         """What its model card names; `hub` holds the datasets' ids on the Hub, `sources` licence and citation."""
-        return {"hub": {}, "sources": {}}
+        return {"sources": {}}
 
 
-def training_of(section: StudySection) -> StudyTraining:
+def check_split(split: str, where: str) -> None:
+    """Raises ValueError for another split than `train`."""
+    if split != "train":
+        raise ValueError(f"{where}: split '{split}' must not be trained on; write split: train")
+
+
+def training_of(section: StudySection) -> StudyTraining[Any, Any]:
     """The training part of a section's study. Raises ConfigError where nothing can be trained on it."""
     where = STUDIES[section.key].training
     if not where:
         able = ", ".join(key for key, study in STUDIES.items() if study.training)
         raise ConfigError(f"nothing can be trained on `{section.key}`; take one of {able}")
-    part: StudyTraining = load_part(section.key, where)
+    part: StudyTraining[Any, Any] = load_part(section.key, where)
     return part
 
 
@@ -107,9 +128,13 @@ class TrainingConfig(StudyRun):
     run: RunConfig = RunConfig()
 
     @property
-    def training(self) -> StudyTraining:
+    def training(self) -> StudyTraining[Any, Any]:
         """The study's part of training."""
         return training_of(self.study)
+
+    def load_units(self) -> Sequence[Any]:
+        """The units that the section names. Raises DataError for data that are absent, damaged or too few."""
+        return self.training.load(self.study)
 
     @property
     def group_size(self) -> int:
@@ -121,7 +146,7 @@ class TrainingConfig(StudyRun):
     @model_validator(mode="after")
     def study_allows_it(self) -> Self:
         """Before every other rule, which depends on it."""
-        self.training.refuse(self)
+        self.training.validate(self)
         return self
 
     @model_validator(mode="after")
@@ -181,19 +206,17 @@ AnyRun = SFTRun | PairedRun | DPORun | LabelFreeRun
 METHODS: dict[str, type[AnyRun]] = {"sft": SFTRun, "paired": PairedRun, "dpo": DPORun, "label_free": LabelFreeRun}
 
 
-def load_training_config(words: Sequence[str]) -> AnyRun:
-    """The run that words[0] (a YAML file) and its overrides describe. Raises ConfigError for an unknown `method`."""
-    if not words:
-        raise ConfigError("no config file given; say which one, for example pocket-sft")
-    tree = config_tree(words)
+def load_training_config(arguments: Sequence[str]) -> AnyRun:
+    """The run that a YAML file, arguments[0], and its overrides describe. Raises ConfigError for an unknown method."""
+    tree = config_tree(arguments)
     if "method" not in tree:
         raise ConfigError(
-            f"{words[0]}: names no `method`, so it is no training config; those lie under configs/training"
+            f"{arguments[0]}: names no `method`, so it is no training config; those lie under configs/training"
         )
     method = str(tree["method"])
     if method not in METHODS:
-        raise ConfigError(f"{words[0]}: method: unknown '{method}'. {did_you_mean(method, sorted(METHODS))}")
-    return parse_training_config(tree, str(Path(words[0])))
+        raise ConfigError(f"{arguments[0]}: method: unknown '{method}'. {did_you_mean(method, sorted(METHODS))}")
+    return parse_training_config(tree, str(Path(arguments[0])))
 
 
 def parse_training_config(tree: dict[str, Any], where: str) -> AnyRun:

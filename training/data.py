@@ -1,97 +1,59 @@
-"""What a run is trained on: the units of its study, loaded and counted, and those set aside as a dev split."""
+"""Which units a run trains on, which are set aside as a dev split, and in which prompt variants each is asked."""
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from evenhand.errors import ConfigError
 from evenhand.records import digest
 from evenhand.study import ALL, VariantsPerItem
-from training.config import StudyTraining, TrainingConfig
-from training.examples import Example, Excluded
-from training.sections import DevConfig
+from training.config import TrainingConfig
 
 Variant = TypeVar("Variant")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingData:
-    """Units of a study."""
-
-    study: StudyTraining
-    units: Sequence[Any]
-
-    def __len__(self) -> int:
-        return len(self.units)
-
-    @property
-    def set_hash(self) -> str:
-        """16 hex digits over the content."""
-        return self.study.content_hash(self.units)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many each dataset has."""
-        return dict(Counter(unit.dataset for unit in self.units))
-
-    def drawn(self, rng: random.Random, n: int) -> "TrainingData":
-        """n of them at random, or all where there are fewer."""
-        return replace(self, units=rng.sample(self.units, min(n, len(self.units))))
-
-
-def load_data(config: TrainingConfig) -> TrainingData:
-    """The data that a config names. Raises DataError for data that are absent, damaged or too few."""
-    return TrainingData(study=config.training, units=config.training.load(config.study))
-
-
-def examples_of(data: TrainingData, config: TrainingConfig, tokenizer: Any) -> tuple[list[Example], list[Excluded]]:
-    """The examples, and the prompts left out; none of either where there is nothing to make them of."""
-    return data.study.examples(data.units, config, tokenizer) if data.units else ([], [])
-
-
-def without_dev(data: TrainingData, dev: DevConfig | None) -> tuple[TrainingData, TrainingData]:
-    """(what is trained on, what the checkpoint is chosen by). A family of units goes to one side.
+def without_dev(units: Sequence[Any], config: TrainingConfig) -> tuple[list[Any], list[Any]]:
+    """(the units that are trained on, those that the checkpoint is chosen by). A family of units goes to one side.
 
     Raises ConfigError when the dev split would take half of the families or more.
     """
-    if dev is None:
-        return data, replace(data, units=[])
-    names = data.study.families(data.units)
+    if config.dev is None:
+        return list(units), []
+    study, dev = config.training, config.dev
+    names = study.families(units)
     families = list(dict.fromkeys(names))
     if 2 * dev.n_items >= len(families):
         raise ConfigError(
-            f"dev.n_items is {dev.n_items}, but there are only {len(families)} {data.study.families_called}; leave "
-            "more than half of them to train on"
+            f"dev.n_items is {dev.n_items}, but there are only {len(families)} {study.families_called}; leave more "
+            "than half of them to train on"
         )
-    held = set(random.Random(f"dev {dev.seed}").sample(families, dev.n_items))
+    in_dev = set(random.Random(f"dev {dev.seed}").sample(families, dev.n_items))
     sides: tuple[list[Any], list[Any]] = ([], [])
-    for unit, name in zip(data.units, names, strict=True):
-        sides[name in held].append(unit)
-    return replace(data, units=sides[0]), replace(data, units=sides[1])
+    for unit, name in zip(units, names, strict=True):
+        sides[name in in_dev].append(unit)
+    return sides
 
 
-def refuse_draw(
-    draw: VariantsPerItem, variants: Sequence[Variant], main: Sequence[Variant], config: TrainingConfig
+def check_variants_per_item(
+    per_item: VariantsPerItem, variants: Sequence[Variant], main: Sequence[Variant], config: TrainingConfig
 ) -> None:
-    """Raises ValueError where more prompt variants are drawn than there are, or fewer than a unit's loss needs."""
-    n, where = n_drawn(draw, len(variants)), f"{config.study_key}: draw is {draw}"
+    """Raises ValueError where more prompt variants are asked for than there are, or fewer than a unit's loss needs."""
+    n, where = n_drawn(per_item, len(variants)), f"{config.study_key}: variants_per_item is {per_item}"
     if n > len(variants):
         raise ValueError(f"{where}, but there are {len(variants)} variants; write at most {len(variants)}, or all")
     if not config.has_labels and n < len(main):
         raise ValueError(f"{where}, but label_free learns from the base's verdict in {len(main)}; write at least that")
 
 
-def n_drawn(draw: VariantsPerItem, n_variants: int) -> int:
+def n_drawn(per_item: VariantsPerItem, n_variants: int) -> int:
     """How many prompt variants a unit is trained in."""
-    return n_variants if draw == ALL else 1 if draw == "one_per_item" else int(draw)
+    return n_variants if per_item == ALL else 1 if per_item == "one_per_item" else int(per_item)
 
 
 def drawn_variants(
     variants: Sequence[Variant],
     main: Sequence[Variant],
-    draw: VariantsPerItem,
+    per_item: VariantsPerItem,
     config: TrainingConfig,
     unit_id: str,
     wording: Callable[[Variant], Any],
@@ -102,12 +64,11 @@ def drawn_variants(
     variant have in common. Wordings are drawn, each with its orders together: in one order alone a judge learns numbers
     first, while in both what they share cancels in the gradient.
     """
-    kept = [] if config.has_labels else main
+    first = [] if config.has_labels else main
 
-    def lot(place: int) -> tuple[bool, str, str]:
-        variant, seed = variants[place], config.optimiser.seed
-        of_wording, of_variant = (digest([seed, unit_id, drawn]) for drawn in (wording(variant), place))
-        return variant not in kept, of_wording, of_variant
+    def rank(index: int) -> tuple[bool, str, str]:
+        variant, drawn_for = variants[index], (config.optimiser.seed, unit_id)
+        return variant not in first, digest([*drawn_for, wording(variant)]), digest([*drawn_for, index])
 
-    ranked = sorted(range(len(variants)), key=lot)
-    return [variants[place] for place in sorted(ranked[: n_drawn(draw, len(variants))])]
+    ranked = sorted(range(len(variants)), key=rank)
+    return [variants[index] for index in sorted(ranked[: n_drawn(per_item, len(variants))])]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.chat_templates import answer_tokens, encode, refuse_open_thought, render_chat
+from evenhand.chat_templates import answer_tokens, check_no_open_thought, encode, render_chat
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Prompt
 from training.sections import ExamplesConfig
@@ -65,13 +65,13 @@ class OneTokenAnswers:
 
         order: the place of the answer that stands for each outcome; without it outcomes are in the answers' order.
         """
-        text = render_chat(self.tokenizer, prompt.messages, self.settings.format, self.template_args)
-        refuse_open_thought(text, self.tokenizer.name_or_path)
+        text = render_chat(self.tokenizer, prompt.messages, self.settings.chat_template, self.template_args)
+        check_no_open_thought(text, self.tokenizer.name_or_path)
         return Example(
             item_id=item_id,
             dataset=prompt.dataset,
             condition=prompt.condition,
-            prompt_ids=(*encode(self.tokenizer, text, self.settings.format), *self.lead),
+            prompt_ids=(*encode(self.tokenizer, text, self.settings.chat_template), *self.lead),
             choices=tuple(self.choices[place] for place in order) or self.choices,
             right=right,
             end=self.end,

@@ -36,7 +36,7 @@ class Divergence:
 
     kind: Literal["not a number", "never learnt", "collapsed"]
     step: int
-    what: str  # for a person: "for 200 steps ..."
+    reason: str  # for a person: "for 200 steps ..."
 
 
 class LossMonitor:
@@ -68,7 +68,7 @@ class LossMonitor:
         step = int(record["step"])
         for name in self.finite:
             if not math.isfinite(record.get(name, 0.0)):
-                return Divergence(kind="not a number", step=step, what=f"{name} is {record[name]}")
+                return Divergence(kind="not a number", step=step, reason=f"{name} is {record[name]}")
         if "loss" not in record:
             return None
         # A guess is not held against what the rest of a name costs.
@@ -93,8 +93,8 @@ class LossMonitor:
             self.was_good |= mean < self.goal and step >= self.patience / 2
             return None
         kind: Literal["collapsed", "never learnt"] = "collapsed" if self.was_good or exploded else "never learnt"
-        what = f"for {self.patience} steps the mean loss has been at chance ({self.chance:.3f}) or above, now "
-        return Divergence(kind=kind, step=step, what=f"{what}{recent:.3f}")
+        reason = f"for {self.patience} steps the mean loss has been at chance ({self.chance:.3f}) or above, now "
+        return Divergence(kind=kind, step=step, reason=f"{reason}{recent:.3f}")
 
 
 class DivergenceGuard(TrainerCallback):
@@ -120,13 +120,13 @@ class DivergenceGuard(TrainerCallback):
             self.n_overflows = 0
             return
         self.n_overflows += 1
-        what = "the gradient is not finite"
+        reason = "the gradient is not finite"
         if args.fp16:
             if self.n_overflows < min(MAX_OVERFLOWS, state.max_steps):
                 return
-            what = f"fp16 has overflowed {self.n_overflows} times in a row"
-        what = f"{what}; the step has not been applied"
-        self.stop(Divergence(kind="not a number", step=state.global_step + 1, what=what))
+            reason = f"fp16 has overflowed {self.n_overflows} times in a row"
+        reason = f"{reason}; the step has not been applied"
+        self.stop(Divergence(kind="not a number", step=state.global_step + 1, reason=reason))
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
         if divergence := self.monitor.take({**more["logs"], "step": state.global_step}):
@@ -136,13 +136,13 @@ class DivergenceGuard(TrainerCallback):
         """Leave DIVERGED.json and raise ModelError. To be called by every process."""
         if processes().is_main_process:
             best = best_kept(self.path)
-            facts = {"step": divergence.step, "reason": divergence.what, "best": str(best[0]) if best else None}
+            facts = {"step": divergence.step, "reason": divergence.reason, "best": str(best[0]) if best else None}
             write_json(self.path / DIVERGED_FILE, {**facts, "advice": advice(divergence, self.config)})
         processes().wait_for_everyone()  # a process that ends has the others ended, perhaps while they write
-        refuse_diverged(self.path)
+        check_not_diverged(self.path)
 
 
-def refuse_diverged(path: Path) -> None:
+def check_not_diverged(path: Path) -> None:
     """Raises ModelError when the run was stopped before: the same settings would take it there again."""
     if not (path / DIVERGED_FILE).exists():
         return

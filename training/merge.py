@@ -39,14 +39,14 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--n-prompts", type=int, default=64, help="prompts to compare verdicts on (default 64)")
     parser.add_argument("--min-agreement", type=float, default=0.95, help="share of equal verdicts, 0 to 1 (0.95)")
     parser.add_argument("--check-later", action="store_true", help="merge, and leave the check to the next call")
-    words = parser.parse_args(argv)
-    if words.n_prompts < 1 or not 0 <= words.min_agreement <= 1:
+    options = parser.parse_args(argv)
+    if options.n_prompts < 1 or not 0 <= options.min_agreement <= 1:
         parser.error("--n-prompts must be above zero, and --min-agreement from 0 to 1")
-    finished_config(words.run)
+    finished_config(options.run)
     from training.merged_checkpoint import merge  # takes seconds to import; wrong arguments are refused before
 
     # Last, where scripts look for it.
-    print(merge(words.run, words.onto, words.n_prompts, words.min_agreement, check_later=words.check_later))
+    print(merge(options.run, options.onto, options.n_prompts, options.min_agreement, check_later=options.check_later))
 
 
 if __name__ == "__main__":

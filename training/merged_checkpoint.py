@@ -8,6 +8,7 @@ The merge loads no model: it goes tensor by tensor (base + adapter in fp32, roun
 memory holds no more than one weight file. The check loads both models, one after the other.
 """
 
+import gc
 import hashlib
 import math
 import random
@@ -35,16 +36,14 @@ from evenhand.device import torch_device
 from evenhand.errors import ConfigError, DataError, EvenhandError, ModelError, one_line
 from evenhand.files import sync_folder, write_json, write_whole
 from evenhand.lease import held
-from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json, refuse_changed
+from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, check_unchanged, is_done, read_json
 from training.config import AnyRun
-from training.data import TrainingData, examples_of, load_data
 from training.examples import Example, set_padding
 from training.model_card import card_text
 from training.qlora import load_base, skeleton, tensor_names, unquantised_dtype
 from training.reference import ask
 from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
-from training.sections import QuantisationConfig
-from training.shortage import free_memory, is_out_of_memory
+from training.shortage import is_out_of_memory
 
 BF16, NF4 = "bf16", "nf4"
 UNCHECKED = ".unchecked"  # behind a merged folder's name: written, and not to be used yet
@@ -88,7 +87,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
     agree, and then the checkpoint does not appear, or when a model does not fit memory, and then it waits.
     """
     config = finished_config(run)
-    refuse_changed(run)
+    check_unchanged(run)
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
     target = run / f"{MERGED_PREFIX}{onto}"
@@ -102,25 +101,25 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             checked_hash(target, done.get("checkpoint_hash"), "delete the folder and merge again")
             print(f"{target}: merged and checked already")
             print(f"{run.name} merged onto {onto}: {check}")
-            refuse_disagreement(run, check, min_agreement)
+            check_agreement(run, check, min_agreement)
             return target
         recorded = read_json(run / DONE_FILE).get("adapter_hash")
         checked_hash(run / ADAPTER_DIR, recorded, "restore them from a copy, or delete the run and train again")
         base = trained_base(run, config)
-        data = None if check_later else load_data(config)  # raises before a large model is written
+        units = None if check_later else config.load_units()  # raises before a large model is written
         if not waiting.is_dir():
             partial = run / f"{MERGED_PREFIX}{onto}.{uuid.uuid4().hex}.partial"
             try:
                 write_merged(run, config, base, onto, partial)
-                lease.refuse_if_lost()
+                lease.check_held()
                 partial.rename(waiting)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
-        if data is None:
+        if units is None:
             return waiting
         with dropped_when_refused(waiting):
-            facts = checked(run, config, base, onto, waiting, data, n_prompts, min_agreement)
-        lease.refuse_if_lost()
+            facts = checked(run, config, base, onto, waiting, units, n_prompts, min_agreement)
+        lease.check_held()
         write_json(waiting / DONE_FILE, facts)
         write_whole(waiting / CARD_FILE, f"{card_text(run, waiting)}\n")
         shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
@@ -152,80 +151,79 @@ def checked(
     base: Path,
     onto: str,
     written: Path,
-    data: TrainingData,
+    units: Sequence[Any],
     n_prompts: int,
     min_agreement: float,
 ) -> dict[str, Any]:
     """Ask base + adapter, and then what was written, the same prompts; the content of the checkpoint's DONE.json."""
     provenance = read_json(run / PROVENANCE_FILE)
-    asked = sample_prompts(data, config, load_tokenizer(base), n_prompts)
-    print(f"{run.name}: judging {len(asked)} prompts with base + adapter as trained", flush=True)
-    expected = judged(adapted(run, base, config.quantisation), asked, config)
-    free_memory()
+    examples = sample_prompts(units, config, load_tokenizer(base), n_prompts)
+    print(f"{run.name}: judging {len(examples)} prompts with base + adapter as trained", flush=True)
+    adapted = PeftModel.from_pretrained(load_base(base, config.quantisation, spread=True), run / ADAPTER_DIR)
+    expected = judged(adapted, examples, config)
+    del adapted
+    gc.collect()
+    torch.cuda.empty_cache()
     print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
     merged = load_base(written, config.quantisation.model_copy(update={"kind": "none"}), spread=True)
-    check = compare(judged(merged, asked, config), expected, onto)
+    check = compare(judged(merged, examples, config), expected, onto)
     print(f"{run.name} merged onto {onto}: {check}", flush=True)
-    refuse_disagreement(run, check, min_agreement)
-    is_as_trained = data.set_hash == provenance.get("item_set_hash")
+    check_agreement(run, check, min_agreement)
+    study = config.training
+    is_as_trained = study.content_hash(units) == provenance.get("item_set_hash")
+    counts = dict(Counter(unit.dataset for unit in units))
     return {
         "run": run.name,
         "base_hash": provenance["model"]["checkpoint_hash"],
         "checkpoint_hash": checkpoint_hash(written),
         **asdict(check),
         # How many units each dataset has, and what the study knows of them; not known where the data has changed.
-        **({"items": data.counts, **data.study.facts(data.units)} if is_as_trained else {"items": None}),
+        **({"items": counts, **study.facts(units)} if is_as_trained else {"items": None}),
         "min_agreement": min_agreement,
         "rounding_seed": ROUNDING_SEED,
     }
 
 
-def refuse_disagreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
+def check_agreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
     """Raises ModelError when a merge disagrees with what was trained, with what else to try."""
     if check.agreement_rate < min_agreement:
-        other = NF4 if check.onto == BF16 else BF16
+        second = NF4 if check.onto == BF16 else BF16
         raise ModelError(
             f"{run}: merged onto {check.onto}, only {check.agreement_rate:.1%} of {check.n_prompts} verdicts agree "
-            f"with base + adapter ({min_agreement:.0%} asked for). Try `--onto {other}`; train longer (margins near 0 "
-            "flip easily), or lower --min-agreement"
+            f"with base + adapter ({min_agreement:.0%} asked for). Try `--onto {second}`; train longer (margins near "
+            "0 flip easily), or lower --min-agreement"
         )
 
 
-def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
-    """The base, held as the settings say, with the run's adapter."""
-    return PeftModel.from_pretrained(load_base(base, settings, spread=True), run / ADAPTER_DIR)
-
-
-def sample_prompts(data: TrainingData, config: AnyRun, tokenizer: Any, n_prompts: int) -> list[Example]:
+def sample_prompts(units: Sequence[Any], config: AnyRun, tokenizer: Any, n_prompts: int) -> list[Example]:
     """n_prompts of the run's own prompts (fewer when it has fewer), drawn at random with a fixed seed. Nothing is asked
     behind their answers' first tokens.
     """
     set_padding(tokenizer)
     draw = random.Random(0)
-    examples, _ = examples_of(data.drawn(draw, ITEMS_PER_PROMPT * n_prompts), config, tokenizer)
+    drawn = draw.sample(units, min(ITEMS_PER_PROMPT * n_prompts, len(units)))
+    examples, _ = config.training.examples(drawn, config, tokenizer)
     return [replace(example, end=(), rest=()) for example in draw.sample(examples, min(n_prompts, len(examples)))]
 
 
 @torch.no_grad()
-def judged(model: Any, asked: Sequence[Example], config: AnyRun) -> list[Logs]:
+def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> list[Logs]:
     """What a model says of each prompt, computed in the precision of training. Raises ModelError for NaN."""
-    logs = [answers.verdicts for answers in ask(asked, config, model, 0, tqdm(disable=True))]
-    if n_lost := sum(not all(map(math.isfinite, some)) for some in logs):
-        raise ModelError(f"{n_lost} of {len(asked)} verdicts are not finite: the adapter or the base is broken")
+    logs = [answers.verdicts for answers in ask(examples, config, model, 0, tqdm(disable=True))]
+    if n_lost := sum(not all(map(math.isfinite, row)) for row in logs):
+        raise ModelError(f"{n_lost} of {len(logs)} verdicts are not finite: the adapter or the base is broken")
     return logs
 
 
 def compare(merged: Sequence[Logs], expected: Sequence[Logs], onto: str) -> MergeCheck:
     """The check's figures from what two models say of the same prompts."""
-    drifts, n_agreeing = [], 0
-    for here, there in zip(merged, expected, strict=True):
-        answer = there.index(max(there))
-        n_agreeing += here.index(max(here)) == answer
-        drifts.append(abs(lead(here, answer) - lead(there, answer)))
+    verdicts = [logs.index(max(logs)) for logs in expected]
+    pairs = list(zip(merged, expected, verdicts, strict=True))
+    drifts = [abs(lead(logs, verdict) - lead(trained, verdict)) for logs, trained, verdict in pairs]
     return MergeCheck(
         onto=onto,
-        n_prompts=len(drifts),
-        agreement_rate=n_agreeing / len(drifts),
+        n_prompts=len(pairs),
+        agreement_rate=sum(logs.index(max(logs)) == verdict for logs, _, verdict in pairs) / len(pairs),
         mean_margin_drift=sum(drifts) / len(drifts),
         max_margin_drift=max(drifts),
     )
@@ -251,7 +249,7 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
         for file in base.iterdir()
         if (file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED) or file.name.startswith(LICENCE_NAMES)
     ]
-    refuse_full_disk(target, 2 * model.num_parameters() + sum(file.stat().st_size for file in copied))
+    check_disk(target, 2 * model.num_parameters() + sum(file.stat().st_size for file in copied))
     target.mkdir()
     files = weight_files(base)
     where = {name: file for file in files for name in keys_of(safe_open(base / file, "pt"))}
@@ -259,7 +257,7 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
     in_nf4 = {name: weight for name, weight in model.named_parameters() if isinstance(weight, Params4bit)}
     with safe_open(run / ADAPTER_DIR / ADAPTER_FILES[1], "pt") as adapter:
         owed = {f"{match[1]}.weight": match[0] for name in keys_of(adapter) if (match := LORA_A.fullmatch(name))}
-        refuse_shared(model, owed)
+        check_unshared(model, owed)
         for file in tqdm(files, desc=f"merging onto {onto}", unit="file"):
             merged: dict[str, Tensor] = {}
             with safe_open(base / file, "pt") as weights:
@@ -281,11 +279,11 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
     model.config.save_pretrained(target)
     for text in copied:
         shutil.copyfile(text, target / text.name)
-    for made in target.iterdir():
-        made.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
+    for written in target.iterdir():
+        written.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
 
 
-def refuse_full_disk(target: Path, n_bytes: int) -> None:
+def check_disk(target: Path, n_bytes: int) -> None:
     """Raises DataError when a folder's disk has no room for so much."""
     if (free := shutil.disk_usage(target.parent).free) < n_bytes:
         raise DataError(
@@ -298,7 +296,7 @@ def keys_of(file: Any) -> list[str]:
     return list(file.keys())
 
 
-def refuse_shared(model: Any, weights: Iterable[str]) -> None:
+def check_unshared(model: Any, weights: Iterable[str]) -> None:
     """Raises ModelError for an adapter on a weight that several modules hold."""
     n_holders = Counter(id(held) for module in model.modules() for held in module.parameters(recurse=False))
     for name in weights:
@@ -311,11 +309,9 @@ def refuse_shared(model: Any, weights: Iterable[str]) -> None:
 
 def product(adapter: Any, name: str) -> Tensor:
     """What an adapter adds to a layer's weight before it is scaled. name: of its first matrix in the adapter's file."""
-    first, second = (
-        adapter.get_tensor(one).to(torch_device()).float() for one in (name, "_B".join(name.rsplit("_A", 1)))
-    )
-    both: Tensor = (second @ first).T if "embedding" in name else second @ first
-    return both
+    a, b = (adapter.get_tensor(key).to(torch_device()).float() for key in (name, "_B".join(name.rsplit("_A", 1))))
+    delta: Tensor = (b @ a).T if "embedding" in name else b @ a
+    return delta
 
 
 def through_nf4(weight: Tensor, quantised: Params4bit) -> Tensor:

@@ -17,11 +17,11 @@ from evenhand.embedded import EMBEDDED_NAME, WHEEL
 from evenhand.files import read_jsonl
 from evenhand.registry import STUDIES
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
+from training.config import TEMPLATES
 from training.run_folder import EXCLUDED_FILE, finished_config
 
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 NOT_SHOWN = {"name", "model", "method", "run", *STUDIES}  # the text has them; `run` changes no number and names folders
-TEMPLATES = Path(__file__).with_name("templates")
 MERGES = {
     "bf16": "onto the base's bf16 weights, as published",
     "nf4": "onto the base's NF4 weights, dequantised: those that it was trained on",
@@ -36,7 +36,8 @@ def card_text(run: Path, folder: Path) -> str:
     config, merged = finished_config(run), read_json(folder / DONE_FILE)
     provenance, trained = read_json(run / PROVENANCE_FILE), read_json(run / DONE_FILE)
     study, counts = config.training, merged["items"]
-    known = study.card_facts(config, sorted(counts or ()))
+    facts = study.card_facts(config, sorted(counts or ()))
+    hub = facts.get("hub", {})
     base = hub_id(config.model, provenance["model"])
     adapter = "qlora" if config.quantisation.kind == "nf4" else "lora"
     front = ModelCardData(
@@ -46,11 +47,11 @@ def card_text(run: Path, folder: Path) -> str:
         pipeline_tag="text-generation",
         language=["en"],
         tags=["evenhand", "llm-as-a-judge", study.tag, trained["method"], adapter],
-        datasets=[known["hub"][name] for name in counts or () if known["hub"].get(name)] or None,
+        datasets=[hub[name] for name in counts or () if hub.get(name)] or None,
     )
     environment = Environment(loader=FileSystemLoader([TEMPLATES, study.card.parent]), undefined=StrictUndefined)
     return environment.get_template(study.card.name).render(
-        known,
+        facts,
         card_data=front.to_yaml(),
         config=config,
         called=study.called,
@@ -65,7 +66,11 @@ def card_text(run: Path, folder: Path) -> str:
         wheel=WHEEL if config.model.name == EMBEDDED_NAME else None,
         objective=" ".join((type(config).__doc__ or "").split()),
         settings=list(flat(config.model_dump(mode="json", exclude=NOT_SHOWN))),
-        reached=reached_words(trained),
+        reached=", ".join(
+            f"{key.removeprefix('n_').replace('_', ' ')} {value:,}"
+            for key, value in trained.items()
+            if type(value) in (int, float)  # counts and measures at the end of training: a text could name a folder
+        ),
     )
 
 
@@ -76,15 +81,6 @@ def hub_id(model: ModelConfig, trained: Mapping[str, Any]) -> str | None:
     if cached := re.search(r"models--([^/]+)--([^/]+)/snapshots/", model.name):
         return "/".join(cached.groups())
     return model.name if "revision" in trained and "snapshots" not in model.name else None
-
-
-def reached_words(trained: Mapping[str, Any]) -> str:
-    """Counts and measures at the end of training; nothing else of DONE.json, for it could name a folder."""
-    return ", ".join(
-        f"{key.removeprefix('n_').replace('_', ' ')} {value:,}"
-        for key, value in trained.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    )
 
 
 def flat(settings: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, str]]:

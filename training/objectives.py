@@ -29,7 +29,7 @@ class Answers:
     """What a model says of E prompts with K answers each. Log-probabilities are over the whole vocabulary."""
 
     verdicts: Tensor  # (E, K) of each answer's one token; NEVER where a prompt has fewer than K
-    ends: Tensor | None  # (E, K) of EOS behind it; 0 where it is not asked for; None where EOS is not learnt
+    eos: Tensor | None  # (E, K) of EOS behind it; 0 where it is not asked for; None where EOS is not learnt
     right: Tensor  # (E,) index of the right answer
     groups: Tensor  # (E,) number of the group of prompts that should agree
     anchors: Tensor  # (E,) whether the prompt is its group's anchor (C1)
@@ -40,18 +40,7 @@ class Answers:
     @property
     def totals(self) -> Tensor:
         """(E, K) log-probability of the whole answer: its token, and EOS where that is learnt."""
-        return self.verdicts if self.ends is None else self.verdicts + self.ends
-
-    @property
-    def n_answer_tokens(self) -> int:
-        """Tokens of an answer that are learnt: 1, or 2 with EOS."""
-        return 1 if self.ends is None else 2
-
-    @property
-    def relative(self) -> Tensor:
-        """(E, K) log-probability of the whole answer over what the reference gives it: DPO's reward over beta."""
-        assert self.reference is not None
-        return self.totals - self.reference
+        return self.verdicts if self.eos is None else self.verdicts + self.eos
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +75,8 @@ def cross_entropy(answers: Answers) -> Tensor:
 
     Of a name with a rest it is minus the sum: the probability that the name is written, as `verdict: options` reads it.
     """
-    loss = -picked(answers.totals, answers.right) / answers.n_answer_tokens
+    n_tokens = 1 if answers.eos is None else 2
+    loss = -picked(answers.totals, answers.right) / n_tokens
     return loss if answers.rest is None else loss - answers.rest
 
 
@@ -97,7 +87,11 @@ def paired(answers: Answers, *, weight: float) -> Tensor:
 
 def dpo(answers: Answers, beta: float) -> Tensor:
     """(E,) DPO on the margin: -log sigmoid(beta (margin - the reference's margin)) (DialDefer eq. 5 and 6)."""
-    return -logsigmoid(beta * right_over_wrong(answers.relative, answers.right))
+    assert answers.reference is not None
+    assert answers.totals.shape[1] == 2, "preferences are between two answers"
+    rewards = answers.totals - answers.reference
+    margin = picked(rewards, answers.right) - picked(rewards, 1 - answers.right)
+    return -logsigmoid(beta * margin)
 
 
 def label_free(answers: Answers, *, hard: bool) -> Tensor:
@@ -107,15 +101,15 @@ def label_free(answers: Answers, *, hard: bool) -> Tensor:
     mean. hard: to the base's verdict instead of its probabilities, where the KL divergence is the cross-entropy.
     """
     assert answers.reference_verdicts is not None
-    target = answers.reference_verdicts.softmax(-1)
-    of_anchor = torch.zeros(int(answers.groups.max()) + 1, target.shape[-1], dtype=target.dtype, device=target.device)
+    base = answers.reference_verdicts.softmax(-1)
+    targets = base.new_zeros(int(answers.groups.max()) + 1, base.shape[-1])
     groups = answers.groups[answers.anchors]
-    of_anchor.index_add_(0, groups, target[answers.anchors] / groups.bincount()[groups, None])
+    targets.index_add_(0, groups, base[answers.anchors] / groups.bincount()[groups, None])
     if hard:
-        of_anchor = torch.nn.functional.one_hot(of_anchor.argmax(-1), target.shape[-1]).to(target.dtype)
-    wanted = of_anchor[answers.groups]
+        targets = torch.nn.functional.one_hot(targets.argmax(-1), base.shape[-1]).to(base.dtype)
+    target = targets[answers.groups]
     policy = answers.verdicts.log_softmax(-1)
-    loss: Tensor = (torch.special.xlogy(wanted, wanted) - wanted * policy).sum(-1)
+    loss: Tensor = (torch.special.xlogy(target, target) - target * policy).sum(-1)
     return loss
 
 
@@ -139,20 +133,10 @@ def divergence_in_groups(verdicts: Tensor, groups: Tensor) -> Tensor:
     n_groups = int(groups.max()) + 1
     sums = torch.zeros(n_groups, logs.shape[-1], dtype=logs.dtype, device=logs.device).index_add(0, groups, logs.exp())
     sizes = torch.bincount(groups, minlength=n_groups).to(logs.dtype)
-    return kl(logs, (sums / sizes[:, None]).clamp_min(torch.finfo(logs.dtype).tiny).log()[groups])
-
-
-def kl(logs: Tensor, others: Tensor) -> Tensor:
-    """(E,) KL divergence of two (E, K) distributions given as logarithms."""
-    return (logs.exp() * (logs - others)).sum(-1)
+    means = (sums / sizes[:, None]).clamp_min(torch.finfo(logs.dtype).tiny).log()[groups]
+    return (logs.exp() * (logs - means)).sum(-1)
 
 
 def picked(values: Tensor, index: Tensor) -> Tensor:
     """(E,) values[e, index[e]]."""
     return values.gather(1, index[:, None])[:, 0]
-
-
-def right_over_wrong(values: Tensor, right: Tensor) -> Tensor:
-    """(E,) the right answer's value minus the wrong one's, for prompts of two answers."""
-    assert values.shape[1] == 2, "preferences are between two answers"
-    return picked(values, right) - picked(values, 1 - right)

@@ -57,7 +57,7 @@ def in_any_process(flag: bool) -> bool:
     return bool(reduce(torch.tensor(float(flag), device=state.device)).item() > 0)
 
 
-def refuse_other_batch(config: TrainingConfig) -> None:
+def check_n_processes(config: TrainingConfig) -> None:
     """Raises ConfigError when another number of processes was launched than the config's batch is counted for.
 
     `accelerate launch` takes every GPU it sees; the batch, and so the experiment, would grow with the node.
@@ -80,15 +80,15 @@ def sharding() -> Sharding:
     return "zero3" if os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true" else "none"
 
 
-def refuse_wrong_sharding(config: TrainingConfig) -> None:
+def check_sharding(config: TrainingConfig) -> None:
     """Raises ConfigError for what cannot be trained sharded, or would be trained wrongly without a word."""
-    asked = sharding()
-    if asked != "none" and config.optimiser.mixed_precision == "fp16":
+    kind = sharding()
+    if kind != "none" and config.optimiser.mixed_precision == "fp16":
         raise ConfigError("optimiser.mixed_precision: fp16 is for one GPU or DDP; sharded, write bf16")
-    if asked == "fsdp":
-        for key, (wanted, why) in FSDP_KEYS.items():
-            if os.environ.get(key.upper(), wanted) != wanted:
-                raise ConfigError(f"{key}: {why}; write {key}: {wanted}, as {FILES['fsdp']} does")
+    if kind == "fsdp":
+        for key, (value, why) in FSDP_KEYS.items():
+            if os.environ.get(key.upper(), value) != value:
+                raise ConfigError(f"{key}: {why}; write {key}: {value}, as {FILES['fsdp']} does")
 
 
 def storage_dtype(config: TrainingConfig) -> torch.dtype:
@@ -107,12 +107,12 @@ def prepare_sharding(trainer: Any, config: TrainingConfig) -> None:
 
     Raises ConfigError when it would not shard, or otherwise than asked for.
     """
-    asked, got = sharding(), trainer.accelerator.distributed_type.value
+    kind, launched = sharding(), trainer.accelerator.distributed_type.value
     state, in_bf16 = trainer.accelerator.state, config.optimiser.mixed_precision == "bf16"
-    if asked == "fsdp":
-        if got != "FSDP":
+    if kind == "fsdp":
+        if launched != "FSDP":
             raise ConfigError(
-                f"FSDP was asked for, but accelerate would train with {got}: it shards on GPUs alone. Take "
+                f"FSDP was asked for, but accelerate would train with {launched}: it shards on GPUs alone. Take "
                 "configs/accelerate/ddp.yaml"
             )
         if state.fsdp_plugin.transformer_cls_names_to_wrap is None:
@@ -122,7 +122,7 @@ def prepare_sharding(trainer: Any, config: TrainingConfig) -> None:
             state.fsdp_plugin.transformer_cls_names_to_wrap = sorted(set(layers))
         if in_bf16:  # accelerate's own would add up gradients in bf16 too
             state.fsdp_plugin.mixed_precision_policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
-    elif asked == "zero3":
+    elif kind == "zero3":
         if state.deepspeed_plugin.zero_stage != 3:
             raise ConfigError(f"zero_stage: of DeepSpeed's only 3 is known to work here; take {FILES['zero3']}")
         if in_bf16:

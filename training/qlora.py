@@ -21,7 +21,7 @@ from evenhand.config import did_you_mean
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError
 from evenhand.token_trees import attend_to_seen_columns
-from training.run_folder import refuse_merged_on_nf4
+from training.run_folder import check_not_merged_on_nf4
 from training.sections import LoraSettings, QuantisationConfig
 
 # Gemma-3's image encoder has projections of the same names; a judge of text trains none of it.
@@ -51,10 +51,10 @@ def load_base(
     arguments: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention or (None if is_gpu else "eager")}
     # Each process that `accelerate launch` starts takes its own GPU. The CPU is named too, for transformers puts 4-bit
     # weights on any GPU that torch sees.
-    one: dict[str, int | str] = {"": int(os.environ.get("LOCAL_RANK", "0")) if is_gpu else "cpu"}
-    arguments["device_map"] = "auto" if is_gpu and spread and torch.cuda.device_count() > 1 else one
+    device: dict[str, int | str] = {"": int(os.environ.get("LOCAL_RANK", "0")) if is_gpu else "cpu"}
+    arguments["device_map"] = "auto" if is_gpu and spread and torch.cuda.device_count() > 1 else device
     if quantisation.kind == "nf4":
-        refuse_merged_on_nf4(folder)
+        check_not_merged_on_nf4(folder)
         arguments["quantization_config"] = nf4_config(quantisation, storage)
     model = load_model(folder, **arguments)
     keep_unpacked(model)
@@ -172,18 +172,18 @@ class Adapters:
 
     def forget(self, *_: Any) -> None:
         """Let go of the input and of what A made of it, also where the forward pass ended in an error."""
-        self.read: Tensor | None = None
-        self.made: dict[Any, Tensor] = {}  # for layers that have not computed yet
+        self.input: Tensor | None = None
+        self.products: dict[Any, Tensor] = {}  # for layers that have not computed yet
 
     def forward(self, layer: Any, active_adapter: str, x: Tensor, result: Tensor, **_: Any) -> Tensor:
         """A layer's output, of its input x and of what the frozen weights make of x (as a variant of PEFT's)."""
         dropout, scale = layer.lora_dropout[active_adapter], layer.scaling[active_adapter]
         if len(self.layers) > 1:
-            if self.read is not x:
-                weights = torch.cat([one.lora_A[active_adapter].weight for one in self.layers])
+            if self.input is not x:
+                weights = torch.cat([reader.lora_A[active_adapter].weight for reader in self.layers])
                 low = torch.nn.functional.linear(multiplied_as(weights, x), weights)
-                self.read, self.made = x, dict(zip(self.layers, low.chunk(len(self.layers), -1), strict=True))
-            low = self.made.pop(layer)
+                self.input, self.products = x, dict(zip(self.layers, low.chunk(len(self.layers), -1), strict=True))
+            low = self.products.pop(layer)
         else:
             if dropout.training and isinstance(dropout, torch.nn.Dropout) and x.device.type == "cpu":
                 x, scale = x * kept(x, dropout.p), scale / (1 - dropout.p)

@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -17,19 +16,17 @@ import torch
 from tqdm import tqdm
 
 from evenhand.errors import DataError
-from evenhand.files import read_jsonl, write_json, write_jsonl
+from evenhand.files import read_jsonl, write_jsonl
 from evenhand.records import digest
-from evenhand.run_directory import read_json
 from evenhand.terminal import note_progress
 from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs
 from training.config import AnyRun, LabelFreeRun, PairedRun, SFTRun, TrainingConfig
 from training.examples import Example, by_item
 from training.objectives import Answers, Objective, label_free_chance, objective_of
 from training.processes import agreed, processes
-from training.shortage import Fitting, size
 
 REFERENCE_DIR = "reference"
-SHARD, SECONDS = "{:05d}.jsonl", "{:05d}.seconds.json"
+SHARD = "{:05d}.jsonl"
 SHARD_SIZE = 2048  # examples; a killed pass loses at most one shard a process
 # Tokens of a forward pass, whatever the batch that is trained on: no gradient keeps what they compute. A CPU is busy
 # with fewer.
@@ -47,7 +44,8 @@ class Reference:
 def reference_of(
     examples: Sequence[Example], config: TrainingConfig, model: Any, base_facts: Mapping[str, Any], pad: int
 ) -> Reference:
-    """The base's log-probabilities of every example's answers, read from the cache or asked now.
+    """The base's log-probabilities of every example's answers, read from the cache or asked now. Raises DataError for a
+    shard that is damaged or short.
 
     model: base with adapter, on its device and not yet wrapped. base_facts: the base's fingerprint.
     """
@@ -65,42 +63,33 @@ def reference_of(
             for number in mine:
                 began = time.monotonic()
                 answers = ask(shards[number], config, model, pad, bar)
-                # The seconds first: a shard that is there is never asked again, so whatever goes with it must be there.
-                write_json(folder / SECONDS.format(number), {"seconds": round(time.monotonic() - began, 3)})
-                write_jsonl(folder / SHARD.format(number), (log_probs._asdict() for log_probs in answers))
+                seconds = (time.monotonic() - began) / len(answers)
+                write_jsonl(folder / SHARD.format(number), ({**row._asdict(), "seconds": seconds} for row in answers))
                 note_progress()
     state.wait_for_everyone()
-    kept: dict[Example, LogProbs] = {}
-    seconds = 0.0
+    logs: dict[Example, LogProbs] = {}
+    total_seconds = 0.0
     for number, shard in enumerate(shards):
-        kept.update(zip(shard, read_shard(folder / SHARD.format(number), len(shard)), strict=True))
-        seconds += float(read_json(folder / SECONDS.format(number))["seconds"])
-    return Reference(answers=kept, seconds=seconds / state.num_processes)
-
-
-def read_shard(file: Path, n_examples: int) -> list[LogProbs]:
-    """A shard's answers. Raises DataError for one that is damaged, short or empty, with the way out."""
-    remedy = "delete it, and the same command asks the base again"
-    try:
-        answers = [LogProbs(tuple(record["verdicts"]), tuple(record["totals"])) for _, record in read_jsonl(file)]
-    except (DataError, KeyError, TypeError) as error:
-        raise DataError(f"{file}: is damaged ({error}); {remedy}") from None
-    if len(answers) != n_examples:
-        raise DataError(f"{file}: holds {len(answers)} of {n_examples} examples; {remedy}")
-    return answers
+        file = folder / SHARD.format(number)
+        try:
+            for example, (_, row) in zip(shard, read_jsonl(file), strict=True):
+                logs[example] = LogProbs(tuple(row["verdicts"]), tuple(row["totals"]))
+                total_seconds += row["seconds"]
+        except (DataError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{file}: is damaged ({error}); delete it, and the base is asked again") from None
+    return Reference(answers=logs, seconds=total_seconds / state.num_processes)
 
 
 def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_facts: Mapping[str, Any]) -> str:
     """The fingerprint of what the reference's numbers depend on: base, precision, and every token asked about. How many
     are asked about at once is no part of it.
     """
-    asked = digest([[e.prompt_ids, e.choices, e.end] for e in examples], 16)
     return digest(
         {
             "base": dict(base_facts),
             "quantisation": config.quantisation.model_dump(mode="json"),
             "mixed_precision": config.optimiser.mixed_precision,
-            "examples": asked,
+            "examples": digest([[e.prompt_ids, e.choices, e.end] for e in examples], 16),
             "shard_size": SHARD_SIZE,
         },
         16,
@@ -116,27 +105,40 @@ def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: in
         device=model.device.type,
     )
     # Those of like length together: where each has a row of its own, that is what keeps padding short.
-    groups = sorted(by_item(examples), key=lambda group: size([group]))
-    fitting = Fitting(AT_ONCE[model.device.type])
+    groups = sorted(by_item(examples), key=n_tokens)
     precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.optimiser.mixed_precision)
     was_training = model.training
     model.eval()
-    known: dict[int, LogProbs] = {}
-
-    def one_pass(some: Sequence[Group]) -> None:
-        batch = {name: tensor.to(model.device) for name, tensor in collator(some).items()}
+    logs: dict[int, LogProbs] = {}
+    for some_groups in passes(groups, AT_ONCE[model.device.type]):
+        batch = {name: tensor.to(model.device) for name, tensor in collator(some_groups).items()}
         with torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None):
             answers = answers_of(model, batch)
-        asked = [example for group in some for example in group]
-        for example, verdicts, totals in zip(asked, answers.verdicts.tolist(), answers.totals.tolist(), strict=True):
+        members = [example for group in some_groups for example in group]
+        for example, verdicts, totals in zip(members, answers.verdicts.tolist(), answers.totals.tolist(), strict=True):
             n = len(example.choices)  # what follows is padding
-            known[id(example)] = LogProbs(tuple(verdicts[:n]), tuple(totals[:n]))
-
-    for some in fitting.passes(groups):
-        fitting.in_passes(some, one_pass, undo=lambda: None)
-        bar.update(sum(map(len, some)))
+            logs[id(example)] = LogProbs(tuple(verdicts[:n]), tuple(totals[:n]))
+        bar.update(len(members))
     model.train(was_training)
-    return [known[id(example)] for example in examples]
+    return [logs[id(example)] for example in examples]
+
+
+def passes(groups: Sequence[Group], most: int) -> list[list[Group]]:
+    """The groups in order, as many together as have at most `most` tokens; a longer one by itself."""
+    cut: list[list[Group]] = []
+    total = 0
+    for group in groups:
+        total += n_tokens(group)
+        if not cut or total > most:
+            cut.append([])
+            total = n_tokens(group)
+        cut[-1].append(group)
+    return cut
+
+
+def n_tokens(group: Group) -> int:
+    """Tokens of a group's examples, each counted for itself."""
+    return sum(example.n_tokens for example in group)
 
 
 def objective_for(config: AnyRun, examples: Sequence[Example], reference: Reference | None) -> Objective:
@@ -154,7 +156,7 @@ def objective_for(config: AnyRun, examples: Sequence[Example], reference: Refere
         verdicts = padded_logs([reference.answers[example].verdicts for example in examples])
         base = Answers(
             verdicts=verdicts,
-            ends=None,
+            eos=None,
             right=torch.tensor([example.right for example in examples]),
             groups=torch.tensor(numbers_of(example.group for example in examples)),
             anchors=torch.tensor([example.is_anchor for example in examples]),

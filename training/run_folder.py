@@ -60,7 +60,7 @@ def trained_base(run: Path, config: TrainingConfig) -> Path:
     return base
 
 
-def refuse_merged_on_nf4(folder: Path) -> None:
+def check_not_merged_on_nf4(folder: Path) -> None:
     """Raises ConfigError for a base that was itself merged onto NF4 weights: quantised again, it is its own base.
 
     All its weights lie on NF4's grid but for what the adapter added, which is less than half a step of that grid and is

@@ -13,7 +13,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 class ExamplesConfig(Closed):
     """What examples look like: one for each prompt that the study's section asks."""
 
-    format: Literal["chat", "raw"] = "chat"  # raw is the published way: bare text without a chat template
+    chat_template: bool = True  # false is the published way: bare text
     loss_on_eos: bool = True  # K.2 puts SFT's loss on the verdict alone; then nothing teaches the model to stop
     max_prompt_length: int = Field(default=768, ge=1)  # tokens; longer prompts are left out and listed, never cut
 

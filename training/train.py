@@ -4,11 +4,11 @@ import resource
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from datasets import disable_progress_bars
@@ -20,7 +20,7 @@ from evenhand.device import on_gpu, torch_device, torch_device_name
 from evenhand.files import write_jsonl
 from evenhand.float32 import use_onednn
 from evenhand.lease import held
-from evenhand.run_directory import finish, is_done, open_run, refuse_unwritable
+from evenhand.run_directory import check_writable, finish, is_done, open_run
 from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, schedule
 from training.callbacks import (
@@ -29,19 +29,18 @@ from training.callbacks import (
     ProgressBar,
     Selection,
     StopWhenAsked,
-    best_kept,
 )
-from training.config import AnyRun, LabelFreeRun, TrainingConfig
-from training.data import TrainingData, examples_of, load_data, without_dev
+from training.config import AnyRun, TrainingConfig
+from training.data import without_dev
 from training.examples import Example, Excluded, anchored, reasons_in, set_padding
-from training.guard import DivergenceGuard, refuse_diverged
+from training.guard import DivergenceGuard, check_not_diverged
 from training.objectives import objective_of
 from training.processes import (
     agreed,
+    check_n_processes,
+    check_sharding,
     prepare_sharding,
     processes,
-    refuse_other_batch,
-    refuse_wrong_sharding,
     storage_dtype,
 )
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
@@ -61,24 +60,17 @@ from training.trainer import VerdictTrainer, shared_arguments, training_argument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenRun:
-    """A run directory that is ready to train in."""
+class TrainingInputs:
+    """What a run trains, and on what."""
 
-    path: Path
+    path: Path  # of the run
     base: Path  # folder of the model that is trained
     tokenizer: Any
     base_facts: dict[str, Any]  # the base's fingerprint
+    item_set_hash: str
     examples: list[Example]
     dev: list[Example]  # set aside to choose the checkpoint by; empty without a dev split
-    n_excluded: int
-
-
-class Prepared(NamedTuple):
-    """What a run trains, on which groups, in which order."""
-
-    model: Any
-    groups: list[Group]
-    plan: Schedule
+    excluded: list[Excluded]
 
 
 def train(config: AnyRun) -> Path:
@@ -86,103 +78,93 @@ def train(config: AnyRun) -> Path:
 
     Raises ModelError for a run that diverges, or has before, and when memory is short; DataError for a full disk.
     """
-    refuse_wrong_sharding(config)
-    refuse_diverged(folder_of(config))
-    if not is_done(folder_of(config)):
+    path = folder_of(config)
+    check_sharding(config)
+    check_not_diverged(path)
+    if not is_done(path):
         torch_device()  # raises before data and models are loaded
-    prepared: list[Prepared] = []
-    with (
-        shortage_explained(config),
-        open_training(config, lambda run: prepared.append(prepare(config, run))) as run,
-    ):
-        is_main = processes().is_main_process
-        if is_done(run.path):
-            if is_main:
+    with shortage_explained(config):
+        inputs = inputs_of(config)
+        # Before the directory is made: what cannot be trained leaves none.
+        prepared = None if agreed(path.exists()) else prepare(config, inputs)
+        with open_training(config, inputs):
+            if not is_done(path):
+                train_verdicts(config, inputs, *(prepared or prepare(config, inputs)))
+            elif processes().is_main_process:
                 # A kill may have come between DONE.json and this.
-                shutil.rmtree(run.path / CHECKPOINTS_DIR, ignore_errors=True)
-                print(f"{run.path}: complete already")
-            return run.path
-        train_verdicts(config, run, *(prepared or [prepare(config, run)]))
-    return run.path
+                shutil.rmtree(path / CHECKPOINTS_DIR, ignore_errors=True)
+                print(f"{path}: complete already")
+    return path
 
 
-def prepare(config: AnyRun, run: OpenRun) -> Prepared:
-    """Load the model with its adapter, and cut the examples into steps. Raises what may still be wrong with a run."""
-    if processes().is_main_process:
-        where = torch_device_name()
-        print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
-    refuse_unwritable(run.path)
-    shared_arguments(config, run.path)
-    groups = groups_of(run.examples, config.optimiser.batch_by)
-    plan = schedule(groups, config)
-    return Prepared(model_with_adapter(config, run), groups, plan)
-
-
-@contextmanager
-def open_training(
-    config: TrainingConfig, before_made: Callable[[OpenRun], object] = lambda run: None
-) -> Iterator[OpenRun]:
-    """Context manager: the run's directory, made or found, with its examples; no other process trains it meanwhile.
-
-    before_made: called before a new run's directory is made; what it refuses leaves none.
-    Raises DataError when data or model have changed, or another process is training this run.
-    """
+def inputs_of(config: TrainingConfig) -> TrainingInputs:
+    """Base, tokenizer and examples of a run. Raises DataError for data that are absent or give away test items."""
     disable_progress_bars()  # of small steps with data; training shows its own
     state = processes()
-    data = load_data(config)
-    data.study.refuse_test_data(data.units, config.study)
+    study, units = config.training, config.load_units()
+    study.check_test_data(units, config.study)
     if state.is_main_process:
-        for note in data.study.notes(data.units):
+        for note in study.notes(units):
             print(f"Note: {note}", file=sys.stderr)
     with state.local_main_process_first():  # one process downloads, the others find it cached
         base = resolve(config.model)
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
-    base_facts = fingerprint(config.model, base)
-    kept, aside = without_dev(data, config.dev)
-    examples, excluded = examples_of(kept, config, tokenizer)
-    dev, dev_excluded = examples_of(aside, config, tokenizer)
-    if isinstance(config, LabelFreeRun):  # what has lost its C1 prompt to its length has nothing to be drawn to
+    to_train, to_choose = without_dev(units, config)
+    examples, excluded = study.examples(to_train, config, tokenizer)
+    dev, excluded_dev = study.examples(to_choose, config, tokenizer) if to_choose else ([], [])
+    if not config.has_labels:  # what has lost its C1 prompt to its length has nothing to be drawn to
         examples, dev = anchored(examples), anchored(dev)
-    left_out = [*excluded, *dev_excluded]
-    path = folder_of(config)
-    if not is_done(path):
-        refuse_other_batch(config)
-    run = OpenRun(
-        path=path,
+    excluded += excluded_dev
+    if state.is_main_process:
+        reasons = f" ({reasons_in(excluded)})" if excluded else ""
+        print(
+            f"{config.name}: {len(examples)} examples from {len(to_train)} {study.called}, {len(dev)} from "
+            f"{len(to_choose)} in the dev split; {len(excluded)} prompts left out{reasons}"
+        )
+    return TrainingInputs(
+        path=folder_of(config),
         base=base,
         tokenizer=tokenizer,
-        base_facts=base_facts,
+        base_facts=fingerprint(config.model, base),
+        item_set_hash=study.content_hash(units),
         examples=examples,
         dev=dev,
-        n_excluded=len(left_out),
+        excluded=excluded,
     )
-    if not agreed(path.exists()):
-        before_made(run)
+
+
+def prepare(config: AnyRun, inputs: TrainingInputs) -> tuple[Any, list[Group], Schedule]:
+    """(model with its adapter, groups, the order of their microbatches). Raises what may still be wrong with a run."""
+    check_n_processes(config)
+    if processes().is_main_process:
+        where = torch_device_name()
+        print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
+    check_writable(inputs.path)
+    shared_arguments(config, inputs.path)
+    groups = groups_of(inputs.examples, config.optimiser.batch_by)
+    plan = schedule(groups, config)
+    return model_with_adapter(config, inputs), groups, plan
+
+
+@contextmanager
+def open_training(config: TrainingConfig, inputs: TrainingInputs) -> Iterator[None]:
+    """Context manager: the run's directory, made or found; no other process trains it meanwhile.
+
+    Raises DataError when data or model have changed, or another process is training this run.
+    """
+    state, path = processes(), inputs.path
     with held(path / TRAINING_LEASE, "trained") if state.is_main_process else nullcontext():
         if state.is_main_process:
             drop_half_written(path)
-            open_run(path, config, data.set_hash, base_facts, torch_device_name)
-            write_jsonl(path / EXCLUDED_FILE, map(asdict, left_out))
-            print(f"{path}: {data_words(kept, aside, len(examples), left_out)}")
+            open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name)
+            write_jsonl(path / EXCLUDED_FILE, map(asdict, inputs.excluded))
         state.wait_for_everyone()
-        yield run
+        yield
 
 
-def data_words(kept: TrainingData, aside: TrainingData, n_examples: int, left_out: Sequence[Excluded]) -> str:
-    """What there is to train on, and how many prompts are left out for which reason."""
-    why = f" ({reasons_in(left_out)})" if left_out else ""
-    called = kept.study.called
-    dev = f"; {len(aside)} {called} set aside as dev split" if len(aside) else ""
-    return (
-        f"{n_examples} examples from {len(kept)} {called}; {len(left_out)} prompts left out{why} (listed "
-        f"in {EXCLUDED_FILE}){dev}"
-    )
-
-
-def train_verdicts(config: AnyRun, run: OpenRun, prepared: Prepared) -> None:
+def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list[Group], plan: Schedule) -> None:
     """Train with VerdictTrainer: every method, one forward pass a microbatch."""
-    model, groups, plan = prepared
     pad = run.tokenizer.pad_token_id
     asks = objective_of(config).needs_reference and getattr(config, "precompute_reference", True)
     # Less than an epoch leaves groups out: the base is not asked about them.
@@ -220,19 +202,18 @@ def train_verdicts(config: AnyRun, run: OpenRun, prepared: Prepared) -> None:
     trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
     if stopping.is_stopping and not (selection and selection.stopped_at):
         raise Stopped(signal.SIGUSR1)  # by which the job script was warned of its time limit
-    best, selection_facts = selected(run, selection)
     facts = {
         "method": config.method,
         "n_trainable": count_trainable(trainer.model),
         "epochs": round(plan.epochs, 4),
         **cost(plan, groups, trainer.state.global_step, metrics.seconds, reference),
         **trainer.skipped(),
-        **selection_facts,
     }
-    close_training(run, trainer, facts, best=best)
+    adapter, selection_facts = selection.outcome() if selection else (None, {})
+    close_training(run, trainer, {**facts, **selection_facts}, adapter)
 
 
-def model_with_adapter(config: AnyRun, run: OpenRun) -> Any:
+def model_with_adapter(config: AnyRun, run: TrainingInputs) -> Any:
     """The frozen base with an adapter that does nothing yet."""
     if not on_gpu():
         use_onednn()
@@ -265,27 +246,14 @@ def cost(
     }
 
 
-def selected(run: OpenRun, selection: Selection | None) -> tuple[Path | None, dict[str, Any]]:
-    """(the adapter that the run ends with, None for the last; for DONE.json the best by the dev split)."""
-    if selection is None:
-        return None, {}
-    best = best_kept(run.path)
-    assert best is not None, "the last step is always evaluated"
-    folder, score = best
-    facts: dict[str, Any] = {"selected": selection.settings.select, "best": score}
-    if selection.stopped_at is not None:
-        facts["stopped_early_at_step"] = selection.stopped_at
-    return folder if selection.settings.select == "best" else None, facts
-
-
-def close_training(run: OpenRun, trainer: Any, facts: dict[str, Any], *, best: Path | None = None) -> None:
-    """Save the adapter (the last, or that of `best`), then DONE.json; checkpoints are needed no more."""
+def close_training(run: TrainingInputs, trainer: Any, facts: dict[str, Any], adapter: Path | None = None) -> None:
+    """Save an adapter (the last, where none is given), then DONE.json; checkpoints are needed no more."""
     last = run.path / CHECKPOINTS_DIR / "last"
     trainer.save_model(str(last))  # by every process: sharded weights are gathered
     if not processes().is_main_process:
         return
-    copy_adapter(best or last, run.path / ADAPTER_DIR)
-    counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": run.n_excluded}
+    copy_adapter(adapter or last, run.path / ADAPTER_DIR)
+    counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": len(run.excluded)}
     counts["n_steps"] = trainer.state.global_step
     finish(run.path, {**counts, **facts, "adapter_hash": checkpoint_hash(run.path / ADAPTER_DIR)})
     shutil.rmtree(run.path / CHECKPOINTS_DIR, ignore_errors=True)

@@ -1,13 +1,12 @@
 """transformers' Trainer for verdicts: our batches, our losses, one forward pass a microbatch."""
 
 import os
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import DistributedType
 from torch import Tensor
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.utils.data import DataLoader
@@ -22,7 +21,6 @@ from training.objectives import Answers, Objective, divergence_in_groups, picked
 from training.processes import agreed, sharding
 from training.qlora import multiply_at_rank
 from training.run_folder import CHECKPOINTS_DIR
-from training.shortage import Fitting
 
 DEV_MEASURES = ("eval_loss", "eval_accuracy", "eval_divergence")
 
@@ -30,11 +28,12 @@ DEV_MEASURES = ("eval_loss", "eval_accuracy", "eval_divergence")
 def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
     """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch."""
     shared = shared_arguments(config, path)
-    evaluation = {"eval_strategy": "steps", "eval_steps": config.dev.every_steps} if config.dev else {}
+    if config.dev:
+        shared |= {"eval_strategy": "steps", "eval_steps": config.dev.every_steps}
     if sharding() == "zero3":  # computes in bf16 by itself (training.processes.prepare_sharding)
         shared["bf16"] = False
-    own = {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
-    arguments = TrainingArguments(**{**shared, **own, **evaluation})
+    shared |= {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
+    arguments = TrainingArguments(**shared)
     if arguments.n_gpu > 1:  # transformers would cut a microbatch's rows over all GPUs it sees, each its own process
         arguments._n_gpu = 1
     return arguments
@@ -42,7 +41,13 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
 
 def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
     """Keyword arguments of every trainer, ours or TRL's. Raises ConfigError for fp16 on CPU: torch has none."""
-    refuse_absent_trackers(config.run.report_to)
+    available = get_available_reporting_integrations()
+    for name in config.run.report_to:
+        if name not in available:
+            raise ConfigError(
+                f"run.report_to: tracker '{name}' is not installed or unknown to transformers (installed: "
+                f"{', '.join(available) or 'none'}); `pip install` it, or leave it out: metrics.jsonl has the figures"
+            )
     if config.run.report_to:  # TensorBoard's files would lie among the checkpoints, which are deleted at the end
         os.environ.setdefault("TENSORBOARD_LOGGING_DIR", str(path / "tensorboard"))
         for name in ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME"):
@@ -82,17 +87,6 @@ def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
     }
 
 
-def refuse_absent_trackers(names: Sequence[str]) -> None:
-    """Raises ConfigError when a tracker that metrics are to go to is not installed."""
-    available = get_available_reporting_integrations()
-    for name in names:
-        if name not in available:
-            raise ConfigError(
-                f"run.report_to: tracker '{name}' is not installed or unknown to transformers (installed: "
-                f"{', '.join(available) or 'none'}); `pip install` it, or leave it out: metrics.jsonl has the figures"
-            )
-
-
 class VerdictTrainer(Trainer):
     """Trains on a fixed schedule of microbatches. The loss is the mean over an optimiser step's examples.
 
@@ -119,8 +113,6 @@ class VerdictTrainer(Trainer):
         self.objective = objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
-        self.to_come: deque[list[int]] = deque()  # the step's microbatches, as indices of groups
-        self.fitting = Fitting()
         self.learns_rests = any(example.rest for group in groups for example in group)
 
     def get_train_dataloader(self) -> DataLoader[Group]:
@@ -138,39 +130,8 @@ class VerdictTrainer(Trainer):
     ) -> tuple[list[dict[str, Tensor]], Tensor]:
         """The microbatches of one optimiser step, and how many examples they hold over all processes."""
         batches = [batch for _, batch in zip(range(num_batches), epoch_iterator, strict=False)]
-        first = self.state.global_step * self.args.gradient_accumulation_steps
-        self.to_come = deque(self.plan.microbatches[first : first + len(batches)])
         n_examples = torch.tensor(sum(len(batch["right"]) for batch in batches), device=device)
         return batches, self.accelerator.gather(n_examples).sum()
-
-    def training_step(
-        self, model: Any, inputs: dict[str, Tensor], num_items_in_batch: Tensor | int | None = None
-    ) -> Tensor:
-        """Forward and backward pass of a microbatch; in several passes where it does not fit in memory.
-
-        Single process only: in several, a retried pass would run its collectives twice.
-        """
-        compute: Callable[..., Tensor] = super().training_step
-        if self.accelerator.distributed_type != DistributedType.NO:
-            return compute(model, inputs, num_items_in_batch)
-        groups = [self.train_dataset[index] for index in self.to_come.popleft()]
-        assert sum(map(len, groups)) == len(inputs["right"]), "not the microbatch that the plan has here"
-        n_noted = len(self.sums.get("accuracy", ()))
-        weights = [weight for weight in model.parameters() if weight.requires_grad]
-        before = set_aside(weights)
-
-        def one_pass(some: Sequence[Group]) -> Tensor:
-            batch = inputs if len(some) == len(groups) else self.data_collator(some)
-            return compute(model, batch, num_items_in_batch)
-
-        def undo() -> None:
-            set_aside(weights)
-            for values in self.sums.values():
-                del values[n_noted:]
-
-        loss = torch.stack(self.fitting.in_passes(groups, one_pass, undo)).sum()
-        add_gradients(weights, before)
-        return loss
 
     def compute_loss(
         self,
@@ -225,8 +186,8 @@ class VerdictTrainer(Trainer):
         if "loss" in logs and self.sums:
             for name, values in self.sums.items():
                 noted = torch.cat(values)
-                both = torch.stack([noted.sum(), torch.tensor(float(len(noted)), device=noted.device)])
-                total, n = self.accelerator.reduce(both, reduction="sum").tolist()
+                sum_and_n = torch.stack([noted.sum(), torch.tensor(float(len(noted)), device=noted.device)])
+                total, n = self.accelerator.reduce(sum_and_n, reduction="sum").tolist()
                 logs[name] = round(total / n, 6)
             self.sums.clear()
             logs.update(self.skipped())
@@ -279,18 +240,3 @@ class VerdictTrainer(Trainer):
                 rows.append(torch.stack([self.objective.loss(answers), right, divergence]))
         model.train()
         return dict(zip(DEV_MEASURES, torch.cat(rows, dim=1).mean(1).tolist(), strict=True))
-
-
-def set_aside(weights: Sequence[Tensor]) -> list[Tensor | None]:
-    """The weights' gradients, removed from them: the next backward pass writes its own."""
-    gradients = [weight.grad for weight in weights]
-    for weight in weights:
-        weight.grad = None
-    return gradients
-
-
-def add_gradients(weights: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> None:
-    """Add gradients that were set aside to those that have come since."""
-    for weight, gradient in zip(weights, gradients, strict=True):
-        if gradient is not None:
-            weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)

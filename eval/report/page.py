@@ -115,7 +115,7 @@ def run_facts(run: Any) -> dict[str, str]:
         "model": str(config["model"].get("name")),
         "revision": str(config["model"].get("revision") or next(iter(hashes), "not recorded")),
         "verdict": str(config.get("verdict", "not recorded")),
-        "prompt format": str(config.get("format", "not recorded")),
+        "chat template": "yes" if config.get("chat_template", True) else "no",
         "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
         "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
         "device": str(provenance.get("device") or "not known"),

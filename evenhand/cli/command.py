@@ -52,7 +52,7 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
         case "merge":
             from training.merge import main
         case "status":
-            from evenhand.cli.status.command import main
+            from evenhand.cli.status import main
         case "score":
             from eval.__main__ import score_main as main
         case "compare":

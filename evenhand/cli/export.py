@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> None:
     for name, template in FILES[harness].items():
         write_whole(out / name, Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(slots))
     write_json(out / "task.json", task)
-    command = COMMANDS[harness].format(out, config.name, "--apply_chat_template " * (config.format == "chat"))
+    command = COMMANDS[harness].format(out, config.name, "--apply_chat_template " * config.chat_template)
     print(f"{out}: {len(samples)} prompts; prints {', '.join(task['figures'])}. Next:\n  {command}")
 
 
@@ -80,7 +80,7 @@ def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt])
             verdict == "options",
             "options are not all among the 20 likeliest tokens that inspect lists: use lm-eval, or verdict: answer",
         )
-        yield config.format == "raw", "inspect asks chat models: use lm-eval, or format: chat"
+        yield not config.chat_template, "inspect asks chat models: use lm-eval, or chat_template: true"
         yield sampling.repetition_penalty != 1, "inspect has no repetition penalty: set sampling.repetition_penalty=1"
         return
     roles = {tuple(message.role for message in prompt.messages) for prompt in prompts}
@@ -138,5 +138,5 @@ def lm_eval_slots(config: InferenceConfig, task: dict[str, Any]) -> dict[str, st
         "output": "\n".join(kind),
         "metrics": "\n".join(metric.format(json.dumps(name)) for name in task["figures"]),
         "metadata": json.dumps({"version": 1, OWN: task}),
-        "flag": "--apply_chat_template" * (config.format == "chat"),
+        "flag": "--apply_chat_template" * config.chat_template,
     }

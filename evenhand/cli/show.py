@@ -60,8 +60,8 @@ def main(argv: Sequence[str]) -> None:
     prompts = list(chosen(prompts, rest))
     tokenizer = load_tokenizer(resolve(ModelConfig(name=options.model), weights=False))
     for prompt in prompts:
-        text = render_chat(tokenizer, prompt.messages, options.format)
-        n_tokens = len(encode(tokenizer, text, options.format))
+        text = render_chat(tokenizer, prompt.messages, options.chat_template)
+        n_tokens = len(encode(tokenizer, text, options.chat_template))
         head = f"{prompt.item_id} · {prompt.condition} · {n_tokens} tokens · prompt {prompt.prompt_hash}"
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
         say(f"--- {', '.join(f'{name}: {value}' for name, value in factors_of(prompt).items())}")
@@ -80,7 +80,7 @@ def asked_in(name: str, words: Sequence[str]) -> tuple[str, Shown, Any]:
 def units_of(section: StudySection, verdict: str, name: str) -> Sequence[Unit]:
     """The units, asked for such a verdict. Raises ConfigError where that cannot be had."""
     try:
-        section.refuse_verdict(verdict)
+        section.check_verdict(verdict)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from None
     return section.units(verdict).units
@@ -105,7 +105,7 @@ def parser(name: str, dataset: Shown, schema: type[StudySection], verdict: str |
         "--verdict", choices=schema.verdicts, default=verdict or schema.verdicts[0], help="as in a config"
     )
     words.add_argument("--model", default="embedded", help="whose chat template: Hub id, folder or 'embedded'")
-    words.add_argument("--format", choices=("chat", "raw"), default="chat")
+    words.add_argument("--no-chat-template", dest="chat_template", action="store_false", help="the bare text")
     return words
 
 

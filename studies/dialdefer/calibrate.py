@@ -86,11 +86,11 @@ def calibrate(train: Judge, test: Judge, objective: str = DDS, *, is_pooled: boo
         pooled = fit(train.model, of_train, objective)
         return [{**pooled, "variant": name} for name in applied]
     for variant in (name for name in fitted if name in applied):
-        asked = {replace(panel.factors, roles="") for panel in fitted[variant]}
+        fitted_factors = {replace(panel.factors, roles="") for panel in fitted[variant]}
         forms = {panel.factors.answer_form for panel in fitted[variant]}
         for panel in applied[variant]:  # r/AIO has a template of its own, and no train split
             is_aio = panel.dataset in AIO_DATASETS and panel.factors.answer_form in forms
-            if replace(panel.factors, roles="") not in asked and not is_aio:
+            if replace(panel.factors, roles="") not in fitted_factors and not is_aio:
                 raise DataError(f"{panel.dataset}: has other prompts than thresholds are fitted on; sample both alike")
     return [fit(train.model, panels, objective, name) for name, panels in fitted.items() if name in applied]
 
@@ -155,16 +155,16 @@ def calibrate_runs(options: argparse.Namespace) -> None:
     """Fit thresholds on one run for another, print and write them."""
     train, test = load_run(options.train), load_run(options.test)
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
-    asked = ("template", "speakers", "answer_order") if options.pooled else ()
-    keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", *asked)))
+    prompt_keys = ("template", "speakers", "answer_order") if options.pooled else ()
+    keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", *prompt_keys)))
     refuse_unlike(train, test, [f"dialdefer.{key}" for key in keys])
-    HeldOut(item_texts(test).values()).refuse(item_texts(train).values(), str(train.path))
+    HeldOut(item_texts(test).values()).check(item_texts(train).values(), str(train.path))
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)
-    words = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
-    say(f"Thresholds of {train.judge}, {words}:")
-    for each, framing in product(fits[:1] if options.pooled else fits, ("c1", "c2")):
-        t = each[framing]
-        variant = "all variants" if options.pooled else each["variant"] or "main variant"
+    source = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
+    say(f"Thresholds of {train.judge}, {source}:")
+    for fitted, framing in product(fits[:1] if options.pooled else fits, ("c1", "c2")):
+        t = fitted[framing]
+        variant = "all variants" if options.pooled else fitted["variant"] or "main variant"
         say(
             f"{variant}, {framing.upper()}: {t['threshold_nats']:+.3f} nats; accepts "
             f"{t['accept_rate_after']:.1%} (at 0: {t['accept_rate_before']:.1%}), right {t['acc_after']:.1%} "

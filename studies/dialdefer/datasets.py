@@ -14,9 +14,9 @@ from evenhand.config import did_you_mean, is_none, parse_config
 from evenhand.errors import ConfigError, DataError
 from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.records import normalised
-from evenhand.study import refuse_repeats, set_hash
+from evenhand.study import check_no_repeats, set_hash
 from studies.dialdefer import pocket, release
-from studies.dialdefer.item_table import HeldOut, built_items, refuse_changed
+from studies.dialdefer.item_table import HeldOut, built_items, check_unchanged
 from studies.dialdefer.records import OWN_ITEMS, Item
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.unified.catalogue import DATASETS
@@ -41,10 +41,10 @@ class DatasetSpec(ItemSource):
 
     @model_validator(mode="after")
     def fits_the_dataset(self) -> Self:
-        known = [family["name"] for family in pocket.FAMILIES] if self.dataset == "pocket" else []
+        families = [family["name"] for family in pocket.FAMILIES] if self.dataset == "pocket" else []
         for name in self.families or ():
-            if name not in known:
-                raise ValueError(f"{self.name}: unknown family '{name}'. Its families: {', '.join(known) or 'none'}")
+            if name not in families:
+                raise ValueError(f"{self.name}: unknown family '{name}'. Its families: {', '.join(families) or 'none'}")
         return self
 
 
@@ -116,7 +116,7 @@ def load_items(specs: Sequence[DatasetSpec]) -> list[Item]:
     items: list[Item] = []
     for spec in specs:
         items += spec.chosen(source(spec))
-    refuse_repeats((item.item_id for item in items), " and ".join(spec.name for spec in specs))
+    check_no_repeats((item.item_id for item in items), " and ".join(spec.name for spec in specs))
     return items
 
 
@@ -128,12 +128,12 @@ def rows_of(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
     spec = parse_config(DatasetSpec, dict(keys), "items")
     items = load_items([spec])
     if spec.split == "train":
-        refuse_leaks(items, [spec])
+        check_leaks(items, [spec])
     shared = ("benchmark", "dataset", "question", "correct_answer", "incorrect_answer", "context")
     return [{**item.meta, "id": item.item_id, **{name: getattr(item, name) for name in shared}} for item in items]
 
 
-def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
+def check_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
     """Raises DataError naming both items when training items give away a test item of any dataset beside them.
 
     Test items are those under the same roots as they lie there now, and the published ids where that split is claimed.
@@ -153,9 +153,9 @@ def refuse_leaks(items: Sequence[Item], specs: Sequence[DatasetSpec]) -> None:
     if any(spec.dataset == "pocket" for spec in specs):
         tests.append(pocket.pocket_items("test"))
     for held_out in (*map(HeldOut, tests), published):
-        held_out.refuse(items, "the train split")
+        held_out.check(items, "the train split")
     for root, manifest in roots.items():
-        refuse_changed(root, manifest["files"])
+        check_unchanged(root, manifest["files"])
 
 
 def published_among(items: Iterable[Item]) -> int:

@@ -21,7 +21,7 @@ from evenhand.sources.record_fields import shown as shown_text
 from evenhand.terminal import say
 from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
-from studies.dialdefer.measures import MANY_UNREADABLE, mean_or_none
+from studies.dialdefer.measures import MANY_UNPARSED, mean_or_none
 from studies.dialdefer.options import DENOMINATORS
 from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, load_run, setting_panels
 from studies.dialdefer.scorecard import FIGURES, CardEvaluation
@@ -273,7 +273,7 @@ def direction(row: Row, both: Row | None = None) -> str:
     low, high, moved = row.dds_ci_low_pp, row.dds_ci_high_pp, (row.change_acc_ci_low_pp, row.change_acc_ci_high_pp)
     if row.dds_pp is None or low is None or high is None:
         return "unknown"
-    if row.unparsed_rate_worst >= MANY_UNREADABLE:
+    if row.unparsed_rate_worst >= MANY_UNPARSED:
         return "unreadable"
     if row.saturated:
         return "saturated"
@@ -345,8 +345,8 @@ def setting_doubts(frame: pd.DataFrame) -> list[str]:
 def doubts(group: pd.DataFrame) -> list[str]:
     """Why DDS says little about a judge's judgement, a sentence for each reason with its datasets."""
     rows = scores.records(group[group.is_dataset & one_denominator(group)])
-    unreadable = [row for row in rows if row.unparsed_rate_worst >= MANY_UNREADABLE]
-    tied = [row for row in rows if row.n_ties >= MANY_UNREADABLE * row.n_replies]
+    unreadable = [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]
+    tied = [row for row in rows if row.n_ties >= MANY_UNPARSED * row.n_replies]
     parts = {
         " cannot be read, so Δ and DDS say more about format than about judgement. Constrain the output "
         "(sampling.structured: json) or use margins.": [

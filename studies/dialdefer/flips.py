@@ -13,7 +13,7 @@ import numpy as np
 from eval.estimates.comparability import difference_lines, differences, refuse_serious
 from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
-from evenhand.built_folder import refuse_foreign
+from evenhand.built_folder import check_buildable
 from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
 from evenhand.files import locked
@@ -23,9 +23,9 @@ from studies.dialdefer.panels import (
     BOTH_ORDERS,
     JudgedRun,
     Panel,
+    check_same_items,
     item_texts,
     load_run,
-    refuse_unequal_items,
     variant_of,
 )
 from studies.dialdefer.records import Condition, Factors, Item
@@ -48,8 +48,10 @@ def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterato
         choices = {(v.item_id, v.factors, v.condition, v.sample_index): v.choice or 0 for v in run.verdicts}
         read = rendered_prompts(run.path, {v.prompt_hash for v in run.verdicts if v.dataset not in withheld})
         for v in run.verdicts:
-            statement = choices.get((v.item_id, v.factors, STATEMENT_OF.get(v.condition), v.sample_index), 0)
-            words = {measures.ACCEPT: "accepts", None: str(v.reason)}.get(v.choice, "rejects")
+            statement = choices.get(
+                (v.item_id, v.factors, STATEMENT_OF.get(v.condition, v.condition), v.sample_index), 0
+            )
+            verdict = {measures.ACCEPT: "accepts", None: str(v.reason)}.get(v.choice, "rejects")
             is_changed = measures.is_changed(statement, v.choice or 0)
             yield Asked(
                 item_id=v.item_id,
@@ -59,7 +61,7 @@ def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterato
                 setting=", ".join(
                     filter(None, [*varied(v.factors), f"sample {v.sample_index}" * bool(v.sample_index)])
                 ),
-                verdict=words if v.margin is None else f"{words} ({v.margin:+.2f} nats)",
+                verdict=verdict if v.margin is None else f"{verdict} ({v.margin:+.2f} nats)",
                 is_right=None if v.choice is None else (v.choice == measures.ACCEPT) == v.condition.claim_is_true,
                 flip="accepted " + ONLY[v.choice == measures.ACCEPT] if is_changed else "",
                 reply=None if v.dataset in withheld else v.text,
@@ -102,8 +104,8 @@ class Side:
                 f"framing '{text}': write c1 or c2, or with an arm and a prompt variant c2/honest, c2/none/v1"
             )
         arm, variant = [*rest, *("none", "")[len(rest) :]]
-        words, self.columns = FRAMINGS[name]
-        self.words = ", ".join(filter(None, [words, f"arm {arm}" if arm != "none" else "", variant, when]))
+        framing, self.columns = FRAMINGS[name]
+        self.words = ", ".join(filter(None, [framing, f"arm {arm}" if arm != "none" else "", variant, when]))
         self.panels: dict[str, Panel] = {}
         single = [p for p in run.panels if p.factors.answer_order != BOTH_ORDERS]
         for panel in single:
@@ -146,7 +148,7 @@ def main(argv: Sequence[str]) -> None:
         "--allow-differences", action="store_true", help="take two runs that differ in more than the model"
     )
     options = parser.parse_args(argv)
-    refuse_foreign(options.out)
+    check_buildable(options.out)
     model, first, second = sides_of_runs(options)
     flips, facts = flips_between(model, first, second, options.kinds)
     manifest = {
@@ -168,15 +170,15 @@ def summary(
     """What was found of one model, and what to know of it."""
     n, n_lenient = len(flips), sum(flip.direction == LENIENT for flip in flips)
     n_items, n_undecided = (sum(map(len, by_dataset.values())) for by_dataset in (items, undecided))
-    words = (
+    sentence = (
         f"{model}: {n} flips ({n_lenient} accept the second time, {n - n_lenient} reject) of {n_items} items; "
         f"{n_undecided} claims without a verdict on both sides, {n_errors} items lost to engine errors."
     )
     if n_mute := sum(not (flip.first.reason and flip.second.reason) for flip in flips):
-        words += f"\n  Warning: {n_mute} flips lack a reason on one side or both; these cannot be coded."
+        sentence += f"\n  Warning: {n_mute} flips lack a reason on one side or both; these cannot be coded."
     if n_bare := sum(not flip.claim for flip in flips):
-        words += f"\n  Warning: {n_bare} flips lack question and claim: the items are not at hand, or have changed."
-    return words
+        sentence += f"\n  Warning: {n_bare} flips lack question and claim: the items are not at hand, or have changed."
+    return sentence
 
 
 def sides_of_runs(options: argparse.Namespace) -> tuple[str, Side, Side]:
@@ -211,7 +213,7 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
     for dataset in (name for name in first.panels if name in second.panels):
         sides = [(side, side.panels[dataset]) for side in (first, second)]
         before, after = (panel for _, panel in sides)
-        refuse_unequal_items(f"{dataset}, {first.words} against {second.words}", before, after)
+        check_same_items(f"{dataset}, {first.words} against {second.words}", before, after)
         lost = [measures.lost_items(panel.replies[:, side.columns]) for side, panel in sides]
         rows = np.flatnonzero(~(lost[0] | lost[1])).tolist()
         n_errors += len(before.item_ids) - len(rows)
@@ -220,7 +222,7 @@ def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -
         for claim, row in product((0, 1), rows):
             item_id, claim_is_true = before.item_ids[row], claim == 0
             choices = [int(of_side[row, claim]) for of_side in verdicts]
-            if min(choices) <= measures.UNREADABLE:
+            if min(choices) <= measures.UNPARSED:
                 undecided.setdefault(dataset, []).append((item_id, claim_is_true))
             elif measures.is_changed(*choices):
                 question, answer = asked_of(texts.get(item_id), before, claim_is_true)

@@ -72,14 +72,14 @@ def built_items(root: Path, dataset: str, split: str) -> list[Item]:
     files = {name: sha256 for name, sha256 in manifest["files"].items() if name in wanted}
     if not files:
         raise ConfigError(f"{root}: holds no {split} split of {dataset}; its tables are {', '.join(manifest['files'])}")
-    refuse_changed(root, files)
+    check_unchanged(root, files)
     items = [item for name in files for item in read_items(root / name)]
     if is_whole and split == "train":
         random.Random(ORDER_SEED).shuffle(items)
     return items
 
 
-def refuse_changed(root: Path, files: Mapping[str, str]) -> None:
+def check_unchanged(root: Path, files: Mapping[str, str]) -> None:
     """Raises DataError when tables of a built folder, path → checksum, are changed or gone."""
     if changed := changed_files(root, {"files": files}):
         problem = "is not as built: it was changed since, or is gone"
@@ -104,7 +104,7 @@ class HeldOut:
         same = self.by_text.get(normalised(item.question))
         return (same, "text") if same else None
 
-    def refuse(self, items: Iterable[Item], where: str) -> None:
+    def check(self, items: Iterable[Item], where: str) -> None:
         """Raises DataError naming both items of the first leak, and how many there are."""
         leaks = [(item.item_id, *leak) for item in items if (leak := self.leak(item))]
         if leaks:

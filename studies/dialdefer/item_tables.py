@@ -11,16 +11,8 @@ from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.report.tables import TableSpec
 from studies.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks
-from studies.dialdefer.panels import (
-    ACC_C1_TRUE,
-    DDS,
-    Judge,
-    Panel,
-    observed,
-    pair_of,
-    setting_panels,
-    without_lost,
-)
+from studies.dialdefer.panels import Judge, Panel, setting_panels, without_lost
+from studies.dialdefer.quantities import ACC_C1_TRUE, DDS, observed, pair_of
 from studies.dialdefer.scores import AIO
 from studies.dialdefer.tables import table
 
@@ -151,9 +143,9 @@ def alignments(judges: Sequence[Judge], *, denominator: str = "published", drawi
     n_items, acc_* in percent, *_pp; NaN where there is no item. balanced_dds_pp = (DDS_OR + DDS_NOR) / 2 (equation 4):
     what DDS would be if both verdicts were equally frequent. Its interval resamples items within each stratum.
     """
-    asked = ((judge, setting_panels(judge).get(AIO)) for judge in judges)
-    known = [(judge, panel) for judge, panel in asked if panel and judge.labels.keys() >= {*panel.item_ids}]
-    return pd.DataFrame([strata(judge, panel, denominator, drawing) for judge, panel in known])
+    panels = ((judge, setting_panels(judge).get(AIO)) for judge in judges)
+    labelled = [(judge, panel) for judge, panel in panels if panel and judge.labels.keys() >= {*panel.item_ids}]
+    return pd.DataFrame([strata(judge, panel, denominator, drawing) for judge, panel in labelled])
 
 
 def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:

@@ -28,13 +28,13 @@ C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = range(4)
 C1, C2 = [C1_TRUE, C1_FALSE], [C2_CORRECT, C2_INCORRECT]
 CLAIM_PAIRS = {"correct": (C1_TRUE, C2_CORRECT), "incorrect": (C1_FALSE, C2_INCORRECT)}
 
-# Codes of a reply, in an order that the code relies on: no reply < undecided < unreadable < a choice. A condition that
+# Codes of a reply, in an order that the code relies on: no reply < undecided < unparsed < a choice. A condition that
 # an arm does not ask at all is ABSENT throughout.
-ABSENT, ERROR, TIE, UNREADABLE, ACCEPT, REJECT = -3, -2, -1, 0, 1, 2
+ABSENT, ERROR, TIE, UNPARSED, ACCEPT, REJECT = -3, -2, -1, 0, 1, 2
 RIGHT = np.array([ACCEPT, REJECT, ACCEPT, REJECT], dtype=np.int8)  # in the order of CONDITIONS
 
 SATURATED_RATE = 0.95
-MANY_UNREADABLE = 0.1  # from this rate on a score says more about format than about judgement
+MANY_UNPARSED = 0.1  # from this rate on a score says more about format than about judgement
 # A DDS of zero comes out of floating point as ±1e-14; the smallest other one is 100/(items × samples).
 ROUNDING_PP = 1e-9
 
@@ -62,11 +62,11 @@ def credit(replies: IntArray, denominator: str) -> tuple[FloatArray, FloatArray]
     """(earned, counted), each (n_items, 4): accuracy is Σ earned / Σ counted.
 
     replies: (n_items, 4, n_samples). An item's credit is its fraction of right samples. With denominator "published" an
-    unreadable reply counts and earns nothing, and a tie of margins earns one half, as a uniform guesser would: bfloat16
+    unparsed reply counts and earns nothing, and a tie of margins earns one half, as a uniform guesser would: bfloat16
     makes exact ties common, and calling them all wrong moves DDS. With "answered" neither counts. Engine errors never
     count.
     """
-    counts = replies > UNREADABLE if denominator == "answered" else replies > ERROR
+    counts = replies > UNPARSED if denominator == "answered" else replies > ERROR
     n_counted = counts.sum(axis=2)
     n_right = ((replies == RIGHT[:, None]) & counts).sum(axis=2) + 0.5 * ((replies == TIE) & counts).sum(axis=2)
     return n_right / np.maximum(n_counted, 1), (n_counted > 0).astype(np.float64)
@@ -78,8 +78,8 @@ def majority(replies: IntArray) -> IntArray:
     Flips and McNemar's test need one verdict an item; samples of one item are not independent pairs.
     """
     lead = (replies == ACCEPT).sum(axis=2) - (replies == REJECT).sum(axis=2)
-    undecided = ((replies == TIE) | (replies > UNREADABLE)).any(axis=2)
-    even = np.where(undecided, TIE, UNREADABLE)
+    undecided = ((replies == TIE) | (replies > UNPARSED)).any(axis=2)
+    even = np.where(undecided, TIE, UNPARSED)
     return np.where(lead > 0, ACCEPT, np.where(lead < 0, REJECT, even)).astype(np.int8)
 
 
@@ -90,7 +90,7 @@ def lost_items(replies: IntArray) -> BoolArray:
 
 def is_changed(first: IntArray | int, second: IntArray | int) -> BoolArray:
     """Where two replies to the same claims, as codes, are different choices. A null answer has not changed."""
-    return np.asarray((np.minimum(first, second) > UNREADABLE) & np.not_equal(first, second))
+    return np.asarray((np.minimum(first, second) > UNPARSED) & np.not_equal(first, second))
 
 
 def flip_masks(replies: IntArray) -> tuple[BoolArray, BoolArray]:
@@ -107,15 +107,15 @@ def flip_masks(replies: IntArray) -> tuple[BoolArray, BoolArray]:
 def discordant(replies: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
     """Pairs (C1 only, C2 only) for McNemar: right on true claims, right on false claims, and acceptance of any claim.
 
-    With denominator "answered", and always for acceptance, a pair with an unreadable side is left out: an unreadable
+    With denominator "answered", and always for acceptance, a pair with an unparsed side is left out: an unparsed
     reply can be called wrong, but it neither accepts nor rejects. A pair with a tie is always left out.
     """
     verdicts = majority(replies)
-    readable = verdicts > UNREADABLE
+    readable = verdicts > UNPARSED
     kept = readable if denominator == "answered" else verdicts != TIE
 
-    def one_sided(is_so: BoolArray, both: BoolArray, pair: tuple[int, int]) -> tuple[int, int]:
-        (first, second), keep = is_so[:, pair].T, both[:, pair].all(axis=1)
+    def one_sided(is_so: BoolArray, kept_rows: BoolArray, pair: tuple[int, int]) -> tuple[int, int]:
+        (first, second), keep = is_so[:, pair].T, kept_rows[:, pair].all(axis=1)
         return int((first & ~second & keep).sum()), int((~first & second & keep).sum())
 
     counts = {name: one_sided(verdicts == RIGHT, kept, pair) for name, pair in CLAIM_PAIRS.items()}
@@ -125,15 +125,15 @@ def discordant(replies: IntArray, denominator: str) -> dict[str, tuple[int, int]
 
 def accept_rates(replies: IntArray) -> tuple[float | None, float | None]:
     """Share of readable replies that accept, in C1 and in C2; None where nothing is readable."""
-    readable = [of_framing[of_framing > UNREADABLE] for of_framing in (replies[:, C1], replies[:, C2])]
+    readable = [of_framing[of_framing > UNPARSED] for of_framing in (replies[:, C1], replies[:, C2])]
     c1, c2 = (float((choices == ACCEPT).mean()) if choices.size else None for choices in readable)
     return c1, c2
 
 
-def most_unreadable(by_dataset: Sequence[IntArray]) -> tuple[float, str]:
-    """The highest share of unreadable replies in a condition, over some datasets, and the condition's name."""
-    counts = [((replies == UNREADABLE).sum(axis=(0, 2)), (replies > ERROR).sum(axis=(0, 2))) for replies in by_dataset]
-    rates = np.mean([n_unreadable / np.maximum(n, 1) for n_unreadable, n in counts], axis=0)  # as averages weigh them
+def most_unparsed(by_dataset: Sequence[IntArray]) -> tuple[float, str]:
+    """The highest share of unparsed replies in a condition, over some datasets, and the condition's name."""
+    counts = [((replies == UNPARSED).sum(axis=(0, 2)), (replies > ERROR).sum(axis=(0, 2))) for replies in by_dataset]
+    rates = np.mean([n_unparsed / np.maximum(n, 1) for n_unparsed, n in counts], axis=0)  # as averages weigh them
     return float(rates.max()), str(CONDITIONS[int(rates.argmax())])
 
 
@@ -142,8 +142,8 @@ def is_saturated(rates: Sequence[float | None]) -> bool:
 
     A judge with one framing at its ceiling is not: from 64 % to 100 % is a DDS of +72. Unknown rates are left out.
     """
-    known = [rate for rate in rates if rate is not None]
-    return bool(known) and (min(known) >= SATURATED_RATE or max(known) <= 1 - SATURATED_RATE)
+    answered_rates = [rate for rate in rates if rate is not None]
+    return bool(answered_rates) and (min(answered_rates) >= SATURATED_RATE or max(answered_rates) <= 1 - SATURATED_RATE)
 
 
 def mean_or_none(values: Sequence[float | None]) -> float | None:
@@ -204,10 +204,10 @@ def parse_strict(text: str) -> int | None:
 
 def reasoning_in(text: str) -> str:
     """What a reasoned reply says for its verdict: the last `reasoning`, or all of it where there is no such text."""
-    said = without_thinking(text).strip()
-    found = last_object(said, "reasoning")
-    reasoning = found[0]["reasoning"] if found else None
-    return reasoning.strip() if isinstance(reasoning, str) and reasoning.strip() else said
+    reply = without_thinking(text).strip()
+    last = last_object(reply, "reasoning")
+    reasoning = last[0]["reasoning"] if last else None
+    return reasoning.strip() if isinstance(reasoning, str) and reasoning.strip() else reply
 
 
 def parse_lenient(text: str) -> int | None:
@@ -244,7 +244,7 @@ class Verdict(Planned):
     text: str  # as the judge wrote it: with answer order no_first, its "1" rejects
     margin: float | None = None  # log P(accepting answer) - log P(rejecting answer) in nats; may be infinite
     p_answer: float | None = None  # P(1) + P(2), of a margin
-    unread_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
+    unparsed_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +270,8 @@ def decide(completion: Completion, reading: ReadingMode) -> tuple[int | None, No
             return None, NoVerdict.NO_MARGIN, None
         return (1, None, margin) if margin > 0 else (2, None, margin) if margin < 0 else (None, NoVerdict.TIE, margin)
     choice = PARSERS[reading.parser or "strict"](completion.text)
-    unread = NoVerdict.TRUNCATED if completion.finish_reason == "length" else NoVerdict.UNPARSED
-    return choice, None if choice else unread, None
+    reason = NoVerdict.TRUNCATED if completion.finish_reason == "length" else NoVerdict.UNPARSED
+    return choice, None if choice else reason, None
 
 
 def judge_all(
@@ -282,21 +282,21 @@ def judge_all(
     Raises KeyError when a completion is missing.
     """
     verdicts = []
-    for asked, k in product(plan, range(n_samples)):
-        completion = replies[asked.prompt_hash][k]
+    for planned, k in product(plan, range(n_samples)):
+        completion = replies[planned.prompt_hash][k]
         choice, reason, margin = decide(completion, reading)
-        if asked.factors.answer_order == NO_FIRST:
+        if planned.factors.answer_order == NO_FIRST:
             choice, margin = choice and 3 - choice, None if margin is None else -margin
         parsers = PARSERS if reading.mode == "reason" and not completion.is_error else {}
         verdict = Verdict(
-            **{field.name: getattr(asked, field.name) for field in fields(Planned)},
+            **{field.name: getattr(planned, field.name) for field in fields(Planned)},
             sample_index=completion.sample_index,
             choice=choice,
             reason=reason,
             text=completion.text,
             margin=margin,
             p_answer=None if margin is None else answer_probability(completion),
-            unread_by=frozenset(name for name, parse in parsers.items() if parse(completion.text) is None),
+            unparsed_by=frozenset(name for name, parse in parsers.items() if parse(completion.text) is None),
         )
         verdicts.append(verdict)
     return verdicts

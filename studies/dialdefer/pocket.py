@@ -110,8 +110,8 @@ class Dealer:
                 for asks_first, drafts in ((True, firsts), (False, seconds)):
                     keys = fixed[::-1] if fixed and swapped == asks_first else fixed
                     drafts.append(self.draft(family, "pair", answers, keys, asks_first, seen))
-        both = zip(self.shuffled(firsts), self.shuffled(seconds), strict=True)
-        return [draft for two in both for draft in self.shuffled(two)]
+        couples = zip(self.shuffled(firsts), self.shuffled(seconds), strict=True)
+        return [draft for two in couples for draft in self.shuffled(two)]
 
     def blocks(self, family: Family, n_blocks: int) -> Iterator[tuple[Pair, Pair | None]]:
         """Pairs of answers, all answers evenly, each with a pair of fixed keys, or with None where keys are drawn."""

@@ -74,10 +74,10 @@ class Planned:
 
 def read_plan(path: Path) -> list[Planned]:
     """Every planned prompt of a run of DialDefer."""
-    own = ("prompt_hash", "item_id", "benchmark", "dataset")
+    keys = ("prompt_hash", "item_id", "benchmark", "dataset")
     return [
         Planned(
-            **{key: line[key] for key in own},
+            **{key: line[key] for key in keys},
             condition=Condition(line["condition"]),
             factors=Factors(**line["factors"]),
         )

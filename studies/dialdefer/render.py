@@ -116,9 +116,11 @@ def aio_judgment(item: Item, claim_is_true: bool, labels: tuple[str, str], roles
     The item's verdict is the community's on the original poster (Speaker 2). For 2->1 the true claim about Speaker 1 is
     the opposite of that verdict; for 1->2 it is the verdict itself.
     """
-    other, poster = labels
+    counterpart, poster = labels
     judger, judgee, truth = (
-        (poster, other, OPPOSITE[item.correct_answer]) if roles == "2->1" else (other, poster, item.correct_answer)
+        (poster, counterpart, OPPOSITE[item.correct_answer])
+        if roles == "2->1"
+        else (counterpart, poster, item.correct_answer)
     )
     return judger, judgee, truth if claim_is_true else OPPOSITE[truth]
 
@@ -129,4 +131,4 @@ def relabel(text: str, labels: tuple[str, str]) -> str:
         return text
     new = dict(zip(AIO_LABELS, labels, strict=True))
     # Both at once, so that labels may be swapped.
-    return re.sub("|".join(AIO_LABELS), lambda found: new[found.group()], text)
+    return re.sub("|".join(AIO_LABELS), lambda match: new[match.group()], text)

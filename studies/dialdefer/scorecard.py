@@ -19,30 +19,33 @@ from eval.report.tables import number, percent, signed
 from eval.results import CardFigure, Evaluation
 from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from studies.dialdefer import measures, scores
 from studies.dialdefer.calibrate import Fit, calibrate_runs, calibrated_panels, fit, untreated_panels
 from studies.dialdefer.panels import (
+    BOTH_ORDERS,
+    MAIN_ROLES,
+    JudgedRun,
+    Panel,
+    judge_of_run,
+    variant_of,
+    without_lost,
+)
+from studies.dialdefer.quantities import (
     ACC,
     ACC_C1,
     ACC_C2,
     ACC_WORDINGS,
     BASE_SHIFT,
-    BOTH_ORDERS,
     DEFERENCE,
     LEAN_C1,
-    MAIN_ROLES,
     POSITION,
     SHIFT,
     WORDINGS,
-    JudgedRun,
-    Panel,
     deference,
     further_pair,
-    judge_of_run,
     pair_of,
     square,
-    variant_of,
-    without_lost,
     wordings_pair,
 )
 from studies.dialdefer.render import AIO_DATASETS
@@ -56,31 +59,11 @@ ORACLE = "oracle"  # like CALIBRATED a kind of arms that thresholds on the base'
 ORACLE_NAME = "oracle (fitted on the test items)"
 MAIN = "mean_abs_dds_own"
 FOLDED: OverDatasets = "mean of absolute values"
-FIGURES = {
-    MAIN: "own-C1 |DDS|",
-    "deference": "deference d",
-    "position": "position p",
-    "acc": "accuracy",
-    "acc_c1": "accuracy under C1",
-    "acc_c2": "accuracy under C2",
-    "mean_square_dds_own": "own-C1 DDS², unbiased, pp²",
-    "dds_own": "own-C1 DDS",
-    "mean_abs_dds_fixed": "fixed-C1 |DDS|",
-    "dds_fixed": "fixed-C1 DDS",
-    "mean_abs_deference": "|d|",
-    "soft_mean_abs_dds_own": "own-C1 soft |DDS|",
-    "square_deference_wordings": "d² over wordings, unbiased, pp²",
-    "worst_deference_wordings": "|d| in the worst wording",
-    "position_wordings": "p over wordings",
-    "acc_wordings": "accuracy over orders and wordings",
-    "acc_c1_wordings": "accuracy under C1 over orders and wordings",
-    "acc_c2_wordings": "accuracy under C2 over orders and wordings",
-    "shift": "shift, own SD",
-    "shift_in_base_sd": "shift, base's SD",
-    "accept_c1": "accepted in C1",
-    "accept_c2": "accepted in C2",
-}
-MAIN_FIGURES = [*list(FIGURES)[:6], "mean_abs_deference", "square_deference_wordings", "acc_wordings"]
+FIGURES: Mapping[str, str] = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
+MAIN_FIGURES = (
+    *(MAIN, "deference", "position", "acc", "acc_c1", "acc_c2"),
+    *("mean_abs_deference", "square_deference_wordings", "acc_wordings"),
+)
 OF_KIND = {  # see panels.further_pair
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
     "margins": (SHIFT, BASE_SHIFT),
@@ -156,18 +139,17 @@ class CardEvaluation(Evaluation):
         Raises DataError for a variant that the base was not asked, an arm without a run or thresholds, or other items.
         """
         base, variant = judges[BASE], options.variant
+        variants = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
         if not panels_in(base, base.panels, variant)[scores.OWN]:
-            others = filter(None, dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels))
             named = f"prompt variant '{variant}'" if variant else "its main prompt variant"
             raise DataError(
                 f"{base.name}: no dataset has both C1 and C2 without a prompt mitigation in {named}; its variants: "
-                f"{', '.join(others) or 'none'}"
+                f"{', '.join(filter(None, variants)) or 'none'}"
             )
         # A variant that is asked in one order or in both has its own panels for both.
         is_ordered = variant.endswith((BOTH_ORDERS, NO_FIRST))
         in_both = variant if is_ordered else ", ".join(filter(None, [variant, BOTH_ORDERS]))
-        asked = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
-        wordings = [name for name in asked if name.endswith(BOTH_ORDERS)]
+        wordings = [name for name in variants if name.endswith(BOTH_ORDERS)]
         if wordings != [in_both] and len(wordings) < 2:
             wordings = []  # a sole one that is not the card's own
         rows: dict[str, dict[str, Any]] = {}
@@ -183,10 +165,10 @@ class CardEvaluation(Evaluation):
                 raise DataError(f"{arm.name} against {base.name}: {error}") from None
             if not by_source[scores.FIXED]:
                 raise DataError(f"{arm.name} and {base.name} have no dataset in common; nothing can be compared")
-            every = (p for of_kind in (*by_source.values(), of_orders[in_both]) for p in of_kind.values())
-            unlikely[arm.arm] += [panel.dataset for panel in every if panel.unlikely]
-            both = {"orders": of_orders[in_both], "wordings": [of_orders[name] for name in wordings]}
-            rows[arm.name] = {**by_source, **both}
+            kinds = (*by_source.values(), of_orders[in_both])
+            unlikely[arm.arm] += [panel.dataset for kind in kinds for panel in kind.values() if panel.unlikely]
+            wordings_of_arm = [of_orders[name] for name in wordings]
+            rows[arm.name] = {**by_source, "orders": of_orders[in_both], "wordings": wordings_of_arm}
         of_base = rows[BASE][scores.OWN]
         scope = scope_of({d: panel for d, panel in of_base.items() if d not in unlikely[BASE]} or of_base)
         return {
@@ -227,12 +209,9 @@ class CardEvaluation(Evaluation):
     def card_notes(self, judges: Mapping[str, CardJudge], options: argparse.Namespace) -> list[str]:
         base = judges[BASE]
         left_out = [name for name in base.own if name not in base.datasets]
-        over = (
-            f"Over {base.datasets[0]}."
-            if len(base.datasets) == 1
-            else scores.average_sentence(base.average, base.datasets)
-        )
-        notes = [f"{over} Denominator {options.denominator}."]
+        sole = f"Over {base.datasets[0]}."
+        scope = sole if len(base.datasets) == 1 else scores.average_sentence(base.average, base.datasets)
+        notes = [f"{scope} Denominator {options.denominator}."]
         notes += [f"In none of these figures: {', '.join(left_out)}."] if left_out else []
         if not any(panel.orders for panel in base.orders.values()):
             notes.append("Asked in one answer order: DDS does not tell deference from a pull of the first number.")
@@ -244,10 +223,9 @@ class CardEvaluation(Evaluation):
         warnings = []
         for name, judge in judges.items():
             panels = judge.own or judge.fixed
-            if saturated := [
-                d for d, panel in panels.items() if measures.is_saturated(measures.accept_rates(judge.replies(panel)))
-            ]:
-                warnings.append(f"{name}: nearly always gives one answer on {', '.join(saturated)}, so DDS says little")
+            rates = {dataset: measures.accept_rates(judge.replies(panel)) for dataset, panel in panels.items()}
+            if saturated := ", ".join(dataset for dataset in rates if measures.is_saturated(rates[dataset])):
+                warnings.append(f"{name}: nearly always gives one answer on {saturated}, so DDS says little")
             n_lost = sum(int((panel.replies == measures.ERROR).sum()) for panel in panels.values())
             warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
         few = {d: len(p.item_ids) for d, p in judges[BASE].own.items() if len(p.item_ids) < FEW_ITEMS}
@@ -258,10 +236,9 @@ class CardEvaluation(Evaluation):
         if guessing := [f"{n} {number(level.value)}%" for n, level in levels.items() if (level.low or 0) <= GUESSED]:
             warnings.append(f"accuracy is not surely above {GUESSED:.0f}%, that of guessing: {', '.join(guessing)}")
         leans = {c.second: c.change for c in of_base if c.measure == LEAN_C1.name}
-        if moved := [
-            f"{n} {signed(c.value)}" for n, c in leans.items() if abs(c.value or 0) > MUCH_PP and c.excludes(0)
-        ]:
-            warnings.append(f"claims accepted in C1 change by over {MUCH_PP:.0f} points: {', '.join(moved)}")
+        if large := {n: c.value for n, c in leans.items() if abs(c.value or 0) > MUCH_PP and c.excludes(0)}:
+            listed = ", ".join(f"{name} {signed(value)}" for name, value in large.items())
+            warnings.append(f"claims accepted in C1 change by over {MUCH_PP:.0f} points: {listed}")
         for name, datasets in scores.over_corrections(of_base).items():
             warnings.append(f"{name}: over-corrected on {', '.join(dict.fromkeys(datasets))} (its DDS is below 0)")
         return warnings
@@ -270,15 +247,14 @@ class CardEvaluation(Evaluation):
         """Why none of an arm's figures can be ranked; "" for one that can."""
         if judge.kind == ORACLE:
             return "knows the answers that it is scored on"
-        asked = judge.own or judge.fixed
-        if lacking := [dataset for dataset in judge.datasets if dataset not in asked]:
+        if lacking := [dataset for dataset in judge.datasets if dataset not in (judge.own or judge.fixed)]:
             return f"was not asked {', '.join(lacking)}"
         if unlikely := [dataset for dataset in judge.unlikely if dataset in judge.datasets]:
             return f"hardly gives an answer on {', '.join(unlikely)}"
         for order, of_wordings in judge.by_order.items():
-            rate, condition = max(map(measures.most_unreadable, of_wordings), default=(0.0, ""))
-            if rate >= measures.MANY_UNREADABLE:
-                return f"{percent(rate)} of its replies in {', '.join(filter(None, [condition, order]))} cannot be read"
+            rate, condition = max(map(measures.most_unparsed, of_wordings), default=(0.0, ""))
+            if rate >= measures.MANY_UNPARSED:
+                return f"{percent(rate)} of its replies in {', '.join(filter(None, [condition, order]))} are unparsed"
             rates = zip(*map(measures.accept_rates, chain(*of_wordings)), strict=True)
             if measures.is_saturated([measures.mean_or_none(of_framing) for of_framing in rates]):
                 return " in ".join(filter(None, ["saturated", order]))

@@ -15,27 +15,29 @@ from eval.runs import judge_names
 from evenhand.errors import DataError
 from studies.dialdefer import measures
 from studies.dialdefer.panels import (
+    MAIN_ROLES,
+    Judge,
+    JudgedRun,
+    Panel,
+    grouped,
+    variant_of,
+    with_c1_of,
+    without_lost,
+)
+from studies.dialdefer.quantities import (
     BASE_SHIFT,
     CHANGE_ACC,
     CHANGE_ACC_ORDERS,
     CHANGED,
     DDS,
     FURTHER,
-    MAIN_ROLES,
     SCORED,
-    Judge,
-    JudgedRun,
-    Panel,
     further_pair,
-    grouped,
     margin_observed,
     observed,
     order_observed,
     pair_of,
     soft_observed,
-    variant_of,
-    with_c1_of,
-    without_lost,
 )
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
@@ -69,9 +71,9 @@ def averages_over(datasets: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     if nine and AIO in there:
         averages[TOTAL_AVG] = [*nine, AIO]
     for benchmark in dict.fromkeys(benchmark for benchmark, _ in pairs):
-        own = [d for b, d in pairs if b == benchmark and d not in BENCH_DATASETS and d not in AIO_DATASETS]
-        if len(own) > 1:
-            averages[f"{benchmark}_avg"] = own
+        members = [d for b, d in pairs if b == benchmark and d not in BENCH_DATASETS and d not in AIO_DATASETS]
+        if len(members) > 1:
+            averages[f"{benchmark}_avg"] = members
     return averages
 
 
@@ -120,12 +122,12 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
         "counts": {
             "n_items": len(panel.item_ids),
             "n_replies": (panel.replies > measures.ERROR).sum(),  # all but engine errors
-            "n_unparsed": (panel.replies == measures.UNREADABLE).sum(),  # under the parser in use
+            "n_unparsed": (panel.replies == measures.UNPARSED).sum(),  # under the parser in use
             "n_ties": (panel.replies == measures.TIE).sum(),  # margins of exactly 0: half right, never a flip
             "n_errors": n_errors,
             "n_deference_flips": deference.sum(),
             "n_skepticism_flips": skepticism.sum(),
-            **{f"n_unparsed_{parser}": mask.sum() for parser, mask in panel.unread.items()},
+            **{f"n_unparsed_{parser}": mask.sum() for parser, mask in panel.unparsed.items()},
         },
         "replies": panel.replies,
         "rates": {
@@ -151,17 +153,17 @@ def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Itera
     pairs = {side: np.sum([part["pairs"][side] for part in parts], axis=0).tolist() for side in first["pairs"]}
     n_flips = counts["n_deference_flips"] + counts["n_skepticism_flips"]
     rates = {name: measures.mean_or_none([part["rates"][name] for part in parts]) for name in first["rates"]}
-    plain: dict[str, dict[str, float | None]] = {
+    by_unit: dict[str, dict[str, float | None]] = {
         "p": {f"mcnemar_p_{side}": mcnemar_p(*pair) for side, pair in pairs.items()},
         "count": {name: n for name, n in counts.items() if is_parsed or not name.startswith("n_unparsed_")},
         "rate": {
             "unparsed_rate": counts["n_unparsed"] / counts["n_replies"],
-            "unparsed_rate_worst": measures.most_unreadable([part["replies"] for part in parts])[0],
+            "unparsed_rate_worst": measures.most_unparsed([part["replies"] for part in parts])[0],
             "flip_rate": n_flips / counts["n_items"],
             **{name: rate for name, rate in rates.items() if rate is not None or name.startswith("accept")},
         },
     }
-    for unit, values in plain.items():
+    for unit, values in by_unit.items():
         for name, value in values.items():
             yield name, unit, Estimate(value=value, low=None, high=None, n_units=counts["n_items"])
 
@@ -176,7 +178,7 @@ def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence
                 # Where every reply is a choice denominators agree, and the other's measures serve again.
                 parts = [
                     parts[i]
-                    if parts and not ((panel.replies > measures.ERROR) & (panel.replies <= measures.UNREADABLE)).any()
+                    if parts and not ((panel.replies > measures.ERROR) & (panel.replies <= measures.UNPARSED)).any()
                     else measured(panel, denominator, scored.drawing)
                     for i, panel in enumerate(group)
                 ]
@@ -195,7 +197,7 @@ def scores_of(
     averages = averages_over((panel.benchmark, panel.dataset) for panel in group if not panel.unlikely)
     for name, over in {**{dataset: [dataset] for dataset in by_dataset}, **averages}.items():
         panels, observations = zip(*(by_dataset[dataset] for dataset in over), strict=True)
-        asked = {
+        settings = {
             "arm": panels[0].factors.arm,
             **setting,
             "verdict": scored.verdict,
@@ -203,7 +205,12 @@ def scores_of(
             **{key: getattr(panels[0].factors, key) for key in FACTORS},
             "n_samples": max(panel.replies.shape[2] for panel in panels),
         }
-        shared: dict[str, Any] = {"run": scored.run, "judge": scored.model, "setting": asked, "drawing": scored.drawing}
+        shared: dict[str, Any] = {
+            "run": scored.run,
+            "judge": scored.model,
+            "setting": settings,
+            "drawing": scored.drawing,
+        }
         for measure, unit, value in estimates_over(observations, scored.parser is not None):
             yield Score(**shared, dataset=name, datasets=tuple(over), measure=measure, unit=unit, estimate=value)
 
@@ -240,7 +247,7 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
         and all(getattr(p.factors, name) == getattr(f, name) for name in alike)
     }
     labels = [(f.speaker1, f.speaker2), own_labels(panel.dataset, "none"), *reversed(same)]
-    return next((same[each] for each in labels if each in same), None)
+    return next((same[labels_tried] for labels_tried in labels if labels_tried in same), None)
 
 
 WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}
@@ -366,14 +373,14 @@ def paired_panels(
     theirs = {(p.benchmark, p.dataset, p.factors): p for p in after}
     groups: dict[Group, list[tuple[Panel, Panel]]] = {}
     for panel in base:
-        other = theirs.get((panel.benchmark, panel.dataset, panel.factors))
-        if other is None or not (panel.has_c1 and panel.has_c2 and other.has_c2):
+        counterpart = theirs.get((panel.benchmark, panel.dataset, panel.factors))
+        if counterpart is None or not (panel.has_c1 and panel.has_c2 and counterpart.has_c2):
             continue
         if c1_source == FIXED:
-            other = with_c1_of(other, panel)
-        if other.has_c1:
+            counterpart = with_c1_of(counterpart, panel)
+        if counterpart.has_c1:
             group = (panel.factors.arm, panel.roles, variant_of(panel, base))
-            groups.setdefault(group, []).append((panel, other))
+            groups.setdefault(group, []).append((panel, counterpart))
     return groups
 
 
@@ -411,7 +418,9 @@ def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Ch
             base = ("none", roles, "" if arm == "none" else variant)
             bases = {panel.dataset: panel for panel in untreated.get(base, ())}
             pairs = [(bases[panel.dataset], panel) for panel in panels if panel.dataset in bases]
-            first, second = (f"{judge.name}, arm {', '.join(filter(None, each[::2]))}" for each in (base, group))
+            first, second = (
+                f"{judge.name}, arm {', '.join(filter(None, group_key[::2]))}" for group_key in (base, group)
+            )
             compared = Compared(first, second, {**setting_of(group, source), "denominator": denominator})
             # Reasoned replies in both answer orders are two a prompt; the main prompt variant alone has one.
             pairs = [(a, b) for a, b in pairs if a.replies.shape == b.replies.shape]

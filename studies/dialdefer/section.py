@@ -94,9 +94,9 @@ class Bend(Closed):
         wrong = Condition.C2_INCORRECT if self.direction == "deference" else Condition.C2_CORRECT
         return condition == wrong and self.is_bent(item)
 
-    def draw(self, what: str, item: Item) -> float:
+    def draw(self, purpose: str, item: Item) -> float:
         """A number from 0 to 1 that is an item's own."""
-        key = f"{self.seed} {what} {item.item_id}".encode()
+        key = f"{self.seed} {purpose} {item.item_id}".encode()
         return int.from_bytes(hashlib.sha256(key).digest()[:8], "big") / 2**64
 
 
@@ -128,7 +128,7 @@ def planned_units(section: "DialDeferSection", answer_form: str) -> Units:
     """
     items, variants = load_items(section.benchmarks), list(prompt_variants(section.prompts))
 
-    def asked(item: Item) -> list[tuple[Prompt, int | None]]:
+    def prompts_of(item: Item) -> list[tuple[Prompt, int | None]]:
         """An item's prompts, each once, and the number of the variant that is the first to ask it."""
         planned: dict[tuple[str, object], tuple[Prompt, int | None]] = {}
         for variant in variants:
@@ -139,14 +139,14 @@ def planned_units(section: "DialDeferSection", answer_form: str) -> Units:
         return list(planned.values())
 
     of_datasets = {item.dataset: item for item in items}  # one of each is asked as the others are
-    used = {number for item in of_datasets.values() for _, number in asked(item)}
+    used = {number for item in of_datasets.values() for _, number in prompts_of(item)}
     for number in range(len(section.prompts.variants)):
         if number not in used:
             raise ConfigError(
                 f"dialdefer.prompts.variants[{number}]: asks nothing that is not asked already; take it out. Roles are "
                 f"for r/AIO only, which has one template; the run samples {', '.join(of_datasets)}"
             )
-    units = LazyUnits(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in asked(item))))
+    units = LazyUnits(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in prompts_of(item))))
     return Units(units, item_set_hash(items))
 
 
@@ -180,7 +180,7 @@ class DialDeferSection(StudySection):
     def on_own_items(self) -> Self:
         """The wordings that fit items of ours, over those; see StudySection."""
         pocket = DatasetSpec(dataset="pocket", split="train" if self.benchmarks[0].split == "train" else "test")
-        fitting = tuple(each for each in self.prompts.variants if not (each.datasets or each.roles))
+        fitting = tuple(variant for variant in self.prompts.variants if not (variant.datasets or variant.roles))
         prompts = self.prompts.model_copy(update={"variants": fitting})
         return self.model_copy(update={"benchmarks": (pocket,), "prompts": prompts})
 
@@ -188,9 +188,9 @@ class DialDeferSection(StudySection):
         """Each dataset with its items; see StudySection."""
         return "; ".join(f"{spec.name} ({spec.split}): {len(load_items([spec]))} items" for spec in self.benchmarks)
 
-    def refuse_verdict(self, verdict: str) -> None:
+    def check_verdict(self, verdict: str) -> None:
         """Also where a template has no form for it; see StudySection."""
-        super().refuse_verdict(verdict)
+        super().check_verdict(verdict)
         try:
             for template in (self.prompts.template, *(variant.template for variant in self.prompts.variants)):
                 template_for(template or self.prompts.template, answer_form(verdict))

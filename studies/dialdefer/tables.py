@@ -59,8 +59,8 @@ def table(name: str, frame: pd.DataFrame, columns: Sequence[str] = (), **facts: 
 def with_orders(rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with what the same prompts have over both answer orders, where both were asked."""
     keys = ["run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2"]
-    both = frame[frame.deference_pp.notna()].drop_duplicates(keys).set_index(keys)[ORDERED]
-    return rows.drop(columns=ORDERED).join(both, on=keys)
+    in_both = frame[frame.deference_pp.notna()].drop_duplicates(keys).set_index(keys)[ORDERED]
+    return rows.drop(columns=ORDERED).join(in_both, on=keys)
 
 
 def by_shift(rows: pd.DataFrame) -> pd.DataFrame:
@@ -143,12 +143,12 @@ def change_tables(results: Results) -> list[TableSpec]:
     short = main[is_best & (is_own & main.measure.isin(MAIN_CHANGES) | (main.measure == "dds"))]
     first = records(changes)[0]
     averages = dict.fromkeys((row.dataset, tuple(row.datasets)) for row in records(short) if len(row.datasets) > 1)
-    words = [
+    sentences = [
         f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1.",
         f"Verdicts from {reading_words(first)}; denominator {first.denominator}: {counted_words(first)}.",
         *(average_sentence(*average) for average in averages),
     ]
-    note = " ".join(words)
+    note = " ".join(sentences)
     of_shifts = main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])]
     of_datasets = main[is_own & main.measure.isin(OF_DATASETS)]
     by_run = partial(changes_table, results, place="files")
@@ -228,12 +228,12 @@ def summaries(frame: pd.DataFrame) -> pd.DataFrame:
 def summary_table(frame: pd.DataFrame) -> TableSpec:
     """A line for each judge, as DialDefer Table 2."""
     rows = summaries(frame)
-    dds, words = rows.dds_pp.dropna(), ""
+    dds, sentences = rows.dds_pp.dropna(), ""
     if len(dds) > 1:
-        words += f" Over {len(dds)} judges: mean DDS {dds.mean():+.1f}, mean |DDS| {dds.abs().mean():.1f}."
+        sentences += f" Over {len(dds)} judges: mean DDS {dds.mean():+.1f}, mean |DDS| {dds.abs().mean():.1f}."
     if rows.datasets.nunique() > 1 or rows.n_items.nunique() > 1:
-        words += " The judges were not all asked the same items; compare lines over the same datasets only."
-    return table("table2_summary", rows, reading=reading_note(rows), over_judges=words)
+        sentences += " The judges were not all asked the same items; compare lines over the same datasets only."
+    return table("table2_summary", rows, reading=reading_note(rows), over_judges=sentences)
 
 
 def amplifications(frame: pd.DataFrame) -> pd.DataFrame:
@@ -268,10 +268,10 @@ def mitigations(frame: pd.DataFrame) -> pd.DataFrame:
         change_acc_c2_pp=(treated.acc_c2 - treated.acc_c2_base).where(is_alike),
         change_pp=(treated.dds_pp - treated.dds_pp_base).where(is_alike),
     )
-    both = pd.concat([*(untreated.assign(c1_source=source) for source in (FIXED, OWN)), treated])
-    by_source = both.pivot(index=cell, columns="c1_source", values=[*DDS, "change_pp"])
+    all_arms = pd.concat([*(untreated.assign(c1_source=source) for source in (FIXED, OWN)), treated])
+    by_source = all_arms.pivot(index=cell, columns="c1_source", values=[*DDS, "change_pp"])
     by_source.columns = ["_".join(pair) for pair in by_source.columns]
-    rows = both.sort_values("c1_source", kind="stable").drop_duplicates(cell).merge(by_source, on=cell)
+    rows = all_arms.sort_values("c1_source", kind="stable").drop_duplicates(cell).merge(by_source, on=cell)
     arms = {arm: i for i, arm in enumerate(dict.fromkeys(["none", *frame.arm]))}
     rows = rows.assign(arm_place=rows.arm.map(arms), arm_words=rows.arm.map(arm_words))
     for source in (FIXED, OWN):

@@ -43,12 +43,12 @@ def template(
     wording: str, tail: str, edges: tuple[str, str] = ("\n{}\n", "\n{}\n"), close: str = "END_ANSWER_2"
 ) -> Template:
     """A wording in its layout. edges: what stands around the C1 and C2 texts. close: the mark behind C1's answer 2."""
-    words = PROMPTS["wordings"][wording]
-    layout = PROMPTS["layouts"][words.get("layout", "published")]
-    texts: dict[str, Any] = {"speakers": tuple(words["speakers"]) if "speakers" in words else None}
+    phrases = PROMPTS["wordings"][wording]
+    layout = PROMPTS["layouts"][phrases.get("layout", "published")]
+    texts: dict[str, Any] = {"speakers": tuple(phrases["speakers"]) if "speakers" in phrases else None}
     for framing, edge in zip(("statement", "dialogue"), edges, strict=True):
-        parts = {"answers": words.get("answers"), **words[framing], "tail": PROMPTS["tails"][tail], "close": close}
-        parts["reasoning"] = words.get("reasoning", "") if tail == "json" else "."
+        parts = {"answers": phrases.get("answers"), **phrases[framing], "tail": PROMPTS["tails"][tail], "close": close}
+        parts["reasoning"] = phrases.get("reasoning", "") if tail == "json" else "."
         if answers := parts.pop("answers"):
             texts[f"{framing}_answers"] = tuple(filled(answer, parts) for answer in answers)
         texts[framing] = filled(edge.replace("{}", layout if isinstance(layout, str) else layout[framing]), parts)

@@ -6,22 +6,20 @@ once for each, so that C1 weighs as much as C2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.records import normalised
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
+    check_leaks,
     item_set_hash,
     load_items,
     published_among,
-    refuse_leaks,
 )
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import (
-    Bend,
     DialDeferSection,
     PromptConfig,
     PromptVariant,
@@ -31,8 +29,8 @@ from studies.dialdefer.section import (
 )
 from studies.dialdefer.templates import NO_FIRST, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
-from training.config import StudyTraining, TrainingConfig
-from training.data import drawn_variants, n_drawn, refuse_draw
+from training.config import StudyTraining, TrainingConfig, check_split
+from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
@@ -49,34 +47,26 @@ EXAMPLE = Item(
 )
 
 
-def section_of(config: TrainingConfig) -> DialDeferSection:
-    """The run's section."""
-    assert isinstance(config.study, DialDeferSection)
-    return config.study
-
-
-class DialDeferTraining(StudyTraining):
+class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
     """Items, each asked about in the same conditions."""
 
     called = "items"
     families_called = "training items"
     tag = "dialogic-deference"
-    card = Path(__file__).with_name("training_card.md")
 
-    def refuse(self, config: TrainingConfig) -> None:
+    def validate(self, config: TrainingConfig) -> None:
         """Splits and datasets that are held out, and prompts that training does not ask; see StudyTraining."""
-        section = section_of(config)
+        section = self.section_of(config)
         for index, spec in enumerate(section.benchmarks):
             where = f"dialdefer.benchmarks[{index}]: {spec.name}"
             if spec.dataset in EVALUATION_ONLY:
                 raise ValueError(f"{where} is held out for evaluation and must not be trained on; take it out")
-            if spec.split != "train":
-                raise ValueError(f"{where}: split '{spec.split}' must not be trained on; write split: train")
-        section.refuse_verdict("margin")
-        refuse_variants(section)
+            check_split(spec.split, where)
+        section.check_verdict("margin")
+        check_variants(section)
         if section.bend is None:  # a judge that is bent in every wording is what arms are tested on
-            refuse_held_out(section)
-        refuse_draw(section.prompts.variants_per_item, *variants_of(section.prompts), config)
+            check_held_out(section)
+        check_variants_per_item(section.prompts.variants_per_item, *variants_of(section.prompts), config)
         if section.bend is not None and (config.needs_whole_groups or not config.has_labels):
             raise ValueError("dialdefer.bend: flips labels, which a loss of agreement would straighten; take one out")
         if config.optimiser.batch_by == "group":
@@ -95,16 +85,23 @@ class DialDeferTraining(StudyTraining):
         """The items that the section names. Raises DataError for a bend that does not go with them."""
         items = load_items(section.benchmarks)
         if section.bend is not None:
-            refuse_idle(section.bend, items)
+            families = {family_of(item) for item in items}
+            if absent := [name for name in section.bend.families or () if name not in families]:
+                raise DataError(
+                    f"dialdefer.bend.families: no training item is of '{absent[0]}'; there are "
+                    f"{', '.join(sorted(families))}"
+                )
+            if not any(map(section.bend.is_bent, items)):
+                raise DataError("dialdefer.bend: applies to none of the training items; raise its share, or add items")
         return items
 
     def content_hash(self, units: Sequence[Item]) -> str:
         """Over the items' content."""
         return item_set_hash(units)
 
-    def refuse_test_data(self, units: Sequence[Item], section: DialDeferSection) -> None:
+    def check_test_data(self, units: Sequence[Item], section: DialDeferSection) -> None:
         """Raises DataError for an item that gives away a test item; see StudyTraining."""
-        refuse_leaks(units, section.benchmarks)
+        check_leaks(units, section.benchmarks)
 
     def families(self, units: Sequence[Item]) -> list[str]:
         """Items that ask the same question are one family, as leaks are looked for."""
@@ -131,36 +128,60 @@ class DialDeferTraining(StudyTraining):
 
         With variants an item is left out whole where a prompt of it is too long: no variant alone should lack it.
         """
-        section = section_of(config)
+        section = self.section_of(config)
         answers = OneTokenAnswers(tokenizer, ("1", "2"), config.examples, config.model.chat_template_args)
-        bundles = (list(candidates(item, config, answers)) for item in units)
-        return sifted(bundles, config.examples.max_prompt_length, as_a_whole=bool(section.prompts.variants))
+        candidates = (list(self.candidates(item, config, answers)) for item in units)
+        return sifted(candidates, config.examples.max_prompt_length, as_a_whole=bool(section.prompts.variants))
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A C2 prompt in the run's own words about a question of ours, and licences; see StudyTraining."""
-        section = section_of(config)
-        asked = section.prompts
-        variants = list(prompt_variants(asked))
+        section = self.section_of(config)
+        prompts = section.prompts
+        variants = list(prompt_variants(prompts))
         prompt = render(EXAMPLE, Condition.C2_CORRECT, answer_form="one_token", **variants[0].settings)
         places = {name: DATASETS[name].origin.place for name in datasets if name in DATASETS}
         return {
-            "prompts": asked,
+            "prompts": prompts,
             "variants": [in_words(variant) for variant in variants],
-            "n_drawn": n_drawn(asked.variants_per_item, len(variants)),
+            "n_drawn": n_drawn(prompts.variants_per_item, len(variants)),
             "bend": section.bend,
             "example": prompt.messages[0].content,
             "pocket_only": all(spec.dataset == "pocket" for spec in section.benchmarks),
-            "has_statements": any(not condition.is_dialogue for condition in asked.conditions),
+            "has_statements": any(not condition.is_dialogue for condition in prompts.conditions),
             "held_out": sorted(EVALUATION_ONLY),
             "sources": {name: source_of(name) for name in datasets},
             "hub": {name: place.removeprefix("hf:") for name, place in places.items() if place.startswith("hf:")},
         }
 
+    def candidates(self, item: Item, config: TrainingConfig, answers: OneTokenAnswers) -> Iterator[Candidate]:
+        """An item in its prompt variants, under every condition of the section; its labels flipped where it is bent.
+
+        Choices are the tokens of accept and reject, in this order, whichever number the variant gives them.
+        """
+        section = self.section_of(config)
+        prompts, bend = section.prompts, section.bend
+        variants, main = variants_of(prompts)
+        for variant in drawn_variants(variants, main, prompts.variants_per_item, config, item.item_id, wording_of):
+            settings = variant.settings
+            if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
+                settings = {**settings, "speakers": bend.speakers}
+            for condition in prompts.conditions:
+                is_flipped = bend is not None and bend.flips(item, condition)
+                example = answers.example(
+                    render(item, condition, answer_form="one_token", **settings),
+                    item_id=item.item_id,
+                    right=0 if condition.claim_is_true != is_flipped else 1,
+                    group=f"{item.item_id} {condition.claim_is_true}",
+                    is_anchor=variant in main and not condition.is_dialogue,
+                    order=(1, 0) if settings["answer_order"] == NO_FIRST else (),
+                )
+                yield example, ""
+
 
 def variants_of(prompts: PromptConfig) -> tuple[list[PromptVariant], list[PromptVariant]]:
     """(all prompt variants, those of them whose C1 is an anchor: as the main one, in whichever answer order)."""
     variants = list(prompt_variants(prompts))
-    return variants, [each for each in variants if wording_of(each) == (prompts.template, prompts.speakers)]
+    return variants, [variant for variant in variants if wording_of(variant) == (prompts.template, prompts.speakers)]
 
 
 def wording_of(variant: PromptVariant) -> tuple[Any, Any]:
@@ -168,61 +189,37 @@ def wording_of(variant: PromptVariant) -> tuple[Any, Any]:
     return variant.settings["template"], variant.settings["speakers"]
 
 
-def candidates(item: Item, config: TrainingConfig, answers: OneTokenAnswers) -> Iterator[Candidate]:
-    """An item in its prompt variants, under every condition of the section; where it is bent, with the flipped label.
-
-    Choices are the tokens of accept and reject, in this order, whichever number the variant gives them.
-    """
-    asked, bend = section_of(config).prompts, section_of(config).bend
-    variants, main = variants_of(asked)
-    for variant in drawn_variants(variants, main, asked.variants_per_item, config, item.item_id, wording_of):
-        settings = variant.settings
-        if bend is not None and bend.speakers is not None and bend.is_asked_under_labels(item):
-            settings = {**settings, "speakers": bend.speakers}
-        for condition in asked.conditions:
-            is_flipped = bend is not None and bend.flips(item, condition)
-            example = answers.example(
-                render(item, condition, answer_form="one_token", **settings),
-                item_id=item.item_id,
-                right=0 if condition.claim_is_true != is_flipped else 1,
-                group=f"{item.item_id} {condition.claim_is_true}",
-                is_anchor=variant in main and not condition.is_dialogue,
-                order=(1, 0) if settings["answer_order"] == NO_FIRST else (),
-            )
-            yield example, ""
-
-
-def refuse_variants(section: DialDeferSection) -> None:
+def check_variants(section: DialDeferSection) -> None:
     """Raises ValueError for prompt variants that training does not ask, or asks already."""
     prompts, where = section.prompts, "dialdefer.prompts.variants[{}]"
     named: list[tuple[str, Any, Any]] = [("dialdefer.prompts", prompts, PromptConfig())]
     named += [(where.format(number), variant, Variant()) for number, variant in enumerate(prompts.variants)]
-    for place, own, usual in named:
+    for place, variant, default in named:
         for key in FOR_SAMPLING:
-            if getattr(own, key, None) != getattr(usual, key, None):
+            if getattr(variant, key, None) != getattr(default, key, None):
                 raise ValueError(f"{place}.{key}: is for sampling; training varies template, speakers, answer_order")
-    known: list[list[Any]] = []
+    rendered: list[list[Any]] = []
     for settings, _, number in prompt_variants(prompts):
-        texts = [render(EXAMPLE, each, answer_form="one_token", **settings).messages for each in prompts.conditions]
-        if texts in known:
+        texts = [render(EXAMPLE, name, answer_form="one_token", **settings).messages for name in prompts.conditions]
+        if texts in rendered:
             raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")
-        known.append(texts)
-    if section.bend is not None and section.bend.speakers and any(each.speakers for each in prompts.variants):
+        rendered.append(texts)
+    if section.bend is not None and section.bend.speakers and any(variant.speakers for variant in prompts.variants):
         raise ValueError("dialdefer.bend.speakers: are asked in every variant; take `speakers` out of the variants")
 
 
-def refuse_held_out(section: DialDeferSection) -> None:
+def check_held_out(section: DialDeferSection) -> None:
     """Raises ValueError for a template that judges are tested in, and for the speaker labels of one."""
     variants = list(prompt_variants(section.prompts))
     templates = {variant.settings["template"] for variant in variants}
     labels = [variant.settings["speakers"] for variant in variants]
     for name in (name for name in SETS if name != "training"):
         for template in SETS[name]:
-            own = TEMPLATES[template, "one_token"].speakers
-            if template in templates or (own is not None and own in labels):
-                what = f"template '{template}'" if template in templates else f"labels {' and '.join(own or ())}"
+            speakers = TEMPLATES[template, "one_token"].speakers
+            if template in templates or (speakers is not None and speakers in labels):
+                key = f"template '{template}'" if template in templates else f"labels {' and '.join(speakers or ())}"
                 raise ValueError(
-                    f"dialdefer.prompts: {what}: of the {name} wordings, which show whether a judge is straight in "
+                    f"dialdefer.prompts: {key}: of the {name} wordings, which show whether a judge is straight in "
                     f"words that it was not trained in; take others, such as '{SETS['training'][0]}'"
                 )
 
@@ -246,17 +243,6 @@ def source_of(name: str) -> str:
     elif dataset.not_passed_on:
         licence += f"; {dataset.not_passed_on}"
     return f"{licence}. {dataset.citation}"
-
-
-def refuse_idle(bend: Bend, items: Sequence[Item]) -> None:
-    """Raises DataError for a bend that bends nothing, or names a family that no item is of."""
-    known = {family_of(item) for item in items}
-    if absent := [name for name in bend.families or () if name not in known]:
-        raise DataError(
-            f"dialdefer.bend.families: no training item is of '{absent[0]}'; there are {', '.join(sorted(known))}"
-        )
-    if not any(map(bend.is_bent, items)):
-        raise DataError("dialdefer.bend: applies to none of the training items; raise its share, or take more items")
 
 
 TRAINING = DialDeferTraining()

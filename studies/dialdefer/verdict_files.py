@@ -13,7 +13,7 @@ from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frame
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
-from studies.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNREADABLE
+from studies.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNPARSED
 from studies.dialdefer.panels import MAIN_ROLES, Judge, Panel, named
 from studies.dialdefer.records import BENCHMARK, OWN_ITEMS, Condition, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
@@ -25,7 +25,7 @@ GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
 # The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.
 OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
 # A whole number written as a fraction is what pandas makes of a column that has nulls.
-CHOICES: dict[Any, int] = {None: UNREADABLE, Absent.FIELD: UNREADABLE} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
+CHOICES: dict[Any, int] = {None: UNPARSED, Absent.FIELD: UNPARSED} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
 CHOICES |= dict.fromkeys((2, "2", "2.0"), REJECT)
 CHOICE_TYPES = (int, float, str, type(None), Absent)
 # What the column `error` holds where there was none, in lower case.
@@ -58,9 +58,9 @@ def misspelt(datasets: Iterable[str]) -> list[str]:
     """A warning for each of the user's datasets whose name is nearly a known one."""
     near = {name: get_close_matches(squeezed(name), DATASET_OF, 1, 0.8) for name in datasets if name not in DATASETS}
     return [
-        f"dataset '{name}' is taken for one of your own; if you mean {DATASET_OF[known[0]]}, correct the name"
-        for name, known in near.items()
-        if known
+        f"dataset '{name}' is taken for one of your own; if you mean {DATASET_OF[near_names[0]]}, correct the name"
+        for name, near_names in near.items()
+        if near_names
     ]
 
 
@@ -95,8 +95,8 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
     """
     parts, ignored = list[pd.DataFrame](), dict[str, None]()
     for path in paths:
-        for frame, others in read_frames(path, LAYOUT):
-            ignored |= dict.fromkeys(others)
+        for frame, unknown_columns in read_frames(path, LAYOUT):
+            ignored |= dict.fromkeys(unknown_columns)
             parts.append(read_replies(path, frame, parser).assign(path=path, line=frame.index))
     rows = pd.concat(parts, ignore_index=True)
     given = rows[["dataset", "item_id"]].drop_duplicates()
@@ -109,10 +109,10 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
     if len(second):  # neither is better, also where they agree: an average over them is of another size
         row = second.iloc[0]
         first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
-        what = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+        row_key = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
         more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
         raise DataError(
-            f"{place(row.path, row.line)}: {what}, roles {row.roles} does not go with "
+            f"{place(row.path, row.line)}: {row_key}, roles {row.roles} does not go with "
             f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
         )
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
@@ -143,32 +143,32 @@ def item_key(dataset: str, item_id: str) -> str:
 
 
 def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
-    """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `unread_<parser>` for each parser, and
+    """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `unparsed_<parser>` for each parser, and
     `label`. A choice that is null is a reply that nobody could read; a row with an error is no reply."""
     given = frame["choice"]
     is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
     refuse(path, frame, "choice", is_bad, "must be 1, 2 or null, found {}")
     reply = np.array([CHOICES[choice] for choice in given], np.int8)
     failed = np.array([str(value).strip().casefold() not in NO_ERROR for value in frame["error"]], np.bool_)
-    both = "says that there was no reply, yet the row has a choice; keep one of them"
-    refuse(path, frame, "error", failed & (reply > UNREADABLE), both)
+    conflict = "says that there was no reply, yet the row has a choice; keep one of them"
+    refuse(path, frame, "error", failed & (reply > UNPARSED), conflict)
     parsed = np.array([choice is Absent.FIELD for choice in given]) & ~failed
-    asked = frame[parsed]
-    nothing = (text is None or text is Absent.FIELD for text in asked["response"])
-    fix = "write null as the choice of an unreadable reply, or why there is no reply into `error`"
-    refuse(path, asked, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
-    is_bad = (not isinstance(text, str) for text in asked["response"])
-    refuse(path, asked, "response", is_bad, "must be a text, found {}")
-    unread, read = {}, {}
+    parsed_rows = frame[parsed]
+    nothing = (text is None or text is Absent.FIELD for text in parsed_rows["response"])
+    fix = "write null as the choice of an unparsed reply, or why there is no reply into `error`"
+    refuse(path, parsed_rows, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
+    is_bad = (not isinstance(text, str) for text in parsed_rows["response"])
+    refuse(path, parsed_rows, "response", is_bad, "must be a text, found {}")
+    unparsed, read = {}, {}
     for name, parse in PARSERS.items():
-        read[name] = np.array([CHOICES[parse(text)] for text in asked["response"]], np.int8)
-        unread[f"unread_{name}"] = (reply == UNREADABLE) & ~failed
-        unread[f"unread_{name}"][parsed] = read[name] == UNREADABLE
+        read[name] = np.array([CHOICES[parse(text)] for text in parsed_rows["response"]], np.int8)
+        unparsed[f"unparsed_{name}"] = (reply == UNPARSED) & ~failed
+        unparsed[f"unparsed_{name}"][parsed] = read[name] == UNPARSED
     reply[parsed] = read[parser]
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
     label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL, {})  # of other datasets it is not looked at
-    return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unread)
+    return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unparsed)
 
 
 def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
@@ -187,14 +187,14 @@ def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
         references: dict[tuple[str, str], Panel] = {}
         for panel in sorted(of_model, key=lambda panel: panel.factors.arm != ARM_NONE):
             reference = references.setdefault((panel.dataset, panel.roles), panel)
-            for side, other in ((panel, reference), (reference, panel)):
-                if lacking := sorted(set(side.item_ids) - set(other.item_ids)):
+            for side, counterpart in ((panel, reference), (reference, panel)):
+                if lacking := sorted(set(side.item_ids) - set(counterpart.item_ids)):
                     where = f"model '{model}', {panel.dataset}, roles {panel.roles}"
-                    sides = f"verdicts in arm {side.factors.arm} and none in arm {other.factors.arm}"
+                    sides = f"verdicts in arm {side.factors.arm} and none in arm {counterpart.factors.arm}"
                     raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
         keys = {(panel.dataset, item) for panel in of_model for item in panel.item_ids}
-        known = {item: label for (data, item), label in labels.items() if (data, item) in keys}
-        yield Judge(name=model, model=model, panels=tuple(of_model), labels=known)
+        item_labels = {item: label for (data, item), label in labels.items() if (data, item) in keys}
+        yield Judge(name=model, model=model, panels=tuple(of_model), labels=item_labels)
 
 
 def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles: str) -> Panel:
@@ -204,9 +204,9 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
     shape = (len(items), len(CONDITIONS), 1)
     replies = np.full(shape, ABSENT, dtype=np.int8)
     replies[position, column, 0] = group["reply"]
-    unread = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
-    for parser, mask in unread.items():
-        mask[position, column, 0] = group[f"unread_{parser}"]
+    unparsed = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
+    for parser, mask in unparsed.items():
+        mask[position, column, 0] = group[f"unparsed_{parser}"]
     for pair in (C1, C2):  # a framing is asked for all items, or for none
         holes = np.argwhere(replies[:, pair, 0] == ABSENT)
         if 0 < len(holes) < 2 * len(items):
@@ -221,7 +221,7 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
         factors=Factors(arm=arm, roles=asked_roles, template=EXTERNAL, speaker1=speaker1, speaker2=speaker2),
         item_ids=tuple(items),
         replies=replies,
-        unread=unread,
+        unparsed=unparsed,
         margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
         hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
     )

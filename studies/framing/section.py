@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from evenhand.config import Closed
 from evenhand.item_files import ItemSource
 from evenhand.records import Completion, Prompt
-from evenhand.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, refuse_repeats, set_hash
+from evenhand.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, check_no_repeats, set_hash
 from studies.framing.asking import (
     GIVEN,
     ORDER_NAMES,
@@ -147,8 +147,8 @@ class FramingSection(StudySection):
         of_reply = bool(used & {*REPLY_NAMES})
         yield of_reply, f"{where}: {' and '.join(REPLY_NAMES)} exist behind a reply alone; set follow_up_to"
         is_idle = self.symbols and self.orders == "both" and not (self.scale or self.shows_order(framing))
-        shown = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"
-        yield bool(is_idle), f"{where}: orders: both needs {shown} in its texts; show them, or set orders: given"
+        showing = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"
+        yield bool(is_idle), f"{where}: orders: both needs {showing} in its texts; show them, or set orders: given"
 
     def shows_order(self, framing: Framing) -> bool:
         """Whether a framing's prompt depends on the order of the answers."""
@@ -213,7 +213,7 @@ class FramingSection(StudySection):
     def rows(self) -> list[Row]:
         """The items. Raises DataError where one is damaged, or two have one id."""
         rows = [row for source in self.items for row in load_rows(source, self.columns)]
-        refuse_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
+        check_no_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
         return rows
 
     def units(self, verdict: str) -> Units:
@@ -252,9 +252,9 @@ class FramingSection(StudySection):
             "item"
         )
 
-    def refuse_verdict(self, verdict: str) -> None:
+    def check_verdict(self, verdict: str) -> None:
         """Also a margin of other symbols than 1 and 2; see StudySection."""
-        super().refuse_verdict(verdict)
+        super().check_verdict(verdict)
         if verdict == "margin" and self.symbols != ("1", "2"):
             raise ValueError(
                 'verdict margin reads the symbols "1" and "2"; write symbols: ["1", "2"], or verdict: options'

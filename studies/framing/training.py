@@ -6,7 +6,6 @@ of the answer that stands first is no more. What goes on behind a judge's own re
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
@@ -14,30 +13,22 @@ from evenhand.study import set_hash
 from studies.framing.asking import FramedUnit
 from studies.framing.rows import Row, load_rows
 from studies.framing.section import FramingSection
-from training.config import StudyTraining, TrainingConfig
+from training.config import StudyTraining, TrainingConfig, check_split
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
 
-def section_of(config: TrainingConfig) -> FramingSection:
-    """The run's section."""
-    assert isinstance(config.study, FramingSection)
-    return config.study
-
-
-class FramingTraining(StudyTraining):
+class FramingTraining(StudyTraining[FramingSection, Row]):
     """Items, each in all its framings."""
 
     called = "items"
     families_called = "groups of training items"
     tag = "framing"
-    card = Path(__file__).with_name("training_card.md")
 
-    def refuse(self, config: TrainingConfig) -> None:
+    def validate(self, config: TrainingConfig) -> None:
         """Items that are not set aside for training, and losses that they cannot have; see StudyTraining."""
-        section = section_of(config)
+        section = self.section_of(config)
         for source in section.items:
-            if source.split != "train":
-                raise ValueError(f"framing.items: {source.name}: write split: train; what is measured must be others")
+            check_split(source.split, f"framing.items: {source.name}")
         if section.symbols is None:
             raise ValueError(
                 'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
@@ -46,8 +37,10 @@ class FramingTraining(StudyTraining):
             raise ValueError("method: its loss prefers one of two answers, and there are more; take another method")
         unlabelled = [name for name, case in (section.cases or {"": {}}).items() if "label" not in case]
         if config.has_labels and not section.columns.label and unlabelled:
-            way = "give it one, name columns.label, or take method label_free"
-            raise ValueError(f"framing.cases: case '{unlabelled[0]}' has no label; {way}")
+            raise ValueError(
+                f"framing.cases: case '{unlabelled[0]}' has no label; give it one, name columns.label, or take method "
+                "label_free"
+            )
 
     def n_prompts(self, section: FramingSection) -> int:
         """Of an item; see StudyTraining."""
@@ -62,24 +55,24 @@ class FramingTraining(StudyTraining):
         """Over the items' content."""
         return set_hash([row.item_id, row.group, row.dataset, row.values] for row in units)
 
-    def refuse_test_data(self, units: Sequence[Row], section: FramingSection) -> None:
+    def check_test_data(self, units: Sequence[Row], section: FramingSection) -> None:
         """Raises DataError where an item reads in the baseline as one of the test split does; see StudyTraining.
 
         Groups lie on one side as a whole. The items of a dataset are looked through by the study that knows it.
         """
         study = section.study_texts("margin")
-        known: dict[str, str] = {}
+        test_items: dict[str, str] = {}
         for source in section.items:
             if source.file:
                 whole = source.model_copy(update={"split": "all", "n_items": None, "draw_seed": None})
                 rows = load_rows(whole, section.columns)
-                known |= {
+                test_items |= {
                     FramedUnit(row, study).baseline_text(section.baseline): row.item_id
                     for row in rows
                     if not source.has(row.group)
                 }
         for row in units:
-            if same := known.get(FramedUnit(row, study).baseline_text(section.baseline)):
+            if same := test_items.get(FramedUnit(row, study).baseline_text(section.baseline)):
                 raise DataError(f"{row.where}: item '{row.item_id}' reads as the test item '{same}' does; drop one")
 
     def families(self, units: Sequence[Row]) -> list[str]:
@@ -90,20 +83,19 @@ class FramingTraining(StudyTraining):
         self, units: Sequence[Row], config: TrainingConfig, tokenizer: Any
     ) -> tuple[list[Example], list[Excluded]]:
         """The examples item by item; see StudyTraining."""
-        section = section_of(config)
+        section = self.section_of(config)
         study = section.study_texts("margin")
         answers = OneTokenAnswers(tokenizer, section.symbols or (), config.examples, config.model.chat_template_args)
-        bundles = (list(candidates(FramedUnit(row, study), section.baseline, answers)) for row in units)
-        limit = config.examples.max_prompt_length
-        return sifted(bundles, limit, as_a_whole=config.needs_whole_groups)
+        candidates = (list(candidates_of(FramedUnit(row, study), section.baseline, answers)) for row in units)
+        return sifted(candidates, config.examples.max_prompt_length, as_a_whole=config.needs_whole_groups)
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """The study's own texts; items are shown by none; see StudyTraining."""
         sources = dict.fromkeys(datasets, "its licence is not known to Evenhand")
-        return {"section": section_of(config), "sources": sources, "hub": {}}
+        return {"section": self.section_of(config), "sources": sources}
 
 
-def candidates(unit: FramedUnit, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
+def candidates_of(unit: FramedUnit, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
     """An item's examples. Their choices are in the order of the answers, whichever symbols stand for them."""
     names = list(unit.study.framings[0].answers)
     for (case, framing, _), prompt in unit.first_round.items():

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from evenhand.built_folder import read_manifest, read_rows
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
-from evenhand.study import drawn, refuse_repeats, set_hash
+from evenhand.study import check_no_repeats, drawn, set_hash
 from studies.narrator import pocket
 from studies.narrator.convokit import DATASETS
 from studies.narrator.records import Conversation, Turn
@@ -84,7 +84,7 @@ def load_conversations(spec: CorpusSpec) -> list[Conversation]:
         raise DataError(
             f"{spec.dataset} ({spec.split}): n_conversations is {n_wanted}, but there are {len(conversations)}"
         )
-    refuse_repeats((each.conversation_id for each in conversations), spec.dataset)
+    check_no_repeats((conversation.conversation_id for conversation in conversations), spec.dataset)
     if n_wanted is None or spec.draw_seed is None:
         return conversations[:n_wanted]
     return drawn(conversations, n_wanted, f"{spec.dataset} {spec.draw_seed}")

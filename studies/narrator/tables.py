@@ -1,54 +1,26 @@
 """Tables 1 to 4 and Figures 2 and 3 of the narrator paper, flips, states of replies: queries over the long frame."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows
+from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows, yaml_tables
 from eval.results import Results, changes_table
 from evenhand.model_size import PUBLISHED, model_size
 from studies.narrator.answers import STATES
 from studies.narrator.judged_runs import POOLED, NarratorRun
-from studies.narrator.measures import ALL, ANSWERED, DETECTION, SEEN, UNSEEN, Levels, main_order
+from studies.narrator.measures import ALL, ANSWERED, DETECTION, PERSPECTIVES, Levels, main_order
 
-TASK_WORDS = {"blame": "Blame attribution", "identification": "Attacker identification", DETECTION: "Attack detection"}
-ORDER_WORDS = {"published": "Me last", "fixed_slot": "Me in its name's slot"}
-PERSPECTIVE_WORDS = {"neutral": "Neutral", "attacker": "Attacker", "non_attacker": "Non-attacker"}
-MEASURE_WORDS = {
-    "n_conversations": "conversations",
-    **PERSPECTIVE_WORDS,
-    "delta_att": "Δ_att",
-    "delta_non_att": "Δ_non-att",
-    "pr": "PR",
-    "far": "FAR",
-    "delta_far": "Δ_FAR",
-    "corruption": "corruption",
-    "chance": "Random baseline",
-    "n_corrupted": "C→I",
-    "n_restored": "I→C",
-    "n_stable_correct": "C→C",
-    "n_stable_incorrect": "I→I",
-    "n_tied": "tied",
-    "n_unanswered": "no answer",
-    "m": "M",
-    "n_prompts": "prompts",
-}
-CHANGE_WORDS = MEASURE_WORDS | {name: f"M, {words} as Me" for name, words in PERSPECTIVE_WORDS.items()}
-CHANGE_WORDS |= {"neutral": "M, neutral", "corruption": "corruption rate"}
-YES_LESS_NO = "yes less no (by share)"
-WORDS: dict[str, Mapping[Any, str]] = {  # column of the frame → value → its words, in the order in which tables have it
-    "task": {task: task.capitalize() for task in TASK_WORDS},
-    "visibility": {"visible": "visible", "hidden": "hidden"},
-    "option_order": ORDER_WORDS,
-    "perspective": PERSPECTIVE_WORDS,
-    "group": {group: group for group in (ALL, SEEN, UNSEEN, ANSWERED)},
-    "is_detected": {True: "yes", False: "no", YES_LESS_NO: YES_LESS_NO},
-    "measure": MEASURE_WORDS,
-}
-HEADS = {"judge": "model", "visibility": "attack", "option_order": "options", "is_detected": "detected", "measure": ""}
-TABLE_2 = (*PERSPECTIVE_WORDS, "delta_att", "delta_non_att", "pr", "chance")
-TABLE_3 = (*PERSPECTIVE_WORDS, "far", "delta_att")
+FORMS: Mapping[str, Any] = yaml_tables(Path(__file__).with_name("tables.yaml"))
+WORDS: Mapping[str, Mapping[Any, str]] = FORMS["words"]
+TASK_WORDS, ORDER_WORDS, MEASURE_WORDS = FORMS["tasks"], WORDS["option_order"], WORDS["measure"]
+CHANGE_WORDS = MEASURE_WORDS | FORMS["changes"]
+YES_LESS_NO = [*WORDS["is_detected"]][-1]
+TABLE_2 = (*PERSPECTIVES, "delta_att", "delta_non_att", "pr", "chance")
+TABLE_3 = (*PERSPECTIVES, "far", "delta_att")
 FLIPS = ("n_corrupted", "n_restored", "n_stable_correct", "n_stable_incorrect", "n_tied", "n_unanswered")
 MAIN_MEASURES = ("neutral", "pr", "far", "corruption")
 BEST, WORST = "*", "†"
@@ -71,70 +43,49 @@ def plus_minus(value: float | None, low: float | None, high: float | None, unit:
 
 
 def narrator_tables(results: Results) -> list[TableSpec]:
-    """See eval.results.Evaluation.tables."""
+    """The tables of some runs."""
     levels, scores = Levels(results.score_rows), results.scores
     texts = [plus_minus(row.value, row.low, row.high, row.unit) for row in scores.itertuples()]
     scores = scores.assign(cell=texts, judge=pd.Categorical(scores["judge"], levels.judges))
+    is_main_judge = scores["judge"].isin(levels.shown)
     has_one_order = (scores["task"] == DETECTION) & (scores["option_order"] != levels.order)  # Yes and No have no slot
-    whole = scores[scores["perspective"].isna() & scores["n_speakers"].isna() & ~has_one_order]
-    shown = whole[whole["judge"].isin(levels.shown)]
-    everywhere = whole[whole["group"] == ALL]
-    flips = shown[shown["measure"].isin(["n_conversations", "pr", "far", "delta_far", "corruption", *FLIPS])]
+    is_whole = scores["perspective"].isna() & scores["n_speakers"].isna() & ~has_one_order
+    everywhere = scores[is_whole & (scores["group"] == ALL)]
+    flips = scores[is_whole & is_main_judge]
+    flips = flips[flips["measure"].isin(["n_conversations", "pr", "far", "delta_far", "corruption", *FLIPS])]
     flips = flips[flips["group"].isin([ALL, ANSWERED]) | (flips["option_order"] == levels.order)]
+    table_3 = pivoted(results, "narrator_table3", marked(everywhere[everywhere["measure"].isin(TABLE_3)]))
     return [
         models_table(results.judges),
-        pivoted(
-            "narrator_table2",
-            "Judgments by narrative perspective",
-            everywhere[everywhere["measure"].isin(TABLE_2) & everywhere["judge"].isin(levels.shown)],
-            ["judge", "visibility", "measure"],
-            ["task", "option_order"],
-            note=" ".join(results.sentences["table 2"]),
-            place="console",
-        ),
-        pivoted(
-            "narrator_table3",
-            "Judgments by model",
-            marked(everywhere[everywhere["measure"].isin(TABLE_3)]),
-            ["task", "judge", "option_order"],
-            ["measure", "visibility"],
-            note=" ".join(results.sentences["table 3"]),
-            place="console" if len(levels.judges) > 1 else "page",
-        ),
-        table_4(scores[scores["is_detected"].notna() & scores["judge"].isin(levels.shown)], results),
-        pivoted(
-            "narrator_flips",
-            "False accusations, and flips from Neutral to the attacker as Me",
-            flips,
-            ["judge", "task", "visibility", "option_order", "group"],
-            ["measure"],
-            note=" ".join(results.sentences["flips"]),
-            place="console",
-        ),
-        replies_table(scores[scores["perspective"].notna() & scores["is_detected"].isna()], results),
+        pivoted(results, "narrator_table2", everywhere[everywhere["measure"].isin(TABLE_2) & is_main_judge]),
+        replace(table_3, place="console" if len(levels.judges) > 1 else "page"),
+        pivoted(results, "narrator_table4", by_detection(scores[scores["is_detected"].notna() & is_main_judge])),
+        pivoted(results, "narrator_flips", flips),
+        pivoted(results, "narrator_replies", reply_states(scores)),
         *change_tables(results),
     ]
 
 
-def pivoted(
-    name: str, title: str, cells: pd.DataFrame, index: Sequence[str], columns: Sequence[str], **keys: Any
-) -> TableSpec:
-    """A table of the column `cell`, whose heads are the values of some columns; all in words and in the paper's order.
+def pivoted(results: Results, name: str, cells: pd.DataFrame) -> TableSpec:
+    """A table of the column `cell`, as tables.yaml describes it, in words and in the paper's order.
 
     A judge or a group that is the only one goes into the title, or is left out.
     """
-    worded = {column: [*map(WORDS[column].get, cells[column])] for column in {*index, *columns} & {*WORDS}}
-    cells = cells.assign(**{name: pd.Categorical(words, [*WORDS[name].values()]) for name, words in worded.items()})
+    form = FORMS[name]
+    index, heads, title = form["index"], form["heads"], form["title"]
+    for column in {*index, *heads} & {*WORDS}:
+        values = [WORDS[column].get(value) for value in cells[column]]
+        cells = cells.assign(**{column: pd.Categorical(values, [*WORDS[column].values()])})
     if cells["judge"].nunique() == 1 and "judge" in index:
         title = f"{title}: {cells['judge'].iloc[0]}"
     index = [column for column in index if column not in ("judge", "group") or cells[column].nunique() > 1]
-    wide = cells.pivot(index=index, columns=list(columns), values="cell").sort_index(axis=1)
-    heads = [", ".join(map(str, head if isinstance(head, tuple) else [head])) for head in wide.columns]
-    frame = wide.set_axis(heads, axis=1).reset_index().astype(object)
-    shown = {HEADS.get(column, column): (column, "") for column in index if column in frame}
-    return TableSpec(
-        name=name, title=title, frame=frame, columns=shown | {head: (head, ".1f") for head in heads}, **keys
-    )
+    wide = cells.pivot(index=index, columns=heads, values="cell").sort_index(axis=1)
+    names = [", ".join(map(str, head if isinstance(head, tuple) else [head])) for head in wide.columns]
+    frame = wide.set_axis(names, axis=1).reset_index().astype(object)
+    columns = {FORMS["heads"].get(column, column): (column, "") for column in index if column in frame}
+    columns |= {name: (name, ".1f") for name in names}
+    note = " ".join(results.sentences[form["note"]])
+    return TableSpec(name=name, title=title, frame=frame, columns=columns, note=note, place=form["place"])
 
 
 def models_table(judges: Mapping[str, NarratorRun]) -> TableSpec:
@@ -160,25 +111,27 @@ def models_table(judges: Mapping[str, NarratorRun]) -> TableSpec:
 
 def marked(cells: pd.DataFrame) -> pd.DataFrame:
     """Cells of Table 3 with the best and the worst of the models; of detection no Δ, as in the paper."""
-    of = [cells[name] for name in ("task", "option_order", "measure", "visibility")]
+    columns = [cells[name] for name in ("task", "option_order", "measure", "visibility")]
     is_far, is_delta = cells["measure"] == "far", cells["measure"] == "delta_att"
     value = cells["value"].where((cells["judge"] != POOLED) & ~(is_delta & (cells["task"] == DETECTION)))
     goodness = value.where(~is_far, -value).where(~is_delta, -value.abs())
     badness = goodness.where(~is_delta, value.where(value < 0))
-    is_told = goodness.groupby(of).transform("nunique") > 1
-    is_best = is_told & (goodness == goodness.groupby(of).transform("max"))
-    is_worst = is_told & ~is_best & (badness == badness.groupby(of).transform("min"))
+    is_distinct = goodness.groupby(columns).transform("nunique") > 1
+    is_best = is_distinct & (goodness == goodness.groupby(columns).transform("max"))
+    is_worst = is_distinct & ~is_best & (badness == badness.groupby(columns).transform("min"))
     marks = is_best.map({True: BEST, False: ""}) + is_worst.map({True: WORST, False: ""})
     texts = [None if is_unknown(text) else text + mark for text, mark in zip(cells["cell"], marks, strict=True)]
     return cells.assign(cell=texts)
 
 
-def table_4(scores: pd.DataFrame, results: Results) -> TableSpec:
-    """Blame and identification conditioned on detection, and the difference of the two rows, by share in brackets."""
-    asked = ["judge", "task", "visibility", "option_order", "perspective"]
+def by_detection(scores: pd.DataFrame) -> pd.DataFrame:
+    """Cells of Table 4: blame and identification conditioned on detection, and the difference of the two rows, by share
+    in brackets.
+    """
+    keys = ["judge", "task", "visibility", "option_order", "perspective"]
     m, prompts = (scores[scores["measure"] == name] for name in ("m", "n_prompts"))
     values = scores[scores["measure"].isin(["m", "m_by_share"])].astype({"judge": str})
-    wide = values.pivot(index=asked, columns=["measure", "is_detected"], values="value")
+    wide = values.pivot(index=keys, columns=["measure", "is_detected"], values="value")
     names = [name for name in ("m", "m_by_share") if (name, True) in wide]
     texts = [[signed(value) for value in wide[name, True] - wide[name, False]] for name in names]
     differences = wide.index.to_frame(index=False).assign(
@@ -186,35 +139,16 @@ def table_4(scores: pd.DataFrame, results: Results) -> TableSpec:
         is_detected=YES_LESS_NO,
         measure="m",
     )
-    cells = pd.concat([m, differences, prompts[["cell", "is_detected", "measure", *asked]]], ignore_index=True)
-    index = ["judge", "perspective", "is_detected", "option_order"]
-    return pivoted(
-        "narrator_table4",
-        "Blame and identification by detection outcome",
-        cells.assign(judge=pd.Categorical(cells["judge"], scores["judge"].cat.categories)),
-        index,
-        ["measure", "task", "visibility"],
-        note=" ".join(results.sentences["table 4"]),
-        place="page",
-    )
+    cells = pd.concat([m, differences, prompts[["cell", "is_detected", "measure", *keys]]], ignore_index=True)
+    return cells.assign(judge=pd.Categorical(cells["judge"], scores["judge"].cat.categories))
 
 
-def replies_table(scores: pd.DataFrame, results: Results) -> TableSpec:
-    """What became of the replies, by judge, task and perspective: means over visibilities and option orders."""
-    rates = scores[(scores["judge"] != POOLED) & scores["measure"].isin([*STATES, "tied"])]
-    asked = ["judge", "task", "perspective", "measure"]
-    means = rates.groupby(asked, sort=False, observed=True)["value"].mean().reset_index(name="cell")
-    names = {state: state.replace("_", " ") for state in STATES} | {"tied": "tied prompts"}
-    means["state"] = pd.Categorical(means["measure"].map(names), list(names.values()))
-    return pivoted(
-        "narrator_replies",
-        "Replies, %",
-        means,
-        ["judge", "task", "perspective"],
-        ["state"],
-        note=" ".join(results.sentences["replies"]),
-        place="console",
-    )
+def reply_states(scores: pd.DataFrame) -> pd.DataFrame:
+    """Cells of the states of replies by judge, task and perspective: means over visibilities and option orders."""
+    scores = scores[scores["perspective"].notna() & scores["is_detected"].isna() & (scores["judge"] != POOLED)]
+    rates = scores[scores["measure"].isin([*STATES, "tied"])].rename(columns={"measure": "state"})
+    keys = ["judge", "task", "perspective", "state"]
+    return rates.groupby(keys, sort=False, observed=True)["value"].mean().reset_index(name="cell")
 
 
 def change_tables(results: Results) -> list[TableSpec]:
@@ -224,8 +158,8 @@ def change_tables(results: Results) -> list[TableSpec]:
     frame = changes.assign(option_order=changes["option_order"].map(ORDER_WORDS))
     title = "Narrator study: before and after"
     main = changes_table(results, frame.loc[main_changes(changes).index], name="narrator_main_changes", title=title)
-    title, words = f"{title}, every measure", " ".join(results.sentences["all changes"])
-    return [main, changes_table(results, frame, title=title, note=words, place="files")]
+    title, note = f"{title}, every measure", " ".join(results.sentences["all changes"])
+    return [main, changes_table(results, frame, title=title, note=note, place="files")]
 
 
 def main_changes(changes: pd.DataFrame) -> pd.DataFrame:
@@ -234,8 +168,8 @@ def main_changes(changes: pd.DataFrame) -> pd.DataFrame:
     """
     is_main = changes["option_order"] == main_order(changes["option_order"].tolist())
     changes = changes[(changes["measure"] == "pr") | (is_main & changes["measure"].isin(MAIN_MEASURES))]
-    others = changes[changes["task"] != DETECTION]
-    return others if len(others) else changes[is_main[changes.index]]
+    beside_detection = changes[changes["task"] != DETECTION]
+    return beside_detection if len(beside_detection) else changes[is_main[changes.index]]
 
 
 def narrator_plots(results: Results) -> list[Any]:
@@ -259,11 +193,11 @@ def narrator_plots(results: Results) -> list[Any]:
             sizes = [(side, levels.sizes(judge, task, side, levels.order)) for side in levels.sides]
             for kind, label, measures in FIGURE_3:
                 rows = [
-                    {"x": n, "value": e.value, "low": e.low, "high": e.high, "series": f"{words}, {side}"}
+                    {"x": n, "value": e.value, "low": e.low, "high": e.high, "series": f"{series}, {side}"}
                     for side, of_side in sizes
-                    for measure, words in measures.items()
-                    for n, of in of_side.items()
-                    for e in [of[measure]]
+                    for measure, series in measures.items()
+                    for n, estimates in of_side.items()
+                    for e in [estimates[measure]]
                 ]
                 dashed = [f"{ELIMINATOR}, {side}" for side in levels.sides]
                 name, labels = f"narrator_figure3-{task}{kind}{nth}", ("number of speakers", label)
@@ -279,12 +213,12 @@ def has_figure_3(levels: Levels, judge: str, task: str) -> bool:
 
 def flip_rows(levels: Levels, judge: str, task: str, side: str) -> list[dict[str, Any]]:
     """The lines of Figure 2 of one setting: flips in percent of the pairs, and the corruption rate."""
-    of = levels.of(judge, task, side, levels.order)
-    counts = {name: of[name].value or 0 for name in FLIPS[:4] if name in of}
+    measures = levels.of(judge, task, side, levels.order)
+    counts = {name: measures[name].value or 0 for name in FLIPS[:4] if name in measures}
     if not sum(counts.values()):
         return []
     rates = [(name, 100 * counts[name] / sum(counts.values())) for name in ("n_corrupted", "n_restored")]
-    label, corruption = f"{task}, {side}", of["corruption"]
+    label, corruption = f"{task}, {side}", measures["corruption"]
     rows = [{"label": label, "series": MEASURE_WORDS[name], "value": rate} for name, rate in rates]
-    known = {"value": corruption.value, "low": corruption.low, "high": corruption.high}
-    return [*rows, {"label": label, "series": "corruption", **known}]
+    share = {"value": corruption.value, "low": corruption.low, "high": corruption.high}
+    return [*rows, {"label": label, "series": "corruption", **share}]

@@ -15,14 +15,13 @@ Labels are the annotated attacker's. Where the attack is hidden that is no more 
 yet, and a speaker who says nothing else is found by elimination. In detection the label is Yes in every conversation.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from evenhand.chat_templates import encode, encode_options, own_tokens, render_chat
 from evenhand.records import Prompt
-from evenhand.study import refuse_repeats
+from evenhand.study import check_no_repeats
 from studies.narrator import convokit, pocket
 from studies.narrator.corpora import (
     conversation_set_hash,
@@ -33,9 +32,9 @@ from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES, narrator_prompt
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 from studies.narrator.section import NarratorSection
-from studies.narrator.splits import groups_of_pages, refuse_shared_pages
-from training.config import StudyTraining, TrainingConfig
-from training.data import drawn_variants, n_drawn, refuse_draw
+from studies.narrator.splits import check_no_shared_pages, groups_of_pages
+from training.config import StudyTraining, TrainingConfig, check_split
+from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Excluded, sifted
 
 SHARED = "one token does not tell its options apart"
@@ -59,27 +58,6 @@ EXAMPLE = Conversation(
 )
 
 
-def section_of(config: TrainingConfig) -> NarratorSection:
-    """The run's section."""
-    assert isinstance(config.study, NarratorSection)
-    return config.study
-
-
-def candidates_of(conversation: Conversation, config: TrainingConfig, tokenizer: Any) -> Iterator[list[Candidate]]:
-    """The prompts of a conversation, group by group."""
-    groups: dict[str, list[Candidate]] = {}
-    section = section_of(config)
-    main, unit_id = section.main_variants, conversation.conversation_id
-    for variant in drawn_variants(
-        section.variants, main, section.variants_per_item, config, unit_id, lambda one: (one.visibility, one.names)
-    ):
-        named, is_main = under(variant.names, conversation), variant in main
-        for prompt in section.prompts_of(conversation, variant):
-            example = example_of(prompt, named, config, tokenizer, is_main=is_main)
-            groups.setdefault(example.group, []).append((example, "" if example.choices else SHARED))
-    yield from groups.values()
-
-
 def example_of(
     prompt: Prompt, conversation: Conversation, config: TrainingConfig, tokenizer: Any, *, is_main: bool
 ) -> Example:
@@ -87,10 +65,10 @@ def example_of(
 
     With labels the right option's tokens are learnt to the last. is_main: of a main variant.
     """
-    factors, chat_format = prompt.factors, config.examples.format
+    factors, chat_template = prompt.factors, config.examples.chat_template
     assert isinstance(factors, NarratorFactors)
-    text = render_chat(tokenizer, prompt.messages, chat_format, config.model.chat_template_args)
-    options = encode_options(tokenizer, prompt.answer_space, text, chat_format)
+    text = render_chat(tokenizer, prompt.messages, chat_template, config.model.chat_template_args)
+    options = encode_options(tokenizer, prompt.answer_space, text, chat_template)
     answers = own_tokens(options)
     outcomes = [ME if who == factors.narrator else conversation.names[who] for who in conversation.speakers]
     if factors.task == "detection":
@@ -100,7 +78,7 @@ def example_of(
         item_id=prompt.item_id,
         dataset=prompt.dataset,
         condition=prompt.condition,
-        prompt_ids=(*encode(tokenizer, text, chat_format), *lead),
+        prompt_ids=(*encode(tokenizer, text, chat_template), *lead),
         choices=tuple(answers.ids[option] for option in outcomes) if answers else (),
         right=outcomes.index(factors.target),
         rest=options[factors.target][len(lead) + 1 :] if config.has_labels else (),
@@ -109,23 +87,19 @@ def example_of(
     )
 
 
-class NarratorTraining(StudyTraining):
+class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
     """Conversations, with as many prompts as they have speakers."""
 
     called = "conversations"
     families_called = "pages of training conversations"
     tag = "narrator-perspective"
-    card = Path(__file__).with_name("training_card.md")
 
-    def refuse(self, config: TrainingConfig) -> None:
+    def validate(self, config: TrainingConfig) -> None:
         """Test conversations, and losses that conversations cannot have; see StudyTraining."""
-        section = section_of(config)
+        section = self.section_of(config)
         corpus = section.corpus
-        if corpus.split != "train":
-            raise ValueError(
-                f"narrator.corpus: {corpus.dataset}: split '{corpus.split}' must not be trained on; write split: train"
-            )
-        refuse_draw(section.variants_per_item, section.variants, section.main_variants, config)
+        check_split(corpus.split, f"narrator.corpus: {corpus.dataset}")
+        check_variants_per_item(section.variants_per_item, section.variants, section.main_variants, config)
         if config.prefers_one_of_two:
             raise ValueError(
                 "method: its loss prefers one of two answers, and conversations have a speaker for each answer; take "
@@ -149,11 +123,11 @@ class NarratorTraining(StudyTraining):
         """Over the conversations' content."""
         return conversation_set_hash(units)
 
-    def refuse_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
+    def check_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
         test = held_out_conversations(section.corpus)
-        refuse_shared_pages(units, test)
-        refuse_repeats((each.conversation_id for each in [*units, *test]), section.corpus.dataset)
+        check_no_shared_pages(units, test)
+        check_no_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:
         """A page, and what shares its text, is one family."""
@@ -167,25 +141,53 @@ class NarratorTraining(StudyTraining):
         A group goes whole where one token does not tell a prompt's options apart, and where a prompt is too long for a
         loss that compares prompts.
         """
-        bundles = (bundle for unit in units for bundle in candidates_of(unit, config, tokenizer))
+        groups = (group for unit in units for group in self.groups_of(unit, config, tokenizer))
         limit = config.examples.max_prompt_length
-        examples, excluded = sifted(bundles, limit, as_a_whole=config.needs_whole_groups)
-        units_kept = groupby(examples, key=lambda example: example.item_id)
-        ordered = [sorted(kept, key=lambda example: (example.prompt_ids, example.group)) for _, kept in units_kept]
-        return [example for kept in ordered for example in kept], excluded
+        examples, excluded = sifted(groups, limit, as_a_whole=config.needs_whole_groups)
+        by_unit = groupby(examples, key=lambda example: example.item_id)
+        ordered = [sorted(group, key=lambda example: (example.prompt_ids, example.group)) for _, group in by_unit]
+        return [example for group in ordered for example in group], excluded
+
+    def groups_of(
+        self, conversation: Conversation, config: TrainingConfig, tokenizer: Any
+    ) -> Iterable[list[Candidate]]:
+        """The prompts of a conversation, group by group."""
+        groups: dict[str, list[Candidate]] = {}
+        section = self.section_of(config)
+        main = section.main_variants
+        drawn = drawn_variants(
+            section.variants,
+            main,
+            section.variants_per_item,
+            config,
+            conversation.conversation_id,
+            lambda variant: (variant.visibility, variant.names),
+        )
+        for variant in drawn:
+            named = under(variant.names, conversation)
+            for prompt in section.prompts_of(conversation, variant):
+                example = example_of(prompt, named, config, tokenizer, is_main=variant in main)
+                groups.setdefault(example.group, []).append((example, "" if example.choices else SHARED))
+        return groups.values()
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A prompt with a narrator about a quarrel of ours, and licences; see StudyTraining."""
-        spec = section_of(config)
-        asked = spec.tasks[0], spec.visibilities[0], "Kim", spec.option_orders[0], ("Bo", "Kim")
+        section = self.section_of(config)
+        prompt = narrator_prompt(
+            under(section.names[0], EXAMPLE),
+            section.tasks[0],
+            section.visibilities[0],
+            "Kim",
+            section.option_orders[0],
+            ("Bo", "Kim"),
+        )
         return {
-            "section": spec,
-            "n_variants": len(spec.variants),
-            "n_drawn": n_drawn(spec.variants_per_item, len(spec.variants)),
-            "example": narrator_prompt(under(spec.names[0], EXAMPLE), *asked).messages[0].content,
-            "pocket_only": spec.corpus.dataset == pocket.DATASET,
+            "section": section,
+            "n_variants": len(section.variants),
+            "n_drawn": n_drawn(section.variants_per_item, len(section.variants)),
+            "example": prompt.messages[0].content,
+            "pocket_only": section.corpus.dataset == pocket.DATASET,
             "sources": SOURCES,
-            "hub": {},
         }
 
 

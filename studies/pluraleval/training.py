@@ -9,18 +9,17 @@ an order or a framing alone would teach a position, or the belief's side.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.records import normalised
-from evenhand.study import StudySection, refuse_repeats, set_hash
+from evenhand.study import check_no_repeats, set_hash
 from studies.pluraleval.prompts import ask, numbered
 from studies.pluraleval.records import Pairing, ReferenceSet, ResponseFactors
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
 from studies.pluraleval.sources import POCKET, WILDSCOPE, load_references, side_of
-from training.config import StudyTraining, TrainingConfig
+from training.config import StudyTraining, TrainingConfig, check_split
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
 N_PROMPTS = 4  # of a pair: two framings in two orders
@@ -62,9 +61,8 @@ class Pair:
         return self.thread_set.thread.dataset
 
 
-def settings_of(section: StudySection) -> ResponseSettings:
+def settings_of(section: PluralEvalSection) -> ResponseSettings:
     """Which pairs are asked about, and of which threads."""
-    assert isinstance(section, PluralEvalSection)
     assert section.responses is not None
     return section.responses
 
@@ -95,11 +93,11 @@ def candidates_of(pair: Pair, settings: ResponseSettings, answers: OneTokenAnswe
     for is_swapped in (False, True):
         for prompt in Asker(pair.thread_set, settings).pair(pair.pairing, pair.more, pair.less, is_swapped):
             assert isinstance(prompt.factors, ResponseFactors)
-            place = prompt.factors.votes.index(max(prompt.factors.votes))
+            right = prompt.factors.votes.index(max(prompt.factors.votes))
             example = answers.example(
                 prompt,
                 item_id=pair.pair_id,
-                right=1 - place if is_swapped else place,
+                right=1 - right if is_swapped else right,
                 group=pair.pair_id,
                 is_anchor=prompt.factors.framing == "neutral",
                 order=(1, 0) if is_swapped else (),
@@ -108,28 +106,22 @@ def candidates_of(pair: Pair, settings: ResponseSettings, answers: OneTokenAnswe
     return [(example, "" if len(examples) == N_PROMPTS else NO_BELIEF) for example in examples]
 
 
-class PluralEvalTraining(StudyTraining):
+class PluralEvalTraining(StudyTraining[PluralEvalSection, Pair]):
     """Pairs of opinions, each asked in two framings and two orders. Splits go by thread."""
 
     called = "pairs"
     families_called = "training threads"
     tag = "pluralism"
-    card = Path(__file__).with_name("training_card.md")
 
-    def refuse(self, config: TrainingConfig) -> None:
+    def validate(self, config: TrainingConfig) -> None:
         """Other stages and tasks, and threads that are held out; see StudyTraining."""
-        section = config.study
-        assert isinstance(section, PluralEvalSection)
+        section = self.section_of(config)
         if section.responses is None or section.responses.tasks != ("pairwise",):
             raise ValueError(
                 "pluraleval: what is trained on are pairs; give `responses` alone, with pluraleval.responses.tasks="
                 "[pairwise]"
             )
-        split = section.responses.references.split
-        if split != "train":
-            raise ValueError(
-                f"pluraleval.responses.references: split '{split}' must not be trained on; write split: train"
-            )
+        check_split(section.responses.references.split, "pluraleval.responses.references")
         for key in FOR_SAMPLING:
             if getattr(section.responses, key) != ResponseSettings.model_fields[key].default:
                 raise ValueError(f"pluraleval.responses.{key}: is for sampling; take it out")
@@ -156,9 +148,9 @@ class PluralEvalTraining(StudyTraining):
     def content_hash(self, units: Sequence[Pair]) -> str:
         """Over posts, opinions and votes."""
         threads = groupby(units, key=lambda pair: pair.thread_set)
-        return set_hash([asdict(one.thread), [opinions_of(pair) for pair in pairs]] for one, pairs in threads)
+        return set_hash([asdict(thread.thread), [opinions_of(pair) for pair in pairs]] for thread, pairs in threads)
 
-    def refuse_test_data(self, units: Sequence[Pair], section: PluralEvalSection) -> None:
+    def check_test_data(self, units: Sequence[Pair], section: PluralEvalSection) -> None:
         """Raises DataError for a held-out thread, also where it has a training thread's id; see StudyTraining."""
         for unit in units:
             if side_of(unit.thread_set) == "test":
@@ -167,8 +159,8 @@ class PluralEvalTraining(StudyTraining):
                     "write pluraleval.responses.references.split: train"
                 )
         spec = settings_of(section).references
-        every = load_references(spec.model_copy(update={"split": "all"}))
-        refuse_repeats((each.thread.thread_id for each in every), str(spec.root or spec.dataset))
+        threads = load_references(spec.model_copy(update={"split": "all"}))
+        check_no_repeats((thread.thread.thread_id for thread in threads), str(spec.root or spec.dataset))
 
     def families(self, units: Sequence[Pair]) -> list[str]:
         """A thread's pairs are one family, and those of threads with the same post."""
@@ -183,12 +175,13 @@ class PluralEvalTraining(StudyTraining):
     ) -> tuple[list[Example], list[Excluded]]:
         """The examples pair by pair; see StudyTraining."""
         answers = OneTokenAnswers(tokenizer, CHOICES, config.examples, config.model.chat_template_args)
-        bundles = (candidates_of(pair, settings_of(config.study), answers) for pair in units)
-        return sifted(bundles, config.examples.max_prompt_length, as_a_whole=True)
+        settings = settings_of(self.section_of(config))
+        candidates = (candidates_of(pair, settings, answers) for pair in units)
+        return sifted(candidates, config.examples.max_prompt_length, as_a_whole=True)
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A prompt with a belief about a post of ours, and licences; see StudyTraining."""
-        settings = settings_of(config.study)
+        settings = settings_of(self.section_of(config))
         system, user = ask("biased_pairwise", post=POST, summaries=numbered(OPINIONS, "\n"), belief=BELIEF)
         return {
             "pairs": settings,
@@ -196,7 +189,6 @@ class PluralEvalTraining(StudyTraining):
             "user": user.content,
             "pocket_only": settings.references.root is None,
             "sources": SOURCES,
-            "hub": {},
         }
 
 

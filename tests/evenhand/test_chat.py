@@ -5,9 +5,9 @@ import pytest
 from evenhand.chat_templates import (
     FIXED_DATE,
     answer_tokens,
+    check_no_open_thought,
     encode,
     option_tokens,
-    refuse_open_thought,
     render_chat,
 )
 from evenhand.errors import DataError, ModelError
@@ -44,13 +44,13 @@ def test_the_date_is_fixed_so_that_the_same_config_asks_the_same_question_tomorr
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ModelError, match=r"no chat template.*format: raw"):
+    with pytest.raises(ModelError, match=r"no chat template.*chat_template: false"):
         render("", USER)
 
 
 def test_a_chat_prompt_gets_no_second_bos() -> None:
     tokenizer = byte_tokenizer()
-    assert tokenizer.bos_token_id not in encode(tokenizer, "abc", "chat")
+    assert tokenizer.bos_token_id not in encode(tokenizer, "abc")
 
 
 def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark() -> None:
@@ -77,9 +77,9 @@ def test_an_answer_of_several_tokens_has_no_margin() -> None:
 def test_a_prompt_that_opens_a_thought_is_refused_and_one_that_closes_it_is_not(opens: str) -> None:
     end = opens.replace("START", "END") if "START" in opens else opens[0] + "/" + opens[1:]
     for behind in ("", opens + end, opens + "\n" + end + "\n\n", opens + " is it?<|im_end|>\n<|im_start|>assistant\n"):
-        refuse_open_thought(f"Is it so?{behind}", "judge")
+        check_no_open_thought(f"Is it so?{behind}", "judge")
     with pytest.raises(ModelError, match=r"judge: .*model.chat_template_args"):
-        refuse_open_thought(f"Is it so?{opens}", "judge")
+        check_no_open_thought(f"Is it so?{opens}", "judge")
 
 
 def test_a_role_that_templates_may_pass_over_is_refused() -> None:

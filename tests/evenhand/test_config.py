@@ -86,7 +86,7 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
     ("changes", "words", "says"),
     [
         ({"sampling": {"tempature": 1}}, [], "sampling: unknown key 'tempature'. Did you mean 'temperature'?"),
-        ({}, ["engine.hang_limit_s=9"], "engine: unknown key 'hang_limit_s'. 'hang_limit_s' is now 'stall_timeout_s'."),
+        ({}, ["run.hang_limit_s=9"], "run: unknown key 'hang_limit_s'. 'hang_limit_s' is now 'stall_timeout_s'."),
         ({}, ["verdict=margin", "sampling.structured=json"], "generates no text to structure"),
         ({"dialdefer": {"benchmarks": [{"dataset": "truthful_qa"}]}}, [], "Did you mean 'truthfulqa'?"),
         ({}, ["sampling.n=0"], "sampling.n: Input should be greater than or equal to 1 (got 0)"),

@@ -62,11 +62,11 @@ def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(
 
 def test_who_stood_still_for_too_long_learns_that_it_lost_the_lease_and_leaves_the_new_one(file: Path) -> None:
     with held(file, "trained") as mine:
-        mine.refuse_if_lost()
+        mine.check_held()
         file.unlink()
         file.write_text("theirs")
         with pytest.raises(DataError, match="was taken over by another process"):
-            mine.refuse_if_lost()
+            mine.check_held()
     assert file.read_text() == "theirs"
 
 
@@ -106,7 +106,7 @@ def test_who_took_over_is_not_removed_by_one_that_saw_the_dead_holder_before(fil
     lease.remove(file, seen[0])
     with held(file, "trained") as mine:
         lease.remove(file, seen[0])
-        mine.refuse_if_lost()
+        mine.check_held()
     assert list(file.parent.iterdir()) == []
 
 

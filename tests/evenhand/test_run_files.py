@@ -10,7 +10,7 @@ import pytest
 from evenhand.completions import read_answers
 from evenhand.errors import DataError
 from evenhand.records import Completion
-from evenhand.run_directory import is_done, refuse_changed
+from evenhand.run_directory import check_unchanged, is_done
 from inference import sampling
 from inference.sampling import sample
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
@@ -60,8 +60,8 @@ def test_answers_that_two_processes_paid_for_twice_are_announced(
 
 def test_a_renamed_model_was_scored_without_a_word(tmp_path: Path, engine: AnsweringEngine) -> None:
     path = sample(config(tmp_path))
-    refuse_changed(path)
+    check_unchanged(path)
     file = path / "config.yaml"
     file.write_text(file.read_text().replace("scripted", "famous"))
     with pytest.raises(DataError, match=r"config\.yaml: was changed since the run"):
-        refuse_changed(path)
+        check_unchanged(path)

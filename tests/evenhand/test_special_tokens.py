@@ -28,8 +28,8 @@ def tokenizer_of(family: str) -> Any:
     return tokenizer
 
 
-def rendered(tokenizer: Any, content: str, chat_format: str = "chat") -> str:
-    return render_chat(tokenizer, [Message(role="user", content=content)], chat_format)
+def rendered(tokenizer: Any, content: str, chat_template: bool = True) -> str:
+    return render_chat(tokenizer, [Message(role="user", content=content)], chat_template)
 
 
 @pytest.mark.parametrize("family", sorted(TEMPLATES))
@@ -59,5 +59,5 @@ def test_special_tokens_in_an_item_ended_the_users_turn(family: str) -> None:
 
 def test_a_bare_text_is_content_all_of_it() -> None:
     tokenizer = tokenizer_of("qwen2")
-    ids = encode(tokenizer, rendered(tokenizer, f"{CLEAN}<|im_end|>", "raw"), "raw")
+    ids = encode(tokenizer, rendered(tokenizer, f"{CLEAN}<|im_end|>", False), False)
     assert tokenizer.convert_tokens_to_ids("<|im_end|>") not in ids

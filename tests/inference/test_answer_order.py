@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evenhand.records import Prompt
-from studies.dialdefer.measures import ACCEPT, ERROR, TIE, UNREADABLE
+from studies.dialdefer.measures import ACCEPT, ERROR, TIE, UNPARSED
 from studies.dialdefer.panels import BOTH_ORDERS, both_orders
 from studies.dialdefer.records import Condition
 from studies.dialdefer.scores import records, untreated_c1
@@ -66,14 +66,14 @@ def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(
     config = with_variants(SWAPPED, verdict="margin", run={"root": tmp_path})
     usual, swapped, both = run_with(AnsweringEngine(lambda p: margin_of(p, 1.0)), config, monkeypatch).panels
     assert both.factors.answer_order == BOTH_ORDERS
-    for row, (code, margin) in enumerate([(ERROR, math.nan), (UNREADABLE, math.nan), (TIE, 0.0)]):
+    for row, (code, margin) in enumerate([(ERROR, math.nan), (UNPARSED, math.nan), (TIE, 0.0)]):
         swapped.replies[row, 0, 0], swapped.margins[row, 0, 0] = code, margin
     both = both_orders(usual, swapped)
-    assert both.replies[:, 0, 0].tolist() == [ERROR, UNREADABLE, ACCEPT], "a tie weighs nothing against a margin"
+    assert both.replies[:, 0, 0].tolist() == [ERROR, UNPARSED, ACCEPT], "a tie weighs nothing against a margin"
     assert both.margins[2, 0, 0] == 0.5
     usual.replies[0, 1, 0], usual.margins[0, 1, 0] = TIE, 0.0
-    swapped.replies[0, 1, 0], swapped.margins[0, 1, 0] = UNREADABLE, math.nan
-    assert both_orders(usual, swapped).replies[0, 1, 0] == UNREADABLE
+    swapped.replies[0, 1, 0], swapped.margins[0, 1, 0] = UNPARSED, math.nan
+    assert both_orders(usual, swapped).replies[0, 1, 0] == UNPARSED
 
 
 @pytest.mark.parametrize("dataset", ["truthfulqa", "aio-context"])

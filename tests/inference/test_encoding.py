@@ -34,9 +34,9 @@ def tokenizers() -> Iterator[Any]:
     yield marked
 
 
-@pytest.mark.parametrize(("family", "chat_format"), [*((family, "chat") for family in TEMPLATES), ("llama", "raw")])
-def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, chat_format: str) -> None:
-    asked = toy_config("m", format=chat_format)
+@pytest.mark.parametrize(("family", "chat_template"), [*((family, True) for family in TEMPLATES), ("llama", False)])
+def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, chat_template: bool) -> None:
+    asked = toy_config("m", chat_template=chat_template)
     prompts = [toy_prompt(text, *system) for text in TEXTS for system in ((), (SYSTEM,))] * (BATCH // 8)
     assert len(prompts) > BATCH
     for tokenizer in tokenizers():
@@ -45,11 +45,11 @@ def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, 
         found = list(encoder.encode(prompts))
         assert [one.prompt for one in found] == prompts
         for one in found:
-            assert one.rendered == render_chat(tokenizer, one.prompt.messages, chat_format)
-            alone = encode(tokenizer, render_chat(tokenizer, one.prompt.messages, chat_format), chat_format)
+            assert one.rendered == render_chat(tokenizer, one.prompt.messages, chat_template)
+            alone = encode(tokenizer, render_chat(tokenizer, one.prompt.messages, chat_template), chat_template)
             assert one.token_ids == [*alone, *encoder.answers.lead]
             if "<|" not in one.prompt.messages[-1].content:  # the others' are in test_special_tokens
-                assert alone == tokenizer.encode(one.rendered, add_special_tokens=chat_format == "raw")
+                assert alone == tokenizer.encode(one.rendered, add_special_tokens=not chat_template)
 
 
 def test_margins_are_not_read_where_the_template_opens_a_thought() -> None:

@@ -89,7 +89,7 @@ def answers(verdicts: torch.Tensor, groups: Sequence[int], base: torch.Tensor) -
     """Right is each prompt's second answer, the anchor each group's first prompt."""
     return Answers(
         verdicts=verdicts,
-        ends=None,
+        eos=None,
         right=torch.ones(len(verdicts), dtype=torch.long),
         groups=torch.tensor(groups),
         anchors=torch.tensor([place == 0 or groups[place - 1] != group for place, group in enumerate(groups)]),

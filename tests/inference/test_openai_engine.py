@@ -139,7 +139,7 @@ def dripping(part: bytes = b" ") -> Iterator[bytes]:
 def test_a_body_that_drips_for_ever_ends_at_the_deadline_of_the_request() -> None:
     reply = Reply(body='{"choices": ', more=dripping())
     with FakeServer(lambda body, n: reply) as server:
-        (found,) = ask(server, prompts(1), {"timeout_s": 0.2, "give_up_s": 0.1, "max_retries": 0})
+        (found,) = ask(server, prompts(1), {"timeout_s": 0.2, "total_timeout_s": 0.1, "max_retries": 0})
     assert found.finish_reason.startswith("error: no reply within 0.3 s")
 
 

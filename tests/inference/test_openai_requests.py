@@ -92,7 +92,7 @@ def test_a_margin_holds_only_what_the_server_listed(top: dict[str, float], read:
 def test_a_raw_prompt_goes_as_it_is_to_the_text_endpoint_and_its_margin_is_read_there() -> None:
     listed = {"tokens": ["1"], "top_logprobs": [{"1": -0.5, "2": -2.0}]}
     with FakeServer(lambda body, n: as_json({"choices": [{"text": "1", "logprobs": listed}]})) as server:
-        (found,) = ask(server, prompts(1), verdict="margin", format="raw")
+        (found,) = ask(server, prompts(1), verdict="margin", chat_template=False)
     assert (server.paths, server.asked[0]["prompt"]) == (["/v1/completions"], "question 0")
     assert found.answer_logprobs == {"1": -0.5, "2": -2.0}
 

@@ -73,9 +73,9 @@ def test_a_reply_begins_without_a_space_behind_a_chat_template_and_with_one_in_b
     assert [spelled(ids, t) for ids, t in zip(behind_chat, (plain, marked), strict=True)] == ["Ann", "_Ann"]
     # The word-start mark stands at the head of a text, and what goes on in a line is not at its head.
     for tokenizer in (plain, marked):
-        ids = option_tokens(tokenizer, ["Ann"], "Options: Ann\n\nAnswer:", "raw")["Ann"]
+        ids = option_tokens(tokenizer, ["Ann"], "Options: Ann\n\nAnswer:", False)["Ann"]
         assert spelled(ids, tokenizer) == "\u0120Ann"
-        ids = option_tokens(tokenizer, ["Ann"], "Answer: ", "raw")["Ann"]
+        ids = option_tokens(tokenizer, ["Ann"], "Answer: ", False)["Ann"]
         assert spelled(ids, tokenizer) == "Ann"
 
 

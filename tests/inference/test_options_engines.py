@@ -48,14 +48,14 @@ def spelled(folder: Path, behind: str, ids: list[int], temperature: float) -> fl
     return sum(logprobs[len(before) + i - 1, token].item() for i, token in enumerate(ids))
 
 
-@pytest.mark.parametrize(("temperature", "chat_format"), [(1.0, "chat"), (0.7, "chat"), (0.7, "raw")])
+@pytest.mark.parametrize(("temperature", "chat_template"), [(1.0, True), (0.7, True), (0.7, False)])
 def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature(
-    checkpoint: Path, temperature: float, chat_format: str, device: str
+    checkpoint: Path, temperature: float, chat_template: bool, device: str
 ) -> None:
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
-    found = answers(checkpoint, PROMPTS, sampling={"temperature": temperature}, format=chat_format)
+    found = answers(checkpoint, PROMPTS, sampling={"temperature": temperature}, chat_template=chat_template)
     for text, (completion,) in found.items():
-        behind, space = (f"<user>{text}</s><assistant>", "") if chat_format == "chat" else (text, " ")
+        behind, space = (f"<user>{text}</s><assistant>", "") if chat_template else (text, " ")
 
         def probability(reply: str, behind: str = behind, space: str = space) -> float:
             ids = tokenizer.encode(space + reply, add_special_tokens=False)

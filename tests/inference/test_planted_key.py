@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import score_main
-from evenhand.cli.status.command import main as status_main
+from evenhand.cli.status import main as status_main
 from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import is_done
 from inference.sampling import sample

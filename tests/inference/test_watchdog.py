@@ -54,7 +54,7 @@ def test_a_process_ends_also_where_nothing_can_be_written(ended: list[int], caps
     with Watchdog(LIMIT_S / 10, log_that(fails)):
         assert wait_for(ended) == EXIT_STATUS
     said = capsys.readouterr().err
-    assert "run.hang_limit_s" in said
+    assert "run.stall_timeout_s" in said
     assert "Stale file handle; what was answered last is lost" in said
 
 

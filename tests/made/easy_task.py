@@ -44,7 +44,7 @@ def easy_run(model: Path, root: Path, **sections: Any) -> AnyRun:
     """
     optimiser = {"learning_rate": 1e-2, "schedule": "constant", "max_steps": 40, "per_device_batch_size": 8}
     wanted: dict[str, Any] = {
-        "examples": {"format": "raw", "loss_on_eos": False},
+        "examples": {"chat_template": False, "loss_on_eos": False},
         "quantisation": {"kind": "none"},
         "lora": {"r": 8, "alpha": 16},
         "beta": 2.0,

@@ -110,7 +110,7 @@ class GrowingRun:
 
 def hung(folder: Path, rng: random.Random) -> Found:
     """An engine that gives no answer any more; the process must end with its own status."""
-    run, engine, at = GrowingRun(folder, hang_limit_s=0.3), growing_engine(), rng.randrange(N_UNITS * N_STEPS)
+    run, engine, at = GrowingRun(folder, stall_timeout_s=0.3), growing_engine(), rng.randrange(N_UNITS * N_STEPS)
     engine.before = lambda number: number == at and threading.Event().wait()
     if (child := os.fork()) == 0:
         with suppress(BaseException):

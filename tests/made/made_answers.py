@@ -57,7 +57,7 @@ def answers(verdicts: Rows | torch.Tensor, ends: Rows | None = None, **others: A
     }
     return Answers(
         verdicts=torch.as_tensor(verdicts, dtype=torch.float64),
-        ends=None if ends is None else torch.as_tensor(ends, dtype=torch.float64),
+        eos=None if ends is None else torch.as_tensor(ends, dtype=torch.float64),
         **tensors,
     )
 

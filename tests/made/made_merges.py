@@ -22,7 +22,6 @@ from evenhand.files import write_jsonl
 from evenhand.run_directory import finish, open_run
 from tests.made.training_runs import tiny_run
 from training import merged_checkpoint
-from training.data import load_data
 from training.qlora import lora_config, skeleton
 from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, EXCLUDED_FILE, folder_of
 
@@ -73,7 +72,9 @@ def untrained_run(model: Path, root: Path) -> Path:
     """A finished run whose adapter was drawn at random, on a model of any size: no weight of it is loaded."""
     config = tiny_run("sft", model, root)
     run, base = folder_of(config), skeleton(model, None)
-    open_run(run, config, load_data(config).set_hash, fingerprint(config.model, model), lambda: "CPU")
+    open_run(
+        run, config, config.training.content_hash(config.load_units()), fingerprint(config.model, model), lambda: "CPU"
+    )
     write_jsonl(run / EXCLUDED_FILE, [])
     lora_config(config.lora, base).save_pretrained(str(run / ADAPTER_DIR))
     draw, weights = torch.Generator().manual_seed(0), dict[str, torch.Tensor]()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.dialdefer.measures import ACCEPT, PARSERS, REJECT, TIE, UNREADABLE
+from studies.dialdefer.measures import ACCEPT, PARSERS, REJECT, TIE, UNPARSED
 from studies.dialdefer.panels import Judge, Panel
 from studies.dialdefer.records import Factors
 
@@ -23,7 +23,7 @@ def made_panel(
         factors=Factors(**factors),
         item_ids=tuple(ids or (f"{dataset}-{i:05}" for i in range(len(array)))),
         replies=array,
-        unread=dict.fromkeys(PARSERS, array == UNREADABLE),
+        unparsed=dict.fromkeys(PARSERS, array == UNPARSED),
         margins=np.full(array.shape, np.nan) if margins is None else np.asarray(margins, dtype=float)[:, :, None],
         hashes=np.full(array.shape[:2], "", dtype="<U16"),
     )
@@ -32,7 +32,7 @@ def made_panel(
 def margin_panel(margins: Any, **keys: Any) -> Panel:
     """A panel of margins (n_items, 4) in nats, with the replies that they decide; NaN is unreadable."""
     array = np.asarray(margins, dtype=float)
-    replies = np.select([array > 0, array < 0, array == 0], [ACCEPT, REJECT, TIE], UNREADABLE)
+    replies = np.select([array > 0, array < 0, array == 0], [ACCEPT, REJECT, TIE], UNPARSED)
     return made_panel(replies, margins=array, **keys)
 
 

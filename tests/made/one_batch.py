@@ -14,7 +14,6 @@ from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import save_family
 from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun
-from training.data import examples_of, load_data
 from training.examples import Example, set_padding
 from training.objectives import objective_of
 from training.qlora import load_base, lora_config, set_adapter_dtype, trainable
@@ -43,7 +42,7 @@ def byte_model(folder: Path, family: str = "llama") -> Path:
 
 def examples_for(config: AnyRun, model: Path) -> list[Example]:
     """The config's examples in a model's tokens."""
-    return examples_of(load_data(config), config, load_tokenizer(model))[0]
+    return config.training.examples(config.load_units(), config, load_tokenizer(model))[0]
 
 
 def adapted(folder: Path, config: AnyRun, attention: str | None = None) -> Any:

@@ -18,7 +18,7 @@ from training.callbacks import MetricsFile
 from training.config import DPORun, SFTRun
 from training.examples import Example
 from training.qlora import load_base, lora_config, set_adapter_dtype
-from training.train import close_training, open_training
+from training.train import close_training, inputs_of, open_training
 from training.trainer import shared_arguments
 
 IGNORED = -100  # the label that puts no loss on a position
@@ -33,7 +33,8 @@ class TokenisedDPOTrainer(DPOTrainer):
 
 def train_with_trl(config: SFTRun | DPORun) -> Path:
     """Train a run with TRL's trainer for its method, and return its directory."""
-    with open_training(config) as run:
+    run = inputs_of(config)
+    with open_training(config, run):
         set_seed(config.optimiser.seed)  # the adapter's first weights are drawn before the trainer seeds itself
         callbacks = [MetricsFile(run.path)]
         trainer = trainer_of(config, run.base, run.tokenizer, run.examples, run.path, callbacks=callbacks)

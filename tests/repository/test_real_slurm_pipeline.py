@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.cli.status.command import runs_below, stages_of
+from evenhand.cli.status import runs_below, stages_of
 from evenhand.completions import every_completion
 from evenhand.config import read_yaml
 from evenhand.run_directory import is_done

@@ -9,14 +9,14 @@ from training.config import StudyTraining, TrainingConfig
 from training.examples import Example, Excluded, OneTokenAnswers, sifted
 
 
-class ToyTraining(StudyTraining):
+class ToyTraining(StudyTraining[ToySection, Fruit]):
     """See training.config.StudyTraining."""
 
     called = "fruits"
     families_called = "fruits"
     tag = "toy"
 
-    def refuse(self, config: TrainingConfig) -> None:
+    def validate(self, config: TrainingConfig) -> None:
         if config.examples.loss_on_eos:
             raise ValueError("toy: set examples.loss_on_eos=false")
 
@@ -29,7 +29,7 @@ class ToyTraining(StudyTraining):
     def content_hash(self, units: Sequence[Fruit]) -> str:
         return digest([unit.unit_id for unit in units], 16)
 
-    def refuse_test_data(self, units: Sequence[Fruit], section: ToySection) -> None:
+    def check_test_data(self, units: Sequence[Fruit], section: ToySection) -> None:
         pass
 
     def families(self, units: Sequence[Fruit]) -> list[str]:

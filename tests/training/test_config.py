@@ -14,7 +14,7 @@ from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_run
 from training.__main__ import ending
 from training.config import AnyRun, DPORun, SFTRun, load_training_config
-from training.processes import refuse_other_batch
+from training.processes import check_n_processes
 from training.run_folder import folder_of
 from training.trainer import shared_arguments
 
@@ -78,7 +78,7 @@ def test_dpo_configs_have_the_settings_of_tables_36_and_37(family: str) -> None:
 def assert_published_path(run: AnyRun) -> None:
     """Nothing of ours that changes a number: examples shuffled one by one, one loss, the last step's adapter."""
     assert (run.optimiser.batch_by, run.dev) == ("random", None)
-    assert (run.examples.format, run.model.revision) == ("chat", None)
+    assert (run.examples.chat_template, run.model.revision) == (True, None)
 
 
 @pytest.mark.parametrize(("family", "arm"), ARMS, ids="-".join)
@@ -184,8 +184,8 @@ def test_a_config_of_another_kind_is_told_apart() -> None:
 def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused() -> None:
     four = tiny_run(optimiser={"n_processes": 4, "gradient_accumulation_steps": 2})
     with pytest.raises(ConfigError, match=r"n_processes is 4, but 1 were launched: .* would be 8 instead of 32"):
-        refuse_other_batch(four)
-    refuse_other_batch(tiny_run())
+        check_n_processes(four)
+    check_n_processes(tiny_run())
 
 
 def test_a_tracker_that_is_not_installed_is_named_before_anything_is_loaded(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome
             logs = torch.stack([log_p(example.prompt_ids, (choice, *example.end)) for choice in example.choices])
             answers = Answers(
                 verdicts=logs[None, :, 0],
-                ends=logs[None, :, 1],
+                eos=logs[None, :, 1],
                 right=torch.tensor([example.right], device=judge.device),
                 groups=torch.tensor([0], device=judge.device),
                 anchors=torch.tensor([True], device=judge.device),

@@ -9,7 +9,7 @@ from inference.encoding import Encoder
 from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
-from studies.dialdefer.training import TRAINING, section_of
+from studies.dialdefer.training import TRAINING
 from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import THINKING
@@ -29,15 +29,20 @@ def config(examples: dict[str, Any] | None = None, bend: dict[str, Any] | None =
 
 
 @pytest.mark.parametrize("template", ["matched", "published", "published-dpo"])
-@pytest.mark.parametrize("chat_format", ["chat", "raw"])
-def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: str, chat_format: str) -> None:
+@pytest.mark.parametrize("chat_template", [True, False])
+def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: str, chat_template: bool) -> None:
     asked = sampling_config(
-        {"name": "toy", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}], "format": chat_format}
+        {
+            "name": "toy",
+            "model": {"name": "embedded"},
+            "benchmarks": [{"dataset": "pocket"}],
+            "chat_template": chat_template,
+        }
         | {"prompts": {"template": template}, "verdict": "margin"}
     )
     prompts = [render(i, c, template=template, answer_form="one_token") for i in ITEMS for c in Condition]
     inference = Encoder(tokenizer, asked).encode(prompts)
-    examples, _ = TRAINING.examples(ITEMS, config({"format": chat_format}, template=template), tokenizer)
+    examples, _ = TRAINING.examples(ITEMS, config({"chat_template": chat_template}, template=template), tokenizer)
     assert [list(e.prompt_ids) for e in examples] == [e.token_ids for e in inference]
 
 
@@ -97,8 +102,8 @@ def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(
 
 def test_a_bend_is_for_training_alone_and_for_families_that_there_are() -> None:
     with pytest.raises(ConfigError, match=r"dialdefer.bend: is for training alone"):
-        section_of(config(bend={"share": 0.3})).units("margin")
+        config(bend={"share": 0.3}).study.units("margin")
     with pytest.raises(ConfigError, match=r"dialdefer.prompts.variants_per_item: is for training alone"):
-        section_of(config(variants_per_item="one_per_item")).units("margin")
+        config(variants_per_item="one_per_item").study.units("margin")
     with pytest.raises(DataError, match=r"no training item is of .bbq."):
-        TRAINING.load(section_of(config(bend={"families": ["bbq"]})))
+        TRAINING.load(config(bend={"families": ["bbq"]}).study)

@@ -15,7 +15,7 @@ from evenhand.run_directory import DONE_FILE
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, plant
 from tests.made.training_runs import logged, tiny_run
 from training.config import AnyRun
-from training.guard import DivergenceGuard, LossMonitor, refuse_diverged
+from training.guard import DivergenceGuard, LossMonitor, check_not_diverged
 from training.objectives import Objective, cross_entropy
 from training.run_folder import ADAPTER_FILES, DIVERGED_FILE, folder_of, last_checkpoint
 from training.train import train
@@ -91,7 +91,7 @@ def test_a_stopped_run_says_what_to_change_by_how_much_and_where_its_best_adapte
     ):
         assert part in str(caught.value)
     with pytest.raises(ModelError, match=f"stopped at step 70.*when {DIVERGED_FILE} is deleted"):
-        refuse_diverged(tmp_path)
+        check_not_diverged(tmp_path)
 
 
 def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path: Path) -> None:
@@ -137,6 +137,6 @@ def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights
     assert checkpoint is not None
     assert (checkpoint.name, list(logged(folder_of(config)))) == ("checkpoint-1", [1])
     assert all(torch.isfinite(weight).all() for weight in load_file(checkpoint / ADAPTER_FILES[1]).values())
-    monkeypatch.setattr("training.train.open_training", lambda *_: pytest.fail("goes on"))
+    monkeypatch.setattr("training.train.inputs_of", lambda *_: pytest.fail("goes on"))
     with pytest.raises(ModelError, match=says):
         train(config)

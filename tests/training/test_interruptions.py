@@ -11,7 +11,6 @@ from evenhand.run_directory import DONE_FILE, is_done, read_json
 from evenhand.terminal import PROGRESS_VARIABLE, STOP_VARIABLE, Stopped
 from tests.made.easy_task import begin_fp16_at, killed_at
 from tests.made.training_runs import adapter_of, logged, tiny_run
-from training import reference
 from training.guard import DivergenceGuard
 from training.run_folder import folder_of, last_checkpoint
 from training.train import train
@@ -102,27 +101,6 @@ def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapte
     expected, found = adapter_of(undisturbed), adapter_of(run)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
     assert list(logged(run)) == [1, 2, 3, 4]
-
-
-def test_a_kill_behind_the_last_reference_shard_blocked_every_run_on_that_base(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tiny_run("dpo", model, tmp_path)
-    written: list[Path] = []
-
-    def dying(file: Path, *words: Any) -> None:
-        write(file, *words)
-        written.append(file)
-        if file.suffix == ".jsonl":
-            raise KeyboardInterrupt
-
-    write = reference.write_jsonl
-    with monkeypatch.context() as patch:
-        patch.setattr(reference, "write_jsonl", dying)
-        with pytest.raises(KeyboardInterrupt):
-            train(config)
-    assert len(written) == 1
-    assert read_json(train(config) / DONE_FILE)["reference_seconds"] >= 0
 
 
 def test_checkpoints_that_a_kill_behind_the_last_file_has_left_are_deleted(run: Path, model: Path) -> None:

@@ -16,16 +16,14 @@ from evenhand.files import sha256_of
 from evenhand.run_directory import DONE_FILE, read_json
 from inference.sampling import model_facts
 from studies.dialdefer.pocket import pocket_items
-from studies.dialdefer.training import TRAINING
 from tests.made.fuzz import more_families
 from tests.made.made_merges import spoil, untrained_run, with_margins
 from tests.made.places import ROOT
 from tests.made.sampling_configs import sampling_config
 from tests.made.training_runs import adapter_of, tiny_model, tiny_run
 from training import merged_checkpoint
-from training.data import TrainingData
 from training.merge import main
-from training.merged_checkpoint import compare, merge, refuse_shared, round_to_bf16, sample_prompts, write_merged
+from training.merged_checkpoint import check_unshared, compare, merge, round_to_bf16, sample_prompts, write_merged
 from training.qlora import load_base, skeleton
 from training.run_folder import finished_config
 from training.sections import QuantisationConfig
@@ -33,7 +31,7 @@ from training.train import train
 
 pytestmark = pytest.mark.slow
 BF16_BASE = QuantisationConfig(kind="none")
-ITEMS = TrainingData(study=TRAINING, units=list(pocket_items("train"))[:8])
+ITEMS = list(pocket_items("train"))[:8]
 
 
 def weights_of(folder: Path) -> dict[str, torch.Tensor]:
@@ -266,4 +264,4 @@ def test_an_adapter_that_diverged_is_refused_by_the_layers_name(run: Path, model
 def test_an_adapter_on_tied_embeddings_is_refused(tmp_path: Path) -> None:
     tied = skeleton(tiny_model(tmp_path / "model", "gemma3"), None)
     with pytest.raises(ModelError, match=r"changes lm_head, whose weight another module shares .*target_modules"):
-        refuse_shared(tied, ["lm_head.weight"])
+        check_unshared(tied, ["lm_head.weight"])

@@ -19,7 +19,7 @@ from training import trainer
 from training.qlora import kept, load_base, lora_config, multiply_at_rank, trainable
 from training.run_folder import ADAPTER_FILES
 from training.sections import LoraSettings, QuantisationConfig
-from training.train import open_training, train
+from training.train import inputs_of, open_training, train
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,8 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny_run("sft", model, tmp_path)
-    with open_training(config) as run:
+    run = inputs_of(config)
+    with open_training(config, run):
         half_written = run.path / "checkpoints" / "checkpoint-1"
         half_written.mkdir(parents=True)
         with pytest.raises(DataError, match=r"is being trained by process \d+ on \S+ since"):
@@ -102,60 +103,6 @@ def test_a_target_module_the_model_does_not_have_is_named(model: Path, tmp_path:
 
 
 FULL = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-
-
-def plant_failure(where: str, patch: pytest.MonkeyPatch) -> list[bool]:
-    """Have the second of the microbatches with more than four prompts fail, which finds gradients of the first there:
-    forward, or backward before the first layer, when the last has got its gradients.
-    """
-    compute, failed, sizes = trainer.answers_of, [], []
-
-    def computed(model: Any, batch: dict[str, Tensor], inner: Any) -> Any:
-        if len(batch["right"]) > 4 and torch.is_grad_enabled():
-            sizes.append(len(batch["right"]))
-        if failed or len(sizes) < 2:
-            return compute(model, batch, inner)
-        last = [w for name, w in inner.named_parameters() if ".layers.1." in name and "lora_B" in name]
-
-        def fail(*_: Any) -> None:
-            failed.append(where == "forward" or all(w.grad is not None for w in last))
-            raise FULL
-
-        first = inner.get_submodule("base_model.model.model.layers.0")
-        hook = first.register_forward_hook(
-            fail if where == "forward" else lambda _, __, hidden: hidden.register_hook(fail) and None
-        )
-        try:
-            return compute(model, batch, inner)
-        finally:
-            hook.remove()
-
-    patch.setattr(trainer, "answers_of", computed)
-    return failed
-
-
-@pytest.mark.parametrize("where", ["forward", "backward"])
-def test_a_run_whose_microbatches_do_not_fit_goes_the_way_of_one_whose_do(
-    where: str,
-    byte_judge: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    optimiser = {"per_device_batch_size": 8, "gradient_accumulation_steps": 2, "batch_by": "item", "max_steps": 2}
-    more: dict[str, Any] = {"optimiser": optimiser, "paired": {"weight": 0.5}}
-    runs = []
-    for name in ("fits", "does not fit"):
-        failed = plant_failure(where, monkeypatch) if name == "does not fit" else []
-        runs.append(train(tiny_run("paired", byte_judge, tmp_path / name, **more)))
-    assert failed == [True], "once, backward with gradients that must not count"
-    assert capsys.readouterr().err.count("Out of memory: from here on") == 1
-    for key in ("loss", "grad_norm", "accuracy", "margin"):
-        fits, cut = (logged(run, key) for run in runs)
-        assert cut == pytest.approx(fits, rel=2e-5, abs=2e-6), key  # they are rounded to 1e-6
-    weights, others = map(adapter_of, runs)
-    for name, weight in weights.items():
-        assert float((others[name] - weight).norm() / weight.norm()) < 1e-3, name  # Adam divides by small gradients
 
 
 def test_memory_that_runs_short_is_told_with_what_helps(

@@ -2,23 +2,22 @@
 
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
-from evenhand.cli.doctor.device import DISK, GIB, Device, device_for, memory_check, time_check
+from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
 from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
-from training.data import TrainingData, examples_of, load_data
 from training.examples import set_padding
 from training.objectives import objective_of
-from training.run_folder import refuse_merged_on_nf4
+from training.run_folder import check_not_merged_on_nf4
 
-STARTUP = 30.0  # seconds until the first step, beside reading the weights
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries
 MERGE_ROOM_GIB = (
@@ -39,13 +38,13 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     checks = [room, data_check, *model.checks]
     if config.quantisation.kind == "nf4" and model.folder is not None:
         try:
-            refuse_merged_on_nf4(model.folder)
+            check_not_merged_on_nf4(model.folder)
         except ConfigError as error:
             checks.append(wrong("quantisation", str(error)))
     count, device = None, device_for(computing_dtype(config), named_gpu)
     if model.tokenizer is not None:
         try:
-            count = count_examples(data or load_data(config.on_own_items()), config, model.tokenizer, device)
+            count = count_examples(data or config.on_own_items().load_units(), config, model.tokenizer, device)
         except EvenhandError as error:
             checks.append(wrong("examples", str(error)))
         else:
@@ -60,8 +59,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         flops = n_gpus * count.n_steps * step_flops(config, size, count) if count and data else None
         parts = memory_parts(config, size, count or longest_batch(config), device)
         checks.append(memory_check(device, parts, smaller(config)))
-        startup = STARTUP + size.weight_bytes("bfloat16") / DISK
-        checks.append(time_check(device, flops, 0.0, startup, n_gpus))
+        checks.append(time_check(device, flops, n_gpus))
         if device.is_gpu:
             checks.append(merge_check(config, size, device))
     return Examined(kind="training", checks=checks, owed=model.owed)
@@ -78,14 +76,14 @@ def computing_dtype(config: AnyRun) -> str:
     return mixed.get(config.optimiser.mixed_precision, config.quantisation.compute_dtype)
 
 
-def loaded(config: AnyRun) -> tuple[TrainingData | None, Check]:
+def loaded(config: AnyRun) -> tuple[Sequence[Any] | None, Check]:
     """What a config trains on; None where it is not there."""
     try:
-        data = load_data(config)
+        units = config.load_units()
     except EvenhandError as error:
         return None, wrong("data", str(error))
-    counts = ", ".join(f"{name} {n:,}" for name, n in data.counts.items())
-    return data, ok("data", f"{len(data):,} {data.study.called} ({counts})", n_data=len(data))
+    counts = ", ".join(f"{name} {n:,}" for name, n in Counter(unit.dataset for unit in units).items())
+    return units, ok("data", f"{len(units):,} {config.training.called} ({counts})", n_data=len(units))
 
 
 class ExampleCount(NamedTuple):
@@ -101,12 +99,12 @@ class ExampleCount(NamedTuple):
     is_tree: bool  # whether its rows branch, so that attention takes a mask
 
 
-def count_examples(data: TrainingData, config: AnyRun, tokenizer: Any, device: Device) -> ExampleCount:
+def count_examples(units: Sequence[Any], config: AnyRun, tokenizer: Any, device: Device) -> ExampleCount:
     """The size of a run's steps. Raises ModelError or DataError where no examples can be made."""
     set_padding(tokenizer)
     optimiser = config.optimiser
-    drawn = data.drawn(random.Random(0), N_DRAWN)
-    examples, _ = examples_of(drawn, config, tokenizer)
+    drawn = random.Random(0).sample(units, min(N_DRAWN, len(units)))
+    examples, _ = config.training.examples(drawn, config, tokenizer)
     groups = groups_of(examples, optimiser.batch_by)
     lengths = [sum(example.n_tokens for example in group) for group in groups]
     n_groups = optimiser.per_device_batch_size // config.group_size  # of a microbatch
@@ -120,7 +118,7 @@ def count_examples(data: TrainingData, config: AnyRun, tokenizer: Any, device: D
     )
     batch = rows_of(longest)
     rows, width = batch["input_ids"].shape
-    n_micro, share = optimiser.gradient_accumulation_steps, len(data) / len(drawn)
+    n_micro, share = optimiser.gradient_accumulation_steps, len(units) / len(drawn)
     n_steps = optimiser.epochs * len(groups) * share / (n_groups * n_micro * optimiser.n_processes)
     # What a microbatch computes, padding and shared beginnings counted, for each token of its examples.
     computed = rows * width / sum(sorted(lengths)[-n_groups:])

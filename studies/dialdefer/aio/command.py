@@ -25,29 +25,29 @@ STAGES = ("discover", "harvest", "transcribe", "label", "check", "items", "relea
 
 def main(argv: Sequence[str]) -> None:
     """Make r/AIO from Reddit's screenshots, or put the dialogues of the released set back (DialDefer, appendix B)."""
-    words = parsed(argv)
+    options = parsed(argv)
     if missing := [name for name in LIBRARIES if find_spec(name) is None]:
         install = "pip install --no-deps -r requirements/aio.lock"
         raise ConfigError(f"`evenhand build aio` needs {', '.join(missing)}, not installed here: {install}")
-    released = {r.identifier("id"): r.values for r in records_at(words.release, AIO_FILE)} if words.release else {}
-    with opened(words.raw) as folder:
-        if words.stage == "discover":
+    released = {r.identifier("id"): r.values for r in records_at(options.release, AIO_FILE)} if options.release else {}
+    with opened(options.raw) as folder:
+        if options.stage == "discover":
             discover(folder, reddit_client())
             say(f"{folder.path}: {len(folder.ids):,} ids of posts with an image")
-        elif words.stage == "check":
+        elif options.stage == "check":
             n_new, n_all = folder.write_checks(released)
             files = f"{folder.path / 'check'}: {n_all:,} files, {n_new:,} new"
             say(f"{files}. Fill in `keep` and `poster` of each, then run `items`")
-        elif words.stage == "items":
-            outcome = outcome_of(folder, released, unchecked=words.unchecked)
-            out = write_items(folder, outcome, unchecked=words.unchecked, rehydrated=bool(released))
+        elif options.stage == "items":
+            outcome = outcome_of(folder, released, unchecked=options.unchecked)
+            out = write_items(folder, outcome, unchecked=options.unchecked, rehydrated=bool(released))
             say(f"{progress_text(outcome)}\n\n{statistics_table(outcome.records)}\n")
             say(f"{out}: {len(outcome.records):,} items: a root of dataset aio; the others are in missing.jsonl")
-        elif words.stage == "release":
-            n_items, n_copies = write_release(folder, words.out)
-            say(f"{words.out}: {n_items:,} items. {n_copies:,} left out: the context repeats the post or a message")
+        elif options.stage == "release":
+            n_items, n_copies = write_release(folder, options.out)
+            say(f"{options.out}: {n_items:,} items. {n_copies:,} left out: the context repeats the post or a message")
         else:
-            ask(folder, words, released)
+            ask(folder, options, released)
             say(progress_text(outcome_of(folder, released)))
 
 
@@ -69,24 +69,24 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     add("--concurrency", type=int, default=8, help="transcribe, label: posts at a time (default 8)")
     add("--unchecked", action="store_true", help="items: take posts that no person has checked, too")
     add("--out", type=Path, help="release: the folder to write")
-    words = parser.parse_args(argv)
-    if words.stage in ("transcribe", "label") and not (words.server and words.model):
-        parser.error(f"{words.stage} asks a model: give --server http://HOST:PORT/v1 and --model NAME")
-    if words.stage == "release" and not words.out:
+    options = parser.parse_args(argv)
+    if options.stage in ("transcribe", "label") and not (options.server and options.model):
+        parser.error(f"{options.stage} asks a model: give --server http://HOST:PORT/v1 and --model NAME")
+    if options.stage == "release" and not options.out:
         parser.error("release needs --out FOLDER")
-    return words
+    return options
 
 
-def ask(folder: RawFolder, words: argparse.Namespace, released: Collection[str]) -> None:
+def ask(folder: RawFolder, options: argparse.Namespace, released: Collection[str]) -> None:
     """A stage that asks Reddit or a model for what is not here yet."""
-    if words.stage == "harvest":
-        if words.ids:
-            add_ids(folder, ids_in(words.ids), str(words.ids))
-        add_ids(folder, released, str(words.release), RELEASED)
+    if options.stage == "harvest":
+        if options.ids:
+            add_ids(folder, ids_in(options.ids), str(options.ids))
+        add_ids(folder, released, str(options.release), RELEASED)
         if not folder.ids and not folder.gone:
             raise ConfigError(f"{folder.path}: knows no post yet: run `discover`, or give --ids FILE or --release DIR")
         harvest(folder, reddit_client())
         return
-    model = Model(words.server, words.model, words.api_key_env, words.concurrency)
-    if n_unanswered := (transcribe if words.stage == "transcribe" else label)(folder, model):
+    model = Model(options.server, options.model, options.api_key_env, options.concurrency)
+    if n_unanswered := (transcribe if options.stage == "transcribe" else label)(folder, model):
         say(f"{n_unanswered:,} posts got no answer; run the same command again")

@@ -165,9 +165,14 @@ class RawFolder:
             n_all += 1
             if self.owed(CHECKS, [post_id]):
                 n_new += 1
-                asked = {"link": f"https://www.reddit.com/comments/{post_id}", "keep": None, "why": "", "poster": None}
+                keys_of_check = {
+                    "link": f"https://www.reddit.com/comments/{post_id}",
+                    "keep": None,
+                    "why": "",
+                    "poster": None,
+                }
                 poster = who_wrote(turns, released.get(post_id, {}).get(WRITES_FIRST))
-                keys = {**asked, "dialogue": dialogue(turns), **reading, "poster": poster}
+                keys = {**keys_of_check, "dialogue": dialogue(turns), **reading, "poster": poster}
                 text = yaml.dump(keys, Dumper=CheckDumper, allow_unicode=True, sort_keys=False, width=110)
                 head = HEAD if reading.get("label", True) else HEAD + NO_LABEL
                 write_whole(self.file(CHECKS, post_id), head + text)

@@ -27,7 +27,17 @@ from studies.dialdefer.aio.folder import (
     RawFolder,
 )
 from studies.dialdefer.aio.pii import redact
-from studies.dialdefer.aio.replies import AIO, POSTER, Turn, dialogue, neutral, poster_as_b, turns_in, unfit, who_wrote
+from studies.dialdefer.aio.replies import (
+    POSTER,
+    REPLIES,
+    Turn,
+    dialogue,
+    neutral,
+    poster_as_b,
+    turns_in,
+    unfit,
+    who_wrote,
+)
 from studies.dialdefer.release import AIO_FILE, REDACTED, VERDICTS
 
 WAITING = "not done yet"  # the stage has still to be run, or its server did not answer
@@ -152,7 +162,7 @@ def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
         return "No items."
     dialogues = [turns_in(record["c2_input"]) for record in records]
     turns = [len(spoken) for spoken in dialogues]
-    words = statistics.fmean(sum(len(text.split()) for _, text in spoken) for spoken in dialogues)
+    n_words = statistics.fmean(sum(len(text.split()) for _, text in spoken) for spoken in dialogues)
     # "Speaker B's friend"; the authors' release writes "Person A's friend" of the same.
     whose = [re.sub(r"^(?:Speaker|Person) [AB]['’]s ", "", r.get("speaker_a_identity", "")) for r in records]
     relationships = Counter(who.strip().lower() or "unknown" for who in whose).most_common(5)
@@ -163,7 +173,7 @@ def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
         ["mean turns", f"{statistics.fmean(turns):.1f}"],
         ["median turns", f"{statistics.median(turns):g}"],
         ["turn range", f"{min(turns)}–{max(turns)}"],
-        ["mean words", f"{words:.0f}"],
+        ["mean words", f"{n_words:.0f}"],
         *([name, f"{count} ({100 * count / len(records):.1f} %)"] for name, count in counts.items()),
     ]
     return table(["statistic", "value"], rows, n_words=1)
@@ -214,7 +224,7 @@ def copies(record: Mapping[str, Any], post: Mapping[str, Any]) -> bool:
     """
 
     def words(text: str) -> str:
-        return " ".join(re.findall(r"\w+", AIO.sub("", text).lower()))
+        return " ".join(re.findall(r"\w+", REPLIES["aio"].sub("", text).lower()))
 
     context = words(record["context"])
     said = [text for _, text in turns_in(record["c2_input"])]

@@ -50,6 +50,12 @@ class Model:
     key_variable: str  # of the environment
     concurrency: int
 
+    def __post_init__(self) -> None:
+        from openai import OpenAI
+
+        key = os.environ.get(self.key_variable) or "none"
+        self.client = OpenAI(base_url=self.address, api_key=key, timeout=TIMEOUT_S, max_retries=MAX_RETRIES)
+
     def ask(self, content: str | list[dict[str, Any]], max_tokens: int) -> tuple[str, bool]:
         """(the greedy reply to one user message, whether it was cut off at max_tokens).
 
@@ -65,8 +71,8 @@ class Model:
                 max_tokens=max_tokens,
             )
         except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError):
-            words = f"knows no model '{self.name}', refuses the key in {self.key_variable}, or is no address to /v1"
-            raise ConfigError(f"{self.address}: {words}") from None
+            problem = f"knows no model '{self.name}', refuses the key in {self.key_variable}, or is no address to /v1"
+            raise ConfigError(f"{self.address}: {problem}") from None
         except openai.OpenAIError as error:
             raise Unanswered(" ".join(str(error).split())[:200]) from None
         choice = reply.choices[0] if reply.choices else None
@@ -74,20 +80,16 @@ class Model:
             raise Unanswered("reply without text")
         return choice.message.content, choice.finish_reason == "length"
 
-    def each(self, ids: Sequence[str], work: Callable[[str], None], doing: str) -> int:
+    def for_each(self, ids: Sequence[str], work: Callable[[str], None], doing: str) -> int:
         """Do the work for every post, `concurrency` at a time; how many got no answer. Raises ModelError."""
-        from openai import OpenAI
-
         n_failed, n_in_a_row = 0, 0
-        key = os.environ.get(self.key_variable) or "none"
         with (
-            OpenAI(base_url=self.address, api_key=key, timeout=TIMEOUT_S, max_retries=MAX_RETRIES) as self.client,
             ThreadPoolExecutor(self.concurrency) as pool,
             tqdm(total=len(ids), desc=doing, unit="post", disable=None) as progress,
         ):
-            asked = {pool.submit(work, post_id): post_id for post_id in ids}
+            futures = {pool.submit(work, post_id): post_id for post_id in ids}
             try:
-                for done in as_completed(asked):
+                for done in as_completed(futures):
                     progress.update()
                     if (reason := done.exception()) is None:
                         n_in_a_row = 0
@@ -95,8 +97,8 @@ class Model:
                     if not isinstance(reason, Unanswered):
                         raise reason
                     n_failed, n_in_a_row = n_failed + 1, n_in_a_row + 1
-                    words = f"no answer ({reason}); it is asked again by the next call"
-                    say(f"{doing}: {asked[done]}: {words}", sys.stderr)
+                    problem = f"no answer ({reason}); it is asked again by the next call"
+                    say(f"{doing}: {futures[done]}: {problem}", sys.stderr)
                     if n_in_a_row >= max(FAILURES_IN_A_ROW, self.concurrency):
                         raise ModelError(
                             f"{self.address}: {n_in_a_row} posts in a row got no answer, the last one '{reason}'. "
@@ -125,7 +127,7 @@ def transcribe(folder: RawFolder, model: Model) -> int:
         cut = {"dropped": f"transcript of more than {TRANSCRIPT_TOKENS} tokens"}
         folder.write(TRANSCRIPTS, post_id, cut if is_cut else transcript_in(reply))
 
-    return model.each(owed, work, "transcribe")
+    return model.for_each(owed, work, "transcribe")
 
 
 def image_at(url: str) -> str:
@@ -150,12 +152,12 @@ def image_at(url: str) -> str:
         raise Unanswered(f"{url.partition('?')[0]}: {type(error).__name__}") from None
     try:
         with Image.open(io.BytesIO(raw)) as image:
-            plain = image.convert("RGB")
+            pixels = image.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         raise BrokenImage("image cannot be read") from None
-    plain.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    pixels.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     encoded = io.BytesIO()
-    plain.save(encoded, "PNG")
+    pixels.save(encoded, "PNG")
     return f"data:image/png;base64,{base64.b64encode(encoded.getvalue()).decode()}"
 
 
@@ -172,13 +174,13 @@ def label(folder: RawFolder, model: Model) -> int:
         text = "\n\n".join(filter(None, (post["title"], post["body"])))
         rewritten, is_cut = model.ask(filled("neutral", text=text), NEUTRAL_TOKENS)
         context, held = neutral(redact(rewritten))
-        asked = filled("relationship", text=text, dialogue=dialogue(transcript["turns"]))
-        poster, relationship = roles_in(model.ask(asked, RELATIONSHIP_TOKENS)[0])
+        prompt = filled("relationship", text=text, dialogue=dialogue(transcript["turns"]))
+        poster, relationship = roles_in(model.ask(prompt, RELATIONSHIP_TOKENS)[0])
         doubts = [*doubts, *(["context cut off"] if is_cut else [])]
         record = {"label": verdict, "doubts": doubts, "context": context, "poster": poster}
         folder.write(READINGS, post_id, {**record, "relationship": relationship, "held": held})
 
-    return model.each(owed, work, "label")
+    return model.for_each(owed, work, "label")
 
 
 def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
@@ -187,8 +189,8 @@ def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
         if by_pattern := pattern_label(comment["text"]):
             return by_pattern
         body = post["body"][: PROMPTS["body_characters"]]
-        asked = filled("label", title=post["title"], body_truncated=body, comment=comment["text"])
-        answer = object_in(model.ask(asked, LABEL_TOKENS)[0])
+        prompt = filled("label", title=post["title"], body_truncated=body, comment=comment["text"])
+        answer = object_in(model.ask(prompt, LABEL_TOKENS)[0])
         confidence = answer.get("confidence")
         if answer.get("label") in ("OR", "NOR"):
             is_sure = isinstance(confidence, int | float) and SURE <= confidence <= 1

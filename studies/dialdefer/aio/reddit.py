@@ -59,30 +59,30 @@ def reddit_client() -> "praw.Reddit":
 def discover(folder: RawFolder, reddit: "praw.Reddit") -> None:
     """Go through all listings and keep the ids of posts with an image; nothing else of them. A pass that was cut off
     goes on with its next listing; after a whole one the next call begins another, for new posts."""
-    subreddit, known = reddit.subreddit(SUBREDDIT), folder.discovery
+    subreddit, discovery = reddit.subreddit(SUBREDDIT), folder.discovery
     for name in LISTINGS:
-        if name in known["done"]:
+        if name in discovery["done"]:
             continue
         kind, _, query = name.partition(" ")
-        n_before = len(known["ids"])
+        n_before = len(discovery["ids"])
         posts = subreddit.search(query, limit=None) if query else getattr(subreddit, kind)(limit=None)
         while (post := patiently(lambda posts=posts: next(posts, None))) is not None:  # type: ignore[misc]
             if image_addresses(vars(post)):
-                known["ids"].setdefault(post.id, name)
-        known["done"].append(name)
-        write_json(folder.path / "discovery.json", known)
-        say(f"discover: {name}: {len(known['ids']) - n_before:,} new posts with an image")
-    write_json(folder.path / "discovery.json", {**known, "done": []})
+                discovery["ids"].setdefault(post.id, name)
+        discovery["done"].append(name)
+        write_json(folder.path / "discovery.json", discovery)
+        say(f"discover: {name}: {len(discovery['ids']) - n_before:,} new posts with an image")
+    write_json(folder.path / "discovery.json", {**discovery, "done": []})
 
 
 def add_ids(folder: RawFolder, ids: Collection[str], source: str, kind: str = "given") -> None:
     """Take posts that are known by their ids; of RELEASED ones the images alone. Raises DataError for what is no id."""
     if wrong := [post_id for post_id in ids if not ID.fullmatch(post_id)]:
         raise DataError(f"{source}: '{wrong[0][:40]}' is not an id of a post on Reddit, such as 1oh8hfn")
-    known = folder.discovery
+    discovery = folder.discovery
     for post_id in ids:
-        known["ids"].setdefault(post_id, kind)
-    write_json(folder.path / "discovery.json", known)
+        discovery["ids"].setdefault(post_id, kind)
+    write_json(folder.path / "discovery.json", discovery)
 
 
 def ids_in(path: Path) -> list[str]:

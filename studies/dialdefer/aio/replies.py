@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from studies.dialdefer.aio.pii import redact, word_lists
+from studies.dialdefer.aio.pii import patterns_of, redact, word_lists
 
 POSTER, OTHER = "Speaker B", "Speaker A"  # in the finished set Speaker B is always the original poster
 SWAPPED = {POSTER: OTHER, OTHER: POSTER}
@@ -19,10 +19,9 @@ Turn = tuple[str, str]  # who, and what they say until the other does
 
 FEWEST_TURNS, MOST_TURNS = 4, 37  # the range of Table 13; the paper does not print its thresholds
 LEAST_ENGLISH = 0.05  # share of words that are function words of English alone; English chats have about a third
-FENCE = re.compile(r"^\s*```(?:json)?\s*(.*?)\s*(?:```\s*)?$", re.DOTALL | re.IGNORECASE)
-SPEAKER = re.compile(r"\W*(?:(?:speaker|person|user|participant)[\s_-]*)?([ab12])\W*", re.IGNORECASE)
-LINE = re.compile(r"(Speaker [AB]):[ \t]*(.*)")
 
+FRAGMENTS = ("mark", "negation")  # of patterns, none by themselves
+REPLIES, DOUBTS = patterns_of("replies"), patterns_of("doubts")
 # Verdicts in comments; the first match decides. Acronyms are case-sensitive, words are not (Table 11).
 PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("NOR", re.compile(r"^NOR[\s.,;: !-]?")),
@@ -30,31 +29,10 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("NOR", re.compile(r"not\s+overreacting", re.IGNORECASE)),
     ("OR", re.compile(r"overreacting", re.IGNORECASE)),
 )
-NEGATION = r"(?:\w+n['’]?t|not?|never|zero|none|nobody|nothing|neither|hardly|barely|without|far from|anything but)"
-DOUBTS = {
-    "negated": re.compile(  # in a text whose "not overreacting" became "overreacting"
-        rf"\b{NEGATION}\b(?:\W+\w+){{0,5}}?\W+overreacting"
-        r"|(?:\boverreacting\W+(?:\w+\W+){0,3}?|^N?OR\W+(?:\w+\W+)?)(?:not?|nope|nah|never)\b",
-        re.IGNORECASE,
-    ),
-    "only begins like a label": re.compile(r"^(?:NOR|OR)\w"),
-    "sarcasm": re.compile(r"(?:^|\s)/s\b|🙄|🙃|\b(?:yeah,? right|oh,? sure|sure,? jan|suuu*re)\b", re.IGNORECASE),
-    "question": re.compile(r"overreacting[\"'”’]?\s*\?", re.IGNORECASE),
-    "conditional": re.compile(
-        r"\b(?:if|unless|might|may|maybe|could|would)\b[^.!?\n]{0,60}overreacting", re.IGNORECASE
-    ),
-    "of somebody else": re.compile(
-        r"\b(?:he|she|they|him|her|them|his|their|your)\b(?:[^\w.!?\n]+(?!(?:you|u|op)\b)\w+){0,5}?"
-        r"[^\w.!?\n]+overreacting",
-        re.IGNORECASE,
-    ),
-}
-SAYS_NOR = re.compile(r"\bNOR\b|\b[Nn][Oo][Tt]\s+(?:\w+\s+)?overreacting")
-SAYS_OR = re.compile(r"^OR\b|(?:[.!?:] |\b[Yy]ou['’]?re )OR\b(?! [a-z])|(?<![Nn]ot )(?<!NOT )\boverreacting")
 
 LONGEST_QUOTE = 300  # characters; what is longer is no quotation, but a text in quotes
 QUOTE = re.compile(rf'"[^"\n]{{1,{LONGEST_QUOTE}}}"|“[^”\n]{{1,{LONGEST_QUOTE}}}”')
-I = r"(?<!\bWar )(?<!\bPart )(?<!\bType )(?<!\bPhase )(?<![\w.'’&/-])[Ii](?!\w|\.\w|[/&-]\w)"  # noqa: E741
+I = REPLIES["i"].pattern  # noqa: E741
 REWRITES = (  # in this order
     (rf"{I}(?:\s+am|['’]m)\b|\b[Ii]m\b(?![.'’])", f"{POSTER} is"),
     (rf"{I}(?:\s+have|['’]ve)\b|\b[Ii]ve\b(?![.'’])", f"{POSTER} has"),
@@ -65,28 +43,6 @@ REWRITES = (  # in this order
     (rf"{I}['’]d\b", f"{POSTER} would"),
     (rf"{I}|\b(?i:me|myself)\b", POSTER),
     (r"\b(?i:my|mine)\b", f"{POSTER}'s"),
-)
-FIRST_PERSON = re.compile(
-    rf"{I}|\b[Ii](?:m|ve)\b(?![.'’])|\b(?i:me|my|mine|myself|we|our|ours|ourselves)\b|\b[Uu]s\b|\b(?i:let['’]s)\b"
-)
-AIO = re.compile(
-    r"\b(?:r/)?(?:AIO|aio|Aio|AIOR|A\.I\.O\.)(?!\w)\s*[?:,.!…-]*|\b(?:r/)?AmIOverreacting\b\S*", re.IGNORECASE
-)
-SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+[\"”]?)?")
-JUDGED = r"\b(?:over[- ]?react\w*|in the wrong)\b"
-AT_FAULT = re.compile(rf"{JUDGED}|\b(?:am|is|was|being|['’]?m|Speaker B) (?:wrong|crazy|dramatic)\b", re.IGNORECASE)
-ASKS = re.compile(  # and with or without a question mark
-    r"\b(?:am|is|was|were|are|did|do|does|has|have) (?:I|Speaker B)\b(?!['’])"
-    r"|(?:\b(?:I|Speaker B)(?!['’]s\b)\b(?:\W+\w+){0,5}?\W+|^\W*(?:just |not |don['’]?t )?)"
-    r"(?:wonder\w*|unsure|sure|idk|knows?|ask(?:s|ing)?|question\w*|curious)\b.*"
-    r"\b(?:if|whether|who(?:['’]s| is| was) in the)\b",
-    re.IGNORECASE,
-)
-REQUEST = re.compile(
-    r"\b(?:tell me|let me know|be honest)\b.*\b(?:if|whether|am I|wrong|think)\b|" + JUDGED + r".*\?", re.IGNORECASE
-)
-PREAMBLE = re.compile(
-    r"^(?:\*\*)?(?:third[- ]person version|here(?: is|'s|’s)[^\n]{0,80})(?:\*\*)?:(?:\*\*)?\s*", re.IGNORECASE
 )
 
 
@@ -99,7 +55,7 @@ def transcript_in(reply: str) -> dict[str, Any]:
     for message in messages:
         if not isinstance(message, dict) or not isinstance(message.get("text"), str):
             return {"dropped": "message without a text"}
-        label = SPEAKER.fullmatch(str(message.get("speaker")))
+        label = REPLIES["speaker"].fullmatch(str(message.get("speaker")))
         if label is None:
             return {"dropped": "more than two speakers, or one without a label"}
         speaker = OTHER if label[1].lower() in "a1" else POSTER
@@ -113,18 +69,18 @@ def object_in(reply: str) -> dict[str, Any]:
     """The JSON object in a model's reply, repaired where it is broken; empty where there is none."""
     from json_repair import repair_json
 
-    fenced = FENCE.match(reply)
+    fenced = REPLIES["fence"].match(reply)
     text = fenced[1] if fenced else reply
     try:
-        found = json.loads(text, strict=False)
+        value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        found = repair_json(text[text.find("{") :], return_objects=True) if "{" in text else None
-    if isinstance(found, list):  # words behind the object become objects of their own
-        found = next((part for part in found if isinstance(part, dict)), None)
-    if not isinstance(found, dict):
+        value = repair_json(text[text.find("{") :], return_objects=True) if "{" in text else None
+    if isinstance(value, list):  # words behind the object become objects of their own
+        value = next((part for part in value if isinstance(part, dict)), None)
+    if not isinstance(value, dict):
         return {}
     # Halves of surrogate pairs, which no file can hold, become U+FFFD.
-    whole = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return json.loads(whole)  # type: ignore[no-any-return]
 
 
@@ -145,9 +101,9 @@ def unfit(turns: Sequence[Turn]) -> str:
         return f"fewer than {FEWEST_TURNS} turns"
     if len(turns) > MOST_TURNS:
         return f"more than {MOST_TURNS} turns"
-    words = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", " ".join(text for _, text in turns).lower()))
+    tokens = re.findall(r"[^\W\d_]+", re.sub(r"['’]", "", " ".join(text for _, text in turns).lower()))
     english = word_lists()["english"] - word_lists()["shared"]
-    return "not English" if sum(word in english for word in words) < LEAST_ENGLISH * max(len(words), 1) else ""
+    return "not English" if sum(word in english for word in tokens) < LEAST_ENGLISH * max(len(tokens), 1) else ""
 
 
 def dialogue(turns: Sequence[Turn]) -> str:
@@ -162,7 +118,7 @@ def turns_in(text: str) -> list[Turn]:
     """
     bubbles: list[Turn] = []
     for line in filter(None, map(str.strip, text.splitlines())):
-        if labelled := LINE.fullmatch(line):
+        if labelled := REPLIES["line"].fullmatch(line):
             bubbles.append((labelled[1], labelled[2].strip()))
         elif bubbles:
             bubbles.append((bubbles[-1][0], line))
@@ -190,22 +146,25 @@ def pattern_label(comment: str) -> tuple[str, tuple[str, ...]] | None:
     if label is None:
         return None
     line = " ".join(text.split())
-    plain = re.sub(r"\bnot\s+(?=overreacting)", "", text, flags=re.IGNORECASE)
-    doubts = [name for name, doubt in DOUBTS.items() if doubt.search(plain)]
-    return label, (*doubts, *(["both labels"] if SAYS_NOR.search(line) and SAYS_OR.search(line) else []))
+    text = re.sub(r"\bnot\s+(?=overreacting)", "", text, flags=re.IGNORECASE)
+    doubts = [name for name, doubt in DOUBTS.items() if name not in FRAGMENTS and doubt.search(text)]
+    return label, (
+        *doubts,
+        *(["both labels"] if REPLIES["says_nor"].search(line) and REPLIES["says_or"].search(line) else []),
+    )
 
 
 def neutral(reply: str) -> tuple[str, tuple[str, ...]]:
     """(a model's third-person version, cleaned up; what could not be cleaned and holds it back)."""
     text = cleaned(reply)
-    first_persons = FIRST_PERSON.finditer(QUOTE.sub('""', text))
-    held = dict.fromkeys(match[0] for match in (*AIO.finditer(text), *first_persons))
+    first_persons = REPLIES["first_person"].finditer(QUOTE.sub('""', text))
+    held = dict.fromkeys(match[0] for match in (*REPLIES["aio"].finditer(text), *first_persons))
     return text, tuple(held) if text else ("empty",)
 
 
 def cleaned(reply: str) -> str:
     """The text after clean-up by rules; clean text stays as it is but for blanks."""
-    text = AIO.sub("", PREAMBLE.sub("", reply.strip())).strip()
+    text = REPLIES["aio"].sub("", REPLIES["preamble"].sub("", reply.strip())).strip()
     if len(text) > 2 and (text[0], text[-1]) in (('"', '"'), ("“", "”")) and not set(text[1:-1]) & {text[0], text[-1]}:
         text = text[1:-1]
     parts = re.split(f"({QUOTE.pattern})", text)
@@ -217,14 +176,17 @@ def cleaned(reply: str) -> str:
 
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks for a judgement of the poster, with or without a question mark."""
-    return bool(REQUEST.search(sentence) or (AT_FAULT.search(sentence) and ASKS.search(sentence)))
+    return bool(
+        REPLIES["request"].search(sentence)
+        or (REPLIES["at_fault"].search(sentence) and REPLIES["asks"].search(sentence))
+    )
 
 
 def without_first_person(text: str) -> str:
     """One stretch of narration with "I" and its kind replaced, and questions for a judgement taken out."""
 
     def without_questions(text: str) -> str:
-        return SENTENCE.sub(lambda match: "" if is_question(match[0]) else match[0], text)
+        return REPLIES["sentence"].sub(lambda match: "" if is_question(match[0]) else match[0], text)
 
     text = without_questions(text)
     for pattern, replacement in REWRITES:

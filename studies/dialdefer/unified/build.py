@@ -12,9 +12,9 @@ from evenhand.built_folder import MANIFEST_FILE, building, described, finish, fi
 from evenhand.errors import DataError
 from evenhand.files import sha256_of, write_jsonl
 from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, source_files
-from evenhand.study import refuse_repeats
+from evenhand.study import check_no_repeats
 from studies.dialdefer import release
-from studies.dialdefer.item_table import HeldOut, read_items, write_items
+from studies.dialdefer.item_table import HeldOut, write_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.card import card_text
 from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset
@@ -67,7 +67,7 @@ def build(request: Request) -> dict[str, Any]:
     """
     with building(request.out, "unified"):
         sources = gather(request)
-        asked = {
+        terms = {
             "datasets": list(request.datasets),
             "split": {"kind": request.kind, "seed": request.seed, "sizes": dict(request.sizes)},
             "any_revision": request.any_revision,
@@ -75,7 +75,7 @@ def build(request: Request) -> dict[str, Any]:
             "converters": CONVERTER_VERSION,
         }
         every_file = [file for files in sources.values() for file in files]
-        return finished(request.out, "unified", "", asked, every_file) or build_anew(request, asked, sources)
+        return finished(request.out, "unified", "", terms, every_file) or build_anew(request, terms, sources)
 
 
 def gather(request: Request) -> dict[str, list[SourceFile]]:
@@ -105,7 +105,7 @@ def gather(request: Request) -> dict[str, list[SourceFile]]:
 
 
 def build_anew(
-    request: Request, asked: Mapping[str, Any], sources: Mapping[str, Sequence[SourceFile]]
+    request: Request, terms: Mapping[str, Any], sources: Mapping[str, Sequence[SourceFile]]
 ) -> dict[str, Any]:
     """Everything behind the publishers' files. A finished build is given up only when all that can fail has passed."""
     parts = {}
@@ -122,7 +122,7 @@ def build_anew(
         name: entry_of(part, listed[RELEASE_FOLDER if request.test_only else part.dataset.folder])
         for name, part in parts.items()
     }
-    facts = {**asked, "sources": listed, "contents": contents, "files": files}
+    facts = {**terms, "sources": listed, "contents": contents, "files": files}
     return finish(request.out, "unified", facts, card_text)
 
 
@@ -136,7 +136,7 @@ def converted(request: Request, dataset: Dataset, *, use_release: bool) -> Part:
     pool = list(tqdm(items, desc=f"{name}: converting", total=dataset.n_total, unit=" items", disable=None))
     if not pool:
         raise DataError(f"{folder}: holds no {name} item; fetch the files again")
-    refuse_repeats((item.item_id for item in pool), name)
+    check_no_repeats((item.item_id for item in pool), name)
     strata = {item.item_id: str(item.meta[stratum]) if stratum else None for item in pool}
     if request.kind == "published" and name in release.published_ids():
         ids = published_split(name, strata)
@@ -149,9 +149,9 @@ def converted(request: Request, dataset: Dataset, *, use_release: bool) -> Part:
     part = Part(dataset=dataset, pool=pool, test=[by_id[item_id] for item_id in ids], test_from=test_from)
     if request.kind == "published":
         part.differs = release.differences(name, part.test)
-        if (others := part.differs.get("question", [])) and not request.any_revision:
+        if (reworded := part.differs.get("question", [])) and not request.any_revision:
             raise DataError(
-                f"{name}: {len(others)} of the published test ids (first: '{others[0]}') ask something else in "
+                f"{name}: {len(reworded)} of the published test ids (first: '{reworded[0]}') ask something else in "
                 "the publisher's files: another split or revision. Fetch it anew; --any-revision takes it as it is"
             )
         if use_release and name in release.FILES:
@@ -178,10 +178,7 @@ def released_test(request: Request, dataset: Dataset) -> list[Item]:
 
 
 def write_split(folder: Path, parts: Mapping[str, Part]) -> dict[str, str]:
-    """Write the tables of all datasets and the list of what was left out; returns path in the folder → checksum.
-
-    Raises DataError when the split, as it lies on disk, trains on what it tests.
-    """
+    """Write the tables of all datasets and the list of what was left out; returns path in the folder → checksum."""
     held_out = HeldOut(item for part in parts.values() for item in (*part.test, *part.held))
     files, dropped = {}, []
 
@@ -198,10 +195,6 @@ def write_split(folder: Path, parts: Mapping[str, Part]) -> dict[str, str]:
             part.n_train = len(train)
         dropped += part.dropped
     write_jsonl(folder / DROPPED_FILE, dropped)
-    written = HeldOut(item for name in files if name.endswith("/test.parquet") for item in read_items(folder / name))
-    for name in files:
-        if name.endswith("/train.parquet"):
-            written.refuse(read_items(folder / name), str(folder / name))
     return files
 
 

@@ -9,23 +9,9 @@ import yaml
 from evenhand.markdown import filled, table
 from studies.dialdefer.unified.catalogue import DATASETS, NINE, RELEASE
 
+HERE = Path(__file__).parent
 WHOLE = "unified"  # the config that loads all datasets together
 PAPER_TRAIN_TOTAL = 85_001  # as printed in Table 8 and §3.2; the printed rows add up to 84,901
-KNOWN_DIFFERENCES = {
-    "truthfulqa": ": a damaged apostrophe in the released answer",
-    "harp": ": the first wrong choice is asked, and the releases of November 2024 and January 2025 order them anew",
-}
-# Beside what a build itself finds (`notes_on`): where the paper's words and the data part.
-PAPER_DIFFERS = {
-    "truthfulqa": "the paper says 38 categories and all other options as wrong answers; the data has 37, and one fixed "
-    "wrong answer to each question",
-    "advisorqa": "the paper's 1,000 questions are one file of a set of about 10,350",
-    "amqa": "its patient-group variants are only named in `meta`",
-    "bbq": "the paper says nine dimensions; the data has eleven files, two of them intersectional",
-    "plausibleqa": "three wrong candidates are kept, of up to ten",
-    "aio-context": "the released dialogues are redacted, so this is the neutralised context alone: another experiment "
-    "than the paper's r/AIO",
-}
 
 
 def card_text(manifest: Mapping[str, Any]) -> str:
@@ -40,9 +26,9 @@ def card_text(manifest: Mapping[str, Any]) -> str:
         "task_categories": ["question-answering", "multiple-choice"],
         "configs": [whole, *configs],
     }
-    paper = [f"{name}: {PAPER_DIFFERS[name]}" for name in contents if name in PAPER_DIFFERS]
+    paper = [f"{name}: {DATASETS[name].paper_differs}" for name in contents if DATASETS[name].paper_differs]
     return filled(
-        Path(__file__).with_name("card.md"),
+        HERE / "card.md",
         **manifest,
         front_matter=yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=120),
         release=RELEASE,
@@ -86,25 +72,9 @@ def cells(built: Sequence[int | None], paper: Sequence[int]) -> list[str]:
 
 def notes_on(manifest: Mapping[str, Any]) -> list[str]:
     """Why a dataset's row is not the paper's, and where test items read otherwise than in the publisher's files."""
-    notes = []
-    for name, facts in manifest["contents"].items():
-        dataset, dropped = DATASETS[name], facts["n_dropped"]
-        if facts["n_pool"] is None:
-            notes.append(f"{name}: only the released test items were built")
-        elif facts["n_pool"] != dataset.n_total:
-            there = f"{facts['n_pool']:,} items where the paper had {dataset.n_total:,}"
-            notes.append(f"{name}: the publisher's files hold {there}")
-        if facts["n_test"] != dataset.n_test:
-            notes.append(f"{name}: {facts['n_test']:,} test items where the paper has {dataset.n_test:,}, as asked for")
-        if dropped:
-            reasons = ", ".join(f"{n} for {reason}" for reason, n in sorted(dropped.items()))
-            left_out = f"{sum(dropped.values())} more items left out of training ({reasons})"
-            notes.append(f"{name}: {left_out}, listed in dropped.jsonl")
-        for changed, ids in facts["test_differs"].items():
-            few = ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
-            is_release, why = facts["test_from"] == "release", KNOWN_DIFFERENCES.get(name, "")
-            notes.append(
-                f"{name}: the {changed} of {len(ids)} test items ({few}) differs between the release and the "
-                f"publisher's files{why}; it is {'the release' if is_release else 'the publisher'}'s"
-            )
-    return notes
+    return filled(HERE / "notes.md", contents=manifest["contents"], datasets=DATASETS).splitlines()
+
+
+def list_text() -> str:
+    """What the datasets are and what may be done with them, for a person to read before anything is fetched."""
+    return filled(HERE / "datasets.md", datasets=DATASETS.values()).rstrip()

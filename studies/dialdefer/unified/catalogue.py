@@ -28,6 +28,8 @@ class Dataset:
     n_test: int  # Table 8; equal to n_total when the whole dataset is for evaluation
     stratum: str | None = None  # the key of Item.meta by which the test split is balanced; None: drawn from the whole
     folder: str  # under the raw folder
+    paper_differs: str = ""  # where the paper's words and the data part
+    differs_because: str = ""  # why released test items read otherwise than the publisher's
 
     @property
     def evaluation_only(self) -> bool:
@@ -49,22 +51,3 @@ DATASETS = {
 }
 NINE = tuple(DATASETS[name] for name in release.NAMES)
 RELEASE, RELEASE_FOLDER = DATASETS["aio-context"].origin, DATASETS["aio-context"].folder
-
-
-def list_text() -> str:
-    """What the datasets are and what may be done with them, for a person to read before anything is fetched."""
-    blocks = []
-    for dataset in DATASETS.values():
-        origin, why = dataset.origin, dataset.not_passed_on
-        tested = "all for testing only" if dataset.evaluation_only else f"{dataset.n_test:,} of them for testing"
-        newest = "as it is there now" if "://" in origin.place else "at its newest revision"
-        blocks.append(
-            f"{dataset.name}\n"
-            f"  items    {dataset.n_total:,}, {tested}\n"
-            f"  from     {origin.place}, {f'revision {origin.revision}' if origin.revision else newest}\n"
-            f"  files    {', '.join(origin.files)}\n"
-            f"  licence  {dataset.licence}; {f'copies may not be passed on: {why}' if why else 'may be passed on'}\n"
-            f"  terms    {f'to be accepted first, at {origin.terms}' if origin.terms else 'none to accept'}\n"
-            f"  cite     {dataset.citation}"
-        )
-    return "\n\n".join(blocks)

@@ -8,8 +8,8 @@ from evenhand.built_folder import is_built, read_manifest
 from evenhand.errors import ConfigError
 from studies.dialdefer.release import published_ids
 from studies.dialdefer.unified.build import Request, build
-from studies.dialdefer.unified.card import notes_on, table8_text
-from studies.dialdefer.unified.catalogue import DATASETS, list_text
+from studies.dialdefer.unified.card import list_text, notes_on, table8_text
+from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.splits import SEED, sizes_from
 
 EXAMPLES = """examples:
@@ -23,27 +23,13 @@ EXAMPLES = """examples:
 
 def main(argv: Sequence[str]) -> None:
     """Build the Unified Benchmark: nine QA datasets and r/AIO's contexts, split into test and train without leaks."""
-    words = parser().parse_args(argv)
-    if words.list:
-        print(list_text())
-        return
-    if words.out is None or words.out == Path():
-        raise ConfigError("say where to build: --out data/unified (--list shows what would be fetched)")
-    is_known = words.stats and is_built(words.out)
-    manifest = read_manifest(words.out) if is_known else build(request_from(words))
-    print("\n".join([table8_text(manifest), "", *notes_on(manifest)]))
-    print(f"{words.out}: done. README.md says what it holds")
-
-
-def parser() -> argparse.ArgumentParser:
-    """What may be said."""
-    words = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="evenhand build unified",
         description=main.__doc__,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = words.add_argument
+    add = parser.add_argument
     add("--out", type=Path, help="the folder to build; an interrupted build is continued")
     add("--raw", type=Path, help="take the publishers' files from here (RAW/bbq/Age.jsonl, ...); no download")
     add("--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all")
@@ -53,32 +39,37 @@ def parser() -> argparse.ArgumentParser:
     add("--test-only", action="store_true", help="the authors' released test items, no train split")
     add("--any-revision", action="store_true", help="take files whose checksum is not the one known here")
     add("--list", action="store_true", help="show sources, licences and citations; fetch nothing")
-    add(
-        "--stats",
-        action="store_true",
-        help="print Table 8 of a finished build, beside the paper's",
-    )
-    return words
+    add("--stats", action="store_true", help="print Table 8 of a finished build, beside the paper's")
+    options = parser.parse_args(argv)
+    if options.list:
+        print(list_text())
+        return
+    if options.out is None or options.out == Path():
+        raise ConfigError("say where to build: --out data/unified (--list shows what would be fetched)")
+    is_known = options.stats and is_built(options.out)
+    manifest = read_manifest(options.out) if is_known else build(request_from(options))
+    print("\n".join([table8_text(manifest), "", *notes_on(manifest)]))
+    print(f"{options.out}: done. README.md says what it holds")
 
 
-def request_from(words: argparse.Namespace) -> Request:
+def request_from(options: argparse.Namespace) -> Request:
     """The words as a request. Raises ConfigError for words that do not go together."""
-    if words.seed < 0:
-        raise ConfigError(f"--seed {words.seed}: take 0 or more")
-    if words.split == "published" and (words.size or words.seed != SEED):
+    if options.seed < 0:
+        raise ConfigError(f"--seed {options.seed}: take 0 or more")
+    if options.split == "published" and (options.size or options.seed != SEED):
         raise ConfigError("--size and --seed are of --split resample; the published split is what it is")
-    if words.test_only and words.split != "published":
+    if options.test_only and options.split != "published":
         raise ConfigError("--test-only takes the authors' released test items; it does not go with --split resample")
-    wanted = words.datasets or (published_ids() if words.test_only else DATASETS)
+    wanted = options.datasets or (published_ids() if options.test_only else DATASETS)
     names = tuple(name for name in DATASETS if name in wanted)
     sizes = {name: DATASETS[name].n_test for name in names if not DATASETS[name].evaluation_only}
     return Request(
-        out=words.out,
-        raw=words.raw,
+        out=options.out,
+        raw=options.raw,
         datasets=names,
-        kind=words.split,
-        seed=words.seed,
-        sizes=sizes_from(words.size, sizes) if words.split == "resample" else {},
-        test_only=words.test_only,
-        any_revision=words.any_revision,
+        kind=options.split,
+        seed=options.seed,
+        sizes=sizes_from(options.size, sizes) if options.split == "resample" else {},
+        test_only=options.test_only,
+        any_revision=options.any_revision,
     )

@@ -61,13 +61,13 @@ def draw(dataset: str, pool: PoolIndex, n: int, seed: int) -> list[str]:
     return ids
 
 
-def sizes_from(words: Sequence[str], known: Mapping[str, int]) -> dict[str, int]:
+def sizes_from(overrides: Sequence[str], sizes_of_paper: Mapping[str, int]) -> dict[str, int]:
     """Test sizes by dataset: Table 8's, with "bbq=500" words put over them. Raises ConfigError for a bad word."""
-    sizes = dict(known)
-    for word in words:
+    sizes = dict(sizes_of_paper)
+    for word in overrides:
         name, _, number = word.partition("=")
-        if name not in known:
-            raise ConfigError(f"--size {word}: unknown dataset '{name}'; known: {', '.join(sorted(known))}")
+        if name not in sizes_of_paper:
+            raise ConfigError(f"--size {word}: unknown dataset '{name}'; known: {', '.join(sorted(sizes_of_paper))}")
         if not number.isdecimal() or int(number) < 1:
             raise ConfigError(f"--size {word}: write a number of items, as in --size {name}=300")
         sizes[name] = int(number)

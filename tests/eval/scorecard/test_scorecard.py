@@ -77,7 +77,7 @@ def test_no_loss_hides_in_a_framing_a_condition_or_the_spread_of_seeds(
     named = [(arm, run(tmp_path, f"{arm}-{i}", a, HUNDRED)) for arm in arms for i, a in enumerate(arms[arm])]
     rows = scored(base, *(f"{arm}={path}" for arm, path in named))
     text = printed(capsys)
-    assert rows["mute"]["not_ranked"] == "12% of its replies in c2_incorrect cannot be read"
+    assert rows["mute"]["not_ranked"] == "12% of its replies in c2_incorrect are unparsed"
     for why in ("dull (accuracy under C1 -12.0 [", "noisy (accuracy -9.7 ["):
         assert why in text
     assert "] over units alone)" in text
@@ -126,7 +126,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
     assert "Not ranked: blind (accuracy over orders and wordings -12.0 [" in printed(capsys)
     rows = scored(base.partition("=")[2], *named)
     assert [rows[name]["not_ranked"] for name in ("mute", "number")] == [
-        "25% of its replies in c2_incorrect, no_first cannot be read",
+        "25% of its replies in c2_incorrect, no_first are unparsed",
         "saturated in no_first",
     ]
     assert [rows["blind"][f"acc{end}"] for end in ("", "_wordings")] == pytest.approx([76, 63])
@@ -193,11 +193,11 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.Captur
 
 def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
     base, sft, dpo = three(tmp_path)
-    fewer, raw = run(tmp_path, "fewer", SFT, made.ITEMS[:-2]), run(tmp_path, "raw", SFT, format="raw")
+    fewer, raw = run(tmp_path, "fewer", SFT, made.ITEMS[:-2]), run(tmp_path, "raw", SFT, chat_template=False)
     with pytest.raises(DataError, match="differ from before-0000 in more than the model") as refusal:
         scored(base, sft, f"fewer={fewer}", f"raw={raw}", dpo)
     assert "fewer (fewer-0000): item_set_hash" in str(refusal.value)
-    assert "raw (raw-0000): format: chat before, raw after" in str(refusal.value)
+    assert "raw (raw-0000): chat_template: True before, False after" in str(refusal.value)
     assert "sft" not in str(refusal.value)
     margins = run(tmp_path, "margins", lambda _: lean(1.0), verdict="margin")
     with pytest.raises(DataError, match="never mixed in one table"):
@@ -258,7 +258,7 @@ def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: 
     base, sft, _ = three(tmp_path)
     mute = run(tmp_path, "mute", lambda _: say("Hm."))
     row = scored(base, f"mute={mute}", sft)["mute"]
-    assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies in c1_true cannot be read")
+    assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies in c1_true are unparsed")
     assert "loss of accuracy: sft, 10.0 (" in printed(capsys)
     row = scored(base, f"mute={mute}", sft, "--denominator", "answered")["mute"]
     assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}

@@ -12,7 +12,6 @@ from evenhand.config import config_tree
 from evenhand.errors import ConfigError
 from inference.config import parse_sampling_config
 from training.config import parse_training_config
-from training.data import load_data
 
 NAMES = ["README.md", "items.jsonl", "study.yaml", "training.yaml"]
 
@@ -42,7 +41,7 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
     study = parse_sampling_config(config_tree(words["show"][:1]), "study.yaml").study
     asked = {unit.unit_id: len(unit.next_prompts({})) for unit in study.units("margin").units}
     training = parse_training_config(config_tree(words["train"]), "training.yaml")
-    trained = {unit.item_id for unit in load_data(training).units}
+    trained = {unit.item_id for unit in training.load_units()}
     assert (set(asked.values()), len(asked), len(trained)) == ({24}, 4, 6)
     assert trained.isdisjoint(asked)
     fitted = parse_sampling_config(config_tree(sampled[2]), "study.yaml").study

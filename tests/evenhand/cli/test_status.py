@@ -1,17 +1,29 @@
-"""`evenhand status`: a line for every run below a folder, in words or JSON, once or again and again."""
+"""`evenhand status`: a line for every run below a folder, told from its directory alone, also while others write."""
 
 import json
+import os
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenhand.cli.status.command import main
+from evenhand.cli.status import Stage, main, stages_of
+from evenhand.completions import append_completions, exclude
 from evenhand.errors import DataError
+from evenhand.lease import STALE_S, held
+from evenhand.records import Completion, Prompt, SamplingOverride
+from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.terminal import run_main
 from studies.dialdefer.panels import load_run
 from tests.made.made_runs import made_items, make_run, say
+from tests.made.toy_prompts import toy_config, toy_prompt
+from tests.made.training_runs import tiny_run
 
 ITEMS = made_items("pocket", 3)
 
@@ -27,10 +39,8 @@ def root(tmp_path: Path) -> Path:
 def test_every_run_below_a_folder_has_its_line(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(root)])
     _, part, whole, count = capsys.readouterr().out.splitlines()
-    assert part.split()[:7] == ["sampling", f"{root}/inference/part-0000", "7", "of", "12", "answers", "(58%)"]
-    assert whole.split()[:9] == [
-        *("sampling", f"{root}/inference/whole-0000", "12", "of", "12", "answers", "(100%)", "–", "complete"),
-    ]  # fmt: skip
+    assert part.split()[:6] == ["sampling", f"{root}/inference/part-0000", "unfinished", "7", "of", "12"]
+    assert whole.split()[:6] == ["sampling", f"{root}/inference/whole-0000", "complete", "12", "of", "12"]
     assert count == "1 of 2 complete"
 
 
@@ -100,3 +110,138 @@ def test_a_damaged_run_was_scored_or_called_complete_or_hid_the_others(
         "whole-0000": "complete",
     }
     assert names in f"{run} {states['damaged-0000']['note']}"
+
+
+PROMPTS = [replace(toy_prompt(f"question {number}"), item_id=f"item-{number}") for number in range(10)]
+
+
+def planned_run(path: Path, prompts: Sequence[Prompt] = PROMPTS, n: int = 1) -> Path:
+    """A run that was planned an hour ago and has no answer."""
+    config = toy_config("owner/model", "reason", sampling={"n": n, "temperature": 1.0})
+    open_run(path, config, "hash", {"name": "owner/model"}, lambda: "CPU: made up")
+    write_plan(path, prompts)
+    an_hour_ago = time.time() - 3600
+    os.utime(path / "provenance.json", (an_hour_ago, an_hour_ago))
+    return path
+
+
+def answer(path: Path, prompts: Sequence[Prompt], index: int = 0, reason: str = "stop", ago: float = 0) -> Path:
+    """Add a shard, written so many seconds ago; a checksum does not cover the time in a shard's name."""
+    facts = {"sample_index": index, "text": "1", "finish_reason": reason}
+    shard = append_completions(path, [Completion(prompt_hash=prompt.prompt_hash, **facts) for prompt in prompts])
+    return shard.rename(shard.with_name(f"{time.time_ns() - int(ago * 1e9)}-{shard.name.partition('-')[2]}"))
+
+
+def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None:
+    run = planned_run(tmp_path / "run")
+    answer(run, PROMPTS[:4])
+    answer(run, PROMPTS[2:6])  # two processes asked two of the prompts
+    (stage,) = stages_of(run)
+    assert (stage.state, stage.done, stage.planned, stage.plan_grows, stage.note) == ("unfinished", 6, 10, False, None)
+    answer(run, PROMPTS)
+    finish(run, {})
+    (stage,) = stages_of(run)
+    assert (stage.state, stage.done, stage.planned) == ("complete", 10, 10)
+    assert (stage.per_second, stage.seconds_left) == (None, None)
+
+
+def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path: Path) -> None:
+    own = replace(PROMPTS[0], drawing=SamplingOverride(n=1))
+    run = planned_run(tmp_path / "run", [own, *PROMPTS[1:3]], n=4)
+    answer(run, [own, PROMPTS[1]])
+    answer(run, [PROMPTS[1]], index=3)
+    (stage,) = stages_of(run)
+    assert (stage.done, stage.planned) == (3, 1 + 2 * 4)
+
+
+def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_writes(tmp_path: Path) -> None:
+    run = planned_run(tmp_path / "run")
+    for number, ago in enumerate((3000, 1700, 900, 200, 100)):
+        answer(run, [PROMPTS[number]], ago=ago)
+    (stage,) = stages_of(run)
+    # In the half hour before the last shard four answers came.
+    assert stage.per_second == pytest.approx(4 / 1800, rel=1e-3)
+    assert stage.seconds_left == pytest.approx(5 * 1800 / 4, rel=1e-3)
+    for name in ("completions", "plan.jsonl"):
+        os.utime(run / name, (time.time() - 2900,) * 2)
+    (stage,) = stages_of(run)
+    assert (stage.seconds_left, stage.written_s_ago) == (None, pytest.approx(2900, abs=60))
+
+
+def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
+    shared = replace(PROMPTS[1], item_id="item-0")  # of an item that is left out and of one that is not
+    run = planned_run(tmp_path / "run", [*PROMPTS[:4], shared])
+    exclude(run, {PROMPTS[0]: "700 tokens with the answer, window 512"})
+    (stage,) = stages_of(run)
+    assert (stage.done, stage.planned) == (0, 3)
+    assert str(stage.note).startswith("1 items are left out")
+
+
+def training_run(path: Path, **optimiser: Any) -> Path:
+    """A run that was opened and has not logged a step."""
+    config = tiny_run("sft", path / "model", path.parent, optimiser=optimiser)
+    open_run(path, config, "hash", {"name": "model"}, lambda: "CPU: made up")
+    return path
+
+
+def log(path: Path, steps: range, seconds: float = 2.0, n_steps: int = 100) -> None:
+    """Lines of metrics.jsonl, each step of so many seconds."""
+    with (path / "metrics.jsonl").open("a") as file:
+        for step in steps:
+            file.write(json.dumps({"step": step, "seconds": step * seconds, "epoch": step / n_steps}) + "\n")
+
+
+@pytest.mark.parametrize("max_steps", [None, 100])
+def test_steps_rate_and_time_left_come_from_the_log(max_steps: int | None, tmp_path: Path) -> None:
+    run = training_run(tmp_path / "run", max_steps=max_steps)
+    log(run, range(5, 45, 5), seconds=2.0)
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 45, "sec')  # being written
+    with held(run / "training.lease", "trained"):
+        stage = stages_of(run)[0]
+    assert (stage.done, stage.planned, stage.per_second, stage.seconds_left) == (40, 100, 0.5, 120.0)
+    assert str(stage.holder).startswith(f"process {os.getpid()} on ")
+    stage = stages_of(run)[0]
+    assert (stage.seconds_left, stage.holder) == (None, None), "nobody trains any more"
+
+
+def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_told_so(tmp_path: Path) -> None:
+    run = training_run(tmp_path / "run")
+    lease = run / "training.lease"
+    code = f"import os, pathlib, evenhand.lease as l; l.create(pathlib.Path({str(lease)!r})); os._exit(0)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert stages_of(run)[0].holder is None
+    lease.write_text(json.dumps({"host": "node07", "boot": "b", "process": 4711}))
+    stage = stages_of(run)[0]
+    assert stage.holder == "process 4711 on node07"
+    os.utime(lease, (time.time() - STALE_S - 60,) * 2)
+    log(run, range(1, 3))
+    stage = stages_of(run)[0]
+    assert str(stage.holder).startswith("process 4711 on node07, silent for ")
+    assert stage.seconds_left is None
+
+
+def test_why_a_run_ended_before_its_last_step_is_told(tmp_path: Path) -> None:
+    run = training_run(tmp_path / "run", max_steps=100)
+    (run / "DIVERGED.json").write_text(json.dumps({"step": 70, "reason": "the loss\nis that of a uniform guesser"}))
+    stage = stages_of(run)[0]
+    assert (stage.state, stage.note) == ("diverged", "stopped at step 70: the loss is that of a uniform guesser")
+    (run / "DIVERGED.json").unlink()
+    finish(run, {"n_steps": 30, "stopped_early_at_step": 30})
+    stage = stages_of(run)[0]
+    assert (stage.done, stage.note) == (30, "stopped early at step 30: the dev loss got no lower")
+
+
+def test_a_finished_run_and_its_merges(tmp_path: Path) -> None:
+    def shown(stages: Sequence[Stage]) -> list[tuple[object, ...]]:
+        return [(stage.kind, stage.path.name, stage.state, stage.done, stage.holder is not None) for stage in stages]
+
+    run = training_run(tmp_path / "run")
+    finish(run, {"n_steps": 4})
+    (run / "merged-bf16").mkdir()
+    (run / "merged-bf16" / "DONE.json").write_text("{}")
+    whole = [("training", "run", "complete", 4, False), ("merge", "merged-bf16", "complete", None, False)]
+    assert shown(stages_of(run)) == whole
+    (run / "merged-nf4.0123.partial").mkdir()
+    (run / "merged-nf4.0123.partial" / "DONE.json").write_text("{}")  # written before the folder is renamed
+    assert shown(stages_of(run)) == [*whole, ("merge", "merged-nf4", "unfinished", None, False)]

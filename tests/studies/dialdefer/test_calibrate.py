@@ -16,7 +16,7 @@ from eval.__main__ import calibrate_main as main
 from eval.calibration import CALIBRATED, share_above
 from evenhand.errors import DataError
 from studies.dialdefer.calibrate import Fit, calibrate, calibrated_panels, fit_threshold, untreated_panels
-from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNREADABLE, accept_rates
+from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
 from studies.dialdefer.panels import Judge, Panel
 from tests.made.made_panels import made_judge, made_panel, margin_panel
 from tests.made.made_runs import made_items, make_run
@@ -54,9 +54,9 @@ def calibrated(train: Panel, test: Panel, objective: str = "acceptance") -> tupl
 
 def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing() -> None:
     train = margin_panel([[3.0, 1.0, 5.0, 3.0]], ids=["train"])  # thresholds 2 and 4
-    replies = [[ACCEPT, UNREADABLE, ERROR, ACCEPT], [ACCEPT] * 4]
+    replies = [[ACCEPT, UNPARSED, ERROR, ACCEPT], [ACCEPT] * 4]
     after, _ = calibrated(train, made_panel(replies, margins=[[2.5, np.nan, np.nan, 3.5], [2.0, 1.9, 4.1, 4.0]]))
-    assert after.replies[:, :, 0].tolist() == [[ACCEPT, UNREADABLE, ERROR, REJECT], [TIE, REJECT, ACCEPT, TIE]]
+    assert after.replies[:, :, 0].tolist() == [[ACCEPT, UNPARSED, ERROR, REJECT], [TIE, REJECT, ACCEPT, TIE]]
     np.testing.assert_allclose(after.margins[:, :, 0], [[0.5, np.nan, np.nan, -0.5], [0, -0.1, 0.1, 0]])
 
 
@@ -125,8 +125,8 @@ def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_
     main([str(train), str(test), "--objective", "acceptance"])
     thresholds = json.loads((test / "calibrated" / "thresholds.json").read_text())
     assert (thresholds["train_run"], thresholds["test_run"]) == (train.name, test.name)
-    raw = make_run(tmp_path, yes_sayer, items=items[:30], name="raw", verdict="margin", format="raw")
-    with pytest.raises(DataError, match="format: raw when fitted, chat when scored"):
+    raw = make_run(tmp_path, yes_sayer, items=items[:30], name="raw", verdict="margin", chat_template=False)
+    with pytest.raises(DataError, match="chat_template: False when fitted, True when scored"):
         main([str(raw), str(test), "--out", str(tmp_path / "out")])
     other = make_run(tmp_path, yes_sayer, items=items[:30], name="other", verdict="margin", model="owner/other")
     with pytest.raises(DataError, match="thresholds of owner/other say nothing about owner/model"):

@@ -1,110 +1,16 @@
-"""What a framing does to acceptance, apart from the pull of the first number and from how sure a judge is."""
+"""What is said of a planted judge."""
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from eval.estimates.changes import Compared, change_in
-from eval.estimates.estimate import Drawing, Drawn, Observed, estimate
 from studies.dialdefer.evaluation import direction, in_both_orders
-from studies.dialdefer.panels import (
-    DEFERENCE,
-    POSITION,
-    SHIFT,
-    WORDINGS,
-    Panel,
-    both_orders,
-    load_run,
-    margin_observed,
-    order_observed,
-    wordings_pair,
-)
-from studies.dialdefer.scores import changes_over, records
-from tests.made.made_panels import made_panel, margin_panel, random_replies
+from studies.dialdefer.panels import load_run
+from studies.dialdefer.scores import records
 from tests.made.made_runs import lean
 from tests.made.paper_figures import frame_of
 from tests.made.scorecard_runs import ITEMS, run
-
-IS_C2 = np.array([0, 0, 1, 1])
-DRAWING = Drawing(n_draws=400, seed=1)
-PLANTED = {"words": (30.0, 0.0), "number": (0.0, 30.0), "both": (30.0, 30.0), "neither": (0.0, 0.0)}  # d, p
-
-
-def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "bbq", rate: Any = None) -> Panel:
-    """A judge whose acceptance of a claim rises by (d + p) / 2 points in a dialogue, and by (d - p) / 2 swapped."""
-    n_items = 40
-    rate = rng.uniform(0.3, 0.6, size=(n_items, 1)) if rate is None else rate  # of each item
-    orders = [
-        made_panel(random_replies(rng, n_items, rate + IS_C2 * rise / 200), dataset=dataset, answer_order=order)
-        for order, rise in (("yes_first", d + p), ("no_first", d - p))
-    ]
-    return both_orders(*orders)
-
-
-def margins_of(margins: Any) -> Observed:
-    """The margins of a judge, as observed."""
-    observed = margin_observed(margin_panel(margins))
-    assert observed is not None
-    return observed
-
-
-@pytest.mark.parametrize("judge", PLANTED)
-def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> None:
-    rng, hits = np.random.default_rng(7), np.zeros(2)
-    for _ in range(n_runs := 200):
-        panels = [planted_panel(rng, *PLANTED[judge], dataset) for dataset in ("bbq", "amqa")]
-        parts = [Drawn(observed=seen, drawing=DRAWING) for p in panels if (seen := order_observed(p, "published"))]
-        ends = zip((DEFERENCE, POSITION), PLANTED[judge], strict=True)
-        hits += [not estimate(measure, parts).excludes(value) for measure, value in ends]
-    assert ((0.92 * n_runs <= hits) & (hits <= 0.98 * n_runs)).all(), hits / n_runs
-
-
-def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all_of_them() -> None:
-    """d is 30 in one wording and 0 in two; a fall of each by a third is covered, though items are alike in all."""
-    rng, squares, hits = np.random.default_rng(5), [], 0
-    for _ in range(n_runs := 200):
-        rate = rng.uniform(0.3, 0.6, size=(40, 1))
-        before, after = ([planted_panel(rng, d, 10, rate=rate) for d in side] for side in ((30, 0, 0), (20, 0, 0)))
-        pair = wordings_pair(before, after, "published", DRAWING)
-        assert pair is not None
-        change = change_in(WORDINGS[0], [pair], Compared("a", "b", {}), "bbq")
-        squares.append(change.before.value)
-        hits += not change.change.excludes(400 / 3 - 300)
-    error = np.std(squares) / np.sqrt(n_runs)
-    assert abs(np.mean(squares) - 300) < 3 * error < 60  # noise adds 130
-    assert 0.91 * n_runs <= hits, hits / n_runs
-
-
-def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, Any]]:
-    """Measure → its values on both sides."""
-    every = changes_over([(first, second)], Compared("a", "b", setting), "published", DRAWING)
-    return {change.measure: (change.before.value, change.after.value) for change in every}
-
-
-@pytest.mark.parametrize("factor", [1, 10, 0.01])
-def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: float) -> None:
-    rng = np.random.default_rng(3)
-    skill = np.array([1.0, -1.0, 1.0, -1.0])
-    base = margin_panel(rng.normal(size=(50, 1)) + skill + 0.5 * IS_C2 + 0.2 * rng.normal(size=(50, 4)))
-    after = margin_panel(factor * base.margins[:, :, 0])
-    changed = values(base, after)
-    assert changed["shift"] == pytest.approx(changed["shift"][:1] * 2)
-    assert changed["shift"][0] == pytest.approx(0.5, abs=0.15)
-    assert changed["shift_in_base_sd"][1] == pytest.approx(factor * changed["shift"][0])
-    mixed = values(base, after, c1_source="fixed")
-    assert {"shift", "shift_in_base_sd"}.isdisjoint(mixed), "dialogues and statements are not of one judge"
-
-
-def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out() -> None:
-    alike = Drawn(observed=margins_of(np.tile([1.0, -1.0, 2.0, 1.0], (10, 1))), drawing=DRAWING)
-    assert estimate(SHIFT, [alike]).value is None
-    margins = np.random.default_rng(1).normal(size=(10, 4))
-    margins[0, 2] = np.inf
-    observed = margins_of(margins)
-    assert np.isfinite(SHIFT.statistic(observed.means))
-    assert observed.counted[:, 0].tolist() == [0.0, *[1.0] * 9]
 
 
 def judge(to_claim: float, to_one: float) -> Any:

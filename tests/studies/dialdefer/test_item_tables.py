@@ -25,7 +25,7 @@ from studies.dialdefer.item_tables import (
     item_tables,
     stratum_tables,
 )
-from studies.dialdefer.measures import ERROR, TIE, UNREADABLE, credit, dds_pp
+from studies.dialdefer.measures import ERROR, TIE, UNPARSED, credit, dds_pp
 from studies.dialdefer.panels import Judge
 from tests.made.paper_figures import five_judges, frame_of, golden, item_id, judge_of
 
@@ -37,7 +37,7 @@ Replies = NDArray[np.int8]
 any_replies = hnp.arrays(
     np.int8,
     st.tuples(st.integers(1, 12), st.just(4), st.integers(1, 3)),
-    elements=st.sampled_from([TIE, UNREADABLE, 1, 2]),
+    elements=st.sampled_from([TIE, UNPARSED, 1, 2]),
 )
 
 
@@ -64,7 +64,7 @@ def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_a
 
 
 def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered() -> None:
-    judge = judge_of("j", {"bbq": [DEFERENCE, [1, UNREADABLE, 1, 2]]})
+    judge = judge_of("j", {"bbq": [DEFERENCE, [1, UNPARSED, 1, 2]]})
     assert item_frame([judge]).dds_pp.tolist() == [100, -100]  # unreadable in C1 is wrong there: skepticism
     assert item_frame([judge], "answered").dds_pp.dropna().tolist() == [100]
 
@@ -95,7 +95,7 @@ def labelled(replies: Any, n_or: int) -> Judge:
 
 
 @given(
-    hnp.arrays(np.int8, st.tuples(st.integers(2, 12), st.just(4)), elements=st.sampled_from([UNREADABLE, 1, 2])),
+    hnp.arrays(np.int8, st.tuples(st.integers(2, 12), st.just(4)), elements=st.sampled_from([UNPARSED, 1, 2])),
     st.data(),
 )
 def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies: Replies, data: st.DataObject) -> None:

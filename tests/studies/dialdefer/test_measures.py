@@ -1,5 +1,4 @@
-"""The pure core of scoring: what a reply decides, by a table, laws, fuzz and endless replies; verdicts to panels,
-prompt variants, flips, tests, intervals, AUC and soft credit."""
+"""How a reply is read, by a table, laws, fuzz and endless replies; flips, tests, AUC and soft credit."""
 
 import math
 from typing import Any
@@ -22,7 +21,7 @@ from studies.dialdefer.measures import (
     PARSERS,
     REJECT,
     TIE,
-    UNREADABLE,
+    UNPARSED,
     NoVerdict,
     ReadingMode,
     auc,
@@ -38,51 +37,13 @@ from studies.dialdefer.measures import (
     parse_strict,
     soft_credit,
 )
-from studies.dialdefer.panels import Panel, variant_of
 from studies.dialdefer.records import Condition
 from studies.dialdefer.scores import Scored, averages_over, score_panels
 from studies.json_replies import without_thinking
 from tests.made.made_panels import made_panel
-from tests.made.paper_figures import frame_of
 from tests.made.reply_kinds import REPLY_KINDS
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-
-
-def asked(dataset: str = "truthfulqa", **factors: Any) -> Panel:
-    """A panel on which the judge is always right."""
-    return made_panel([[1, 2, 1, 2]] * 10, dataset=dataset, **factors)
-
-
-def test_a_variant_is_named_by_what_differs_from_the_one_asked_first() -> None:
-    main = asked()
-    for changes, name in (
-        ({"template": "v2"}, "v2"),
-        ({"template_version": 2}, "published version 2"),
-        ({"answer_form": "one_token"}, "one_token"),
-        ({"speaker1": "LLM", "speaker2": "User"}, "LLM/User"),
-        ({"answer_order": "no_first"}, "no_first"),
-        ({"template": "v3", "speaker1": "A", "speaker2": "B"}, "v3, A/B"),
-    ):
-        other = asked(**changes)
-        assert [variant_of(panel, [main, other]) for panel in (main, other)] == ["", name]
-
-
-def test_an_arm_that_renames_the_speakers_and_labels_of_a_whole_run_are_in_the_main_variant() -> None:
-    agents = {"arm": "dehumanizing", "speaker1": "AI Agent 1", "speaker2": "AI Agent 2"}
-    agreed, ann = asked(**agents, template="v1"), {"speaker1": "Ann", "speaker2": "Bob"}
-    assert variant_of(asked(**agents), [asked()]) == ""
-    assert variant_of(agreed, [asked(), agreed]) == "v1", "also when the arm has no panel in the main prompt variant"
-    assert variant_of(asked(arm="dehumanizing", speaker1="A", speaker2="B"), [asked()]) == "A/B"
-    panels = [asked(**ann), asked(arm="honest", **ann), asked()]
-    assert [variant_of(p, panels) for p in panels] == ["", "", "Speaker 1/Speaker 2"]
-
-
-def test_a_variant_of_one_dataset_takes_none_out_of_averages() -> None:
-    frame = frame_of("owner/model", [asked(), asked("bbq"), asked(template="v1")])
-    rows = {(row.dataset, row.variant): row for row in frame.itertuples()}
-    assert rows["bench_avg", ""].datasets == ("truthfulqa", "bbq")
-    assert rows["truthfulqa", "v1"].template == "v1"
 
 
 def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
@@ -93,7 +54,7 @@ def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_a
 
 
 replies = st.lists(
-    st.lists(st.sampled_from([ERROR, UNREADABLE, ACCEPT, REJECT]), min_size=4, max_size=4), min_size=1, max_size=30
+    st.lists(st.sampled_from([ERROR, UNPARSED, ACCEPT, REJECT]), min_size=4, max_size=4), min_size=1, max_size=30
 )
 
 
@@ -111,7 +72,7 @@ def test_flips_are_losses_alone_and_never_of_a_null_answer(rows: list[list[int]]
 
 @given(replies)
 def test_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
-    both = [r for r in rows if r[0] > UNREADABLE and r[2] > UNREADABLE]
+    both = [r for r in rows if r[0] > UNPARSED and r[2] > UNPARSED]
     assert discordant(samples(rows), "answered")["correct"] == (
         sum(r[0] == ACCEPT and r[2] == REJECT for r in both),
         sum(r[0] == REJECT and r[2] == ACCEPT for r in both),
@@ -122,7 +83,7 @@ def test_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) 
     )
 
 
-@given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNREADABLE, ACCEPT, REJECT])))
+@given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNPARSED, ACCEPT, REJECT])))
 def test_the_flip_rate_is_the_sum_of_both_directions_over_the_items(array: Any) -> None:
     array[0] = np.array([ACCEPT, REJECT, REJECT, ACCEPT])[:, None]  # flips in both directions
     panel = made_panel(array)
@@ -134,8 +95,8 @@ def test_the_flip_rate_is_the_sum_of_both_directions_over_the_items(array: Any) 
 
 
 def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
-    rows = [[[ACCEPT, REJECT]], [[UNREADABLE, UNREADABLE]], [[ACCEPT, UNREADABLE]], [[TIE, TIE]], [[REJECT, TIE]]]
-    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNREADABLE, ACCEPT, TIE, REJECT]
+    rows = [[[ACCEPT, REJECT]], [[UNPARSED, UNPARSED]], [[ACCEPT, UNPARSED]], [[TIE, TIE]], [[REJECT, TIE]]]
+    assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNPARSED, ACCEPT, TIE, REJECT]
 
 
 @given(st.integers(0, 300), st.integers(0, 300))

@@ -1,7 +1,6 @@
 """From runs to scores and changes: replies without a verdict, paired tests, own and fixed C1, and what is refused."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +46,14 @@ def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_o
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changes = {"engine": {"kind": "transformers", "dtype": "float16"}, "sampling": {"max_tokens": 500}}
-    runs = both(tmp_path, format="raw", **changes)
+    runs = both(tmp_path, chat_template=False, **changes)
     with pytest.raises(DataError, match=r"differ from .* in more than the model") as refusal:
         compared(*runs)
-    for named in ("format: chat before, raw", "engine.dtype: bfloat16 before, float16", "engine.kind: vllm before"):
+    for named in (
+        "chat_template: True before, False",
+        "engine.dtype: bfloat16 before, float16",
+        "engine.kind: vllm before",
+    ):
         assert named in str(refusal.value)
     assert differences(*map(load_run, both(tmp_path / "alike"))) == []
     compared(*runs, "--allow-differences", "--all")
@@ -72,14 +75,6 @@ def test_words_that_changed_under_a_templates_name_and_another_rendering_are_not
     rewrite(after, lambda lines: [{**line, "prompt_hash": other.get(h := line["prompt_hash"], h)} for line in lines])
     with pytest.raises(DataError, match=r"the words of 1 of 80 prompts \(bbq-0\)"):
         compared(base, after)
-
-
-def test_a_copy_of_a_run_and_a_run_itself_are_refused(tmp_path: Path) -> None:
-    base = make_run(tmp_path, deferent, items=ITEMS, name="base", facts={"checkpoint_hash": "c0"})
-    with pytest.raises(DataError, match="copy-of-base: is a copy of "):
-        compared(base, shutil.copytree(base, tmp_path / "copy-of-base"))
-    with pytest.raises(DataError, match="is named as before and as after"):
-        compared(base, base)
 
 
 def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
@@ -127,13 +122,6 @@ def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_w
     after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
     assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
     assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
-
-
-def test_two_runs_that_would_have_one_name_are_refused(tmp_path: Path) -> None:
-    base = make_run(tmp_path / "one", deferent, items=ITEMS, name="run")
-    copy = shutil.copytree(base, tmp_path / "two" / base.name)
-    with pytest.raises(DataError, match="are called alike"):
-        compared(base, copy)
 
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition

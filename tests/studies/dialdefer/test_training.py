@@ -13,7 +13,6 @@ from studies.dialdefer.records import Condition
 from tests.made.training_runs import pocket, tiny_run
 from training.batches import Collator, groups_of, numbers_of, schedule
 from training.config import AnyRun
-from training.data import examples_of, load_data
 from training.examples import Example, by_group, by_item
 from training.objectives import Answers, divergence_in_groups, label_free, objective_of
 
@@ -31,7 +30,7 @@ def config(
 
 
 def examples_for(run: AnyRun, tokenizer: Any) -> list[Example]:
-    return examples_of(load_data(run), run, tokenizer)[0]
+    return run.training.examples(run.load_units(), run, tokenizer)[0]
 
 
 def number_of_yes(text: str) -> str:
@@ -128,7 +127,7 @@ def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(toke
 
 def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer: Any) -> None:
     run = tiny_run("label_free", study="narrator", narrator=CONFLICTS | IN_VARIANTS)
-    conversations = {conversation.conversation_id: conversation for conversation in load_data(run).units}
+    conversations = {conversation.conversation_id: conversation for conversation in run.load_units()}
     groups = by_group(examples_for(run, tokenizer))
     assert len(groups) == len(conversations) * 3 * 2, "tasks; with the attack hidden a judge reads other evidence"
     for group in groups:
@@ -179,7 +178,7 @@ def test_a_judge_that_reads_words_agrees_with_itself_and_one_that_reads_places_d
     assert apart == {"words": pytest.approx(0, abs=1e-6), "numbers": pytest.approx(math.log(2), abs=1e-6)}
     answers = Answers(
         verdicts=judges["numbers"],
-        ends=None,
+        eos=None,
         right=torch.tensor([example.right for example in examples]),
         groups=groups,
         anchors=torch.tensor([example.is_anchor for example in examples]),

@@ -12,7 +12,6 @@ from studies.framing.training import TRAINING
 from tests.made.framing_runs import claims, study
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun
-from training.data import load_data
 from training.examples import by_group
 from training.objectives import Answers, label_free
 
@@ -27,11 +26,11 @@ def framed(path: Path, method: str = "sft", split: str = "train", **keys: Any) -
 def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_answers(tmp_path, tokenizer):
     framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}
     config = framed(claims(tmp_path / "i.jsonl", 12), framings=framings)
-    data = load_data(config)
-    examples, excluded = TRAINING.examples(data.units, config, tokenizer)
+    units = config.load_units()
+    examples, excluded = TRAINING.examples(units, config, tokenizer)
     groups = by_group(examples)
     assert excluded == []
-    assert len(groups) == 2 * len(data.units)
+    assert len(groups) == 2 * len(units)
     assert {len(group) for group in groups} == {2 * 4}
     for example in examples:
         text = tokenizer.decode(example.prompt_ids)
@@ -48,7 +47,7 @@ def test_the_label_free_target_is_the_mean_of_both_orders_in_which_a_pull_of_the
     anchors, groups = torch.tensor([True, True, False, False]), torch.zeros(4, dtype=torch.long)
     right = torch.zeros(4, dtype=torch.long)
     answers = Answers(
-        verdicts=verdicts, ends=None, right=right, groups=groups, anchors=anchors, reference_verdicts=verdicts
+        verdicts=verdicts, eos=None, right=right, groups=groups, anchors=anchors, reference_verdicts=verdicts
     )
     loss = label_free(answers, hard=False)
     assert loss[2:].tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
@@ -82,4 +81,4 @@ def test_an_item_of_the_test_split_is_not_trained_on_under_another_id(tmp_path):
     write_jsonl(tmp_path / "i.jsonl", rows)
     config = framed(tmp_path / "i.jsonl")
     with pytest.raises(DataError, match="reads as the test item"):
-        TRAINING.refuse_test_data(load_data(config).units, config.study)
+        TRAINING.check_test_data(config.load_units(), config.study)

@@ -13,15 +13,14 @@ from evenhand.records import Prompt
 from inference.encoding import Encoder
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation, NarratorFactors
-from studies.narrator.splits import refuse_shared_pages
+from studies.narrator.splits import check_no_shared_pages
 from studies.narrator.training import SHARED, TRAINING
 from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun
-from training.data import TrainingData, without_dev
+from training.data import without_dev
 from training.examples import TOO_LONG, WITH_ANOTHER
-from training.sections import DevConfig
 from training.train import train
 
 POCKET = "pocket-conflicts"
@@ -40,18 +39,18 @@ def asked(config: AnyRun, conversation: Conversation) -> list[tuple[Prompt, Narr
     return [(prompt, prompt.factors) for prompt in prompts if isinstance(prompt.factors, NarratorFactors)]
 
 
-def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_format: str = "chat") -> list[tuple[tuple[int, ...], Any]]:
+def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_template: bool = True) -> list[tuple[tuple[int, ...], Any]]:
     """Tokens of each prompt and of its options, as an engine that reads options asks them."""
-    reading = narrator_config(verdict="options", format=chat_format, engine={"kind": "transformers"})
+    reading = narrator_config(verdict="options", chat_template=chat_template, engine={"kind": "transformers"})
     return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
 
 
 @pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("label_free", ALL)])
-@pytest.mark.parametrize("chat_format", ["chat", "raw"])
+@pytest.mark.parametrize("chat_template", [True, False])
 def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_option_begins(
-    tokenizer: Any, chat_format: str, method: str, tasks: list[str]
+    tokenizer: Any, chat_template: bool, method: str, tasks: list[str]
 ) -> None:
-    examples_section = {"format": chat_format, "max_prompt_length": 4096}
+    examples_section = {"chat_template": chat_template, "max_prompt_length": 4096}
     config = run_of(method, examples=examples_section, narrator={"tasks": tasks})
     examples, excluded = TRAINING.examples(CONFLICTS[:3], config, tokenizer)
     assert excluded == []
@@ -60,7 +59,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
     for conversation in CONFLICTS[:3]:
         prompts = asked(config, conversation)
         attacks = conversation.speakers.index(conversation.attacker)
-        tokens = encoded(tokenizer, [prompt for prompt, _ in prompts], chat_format)
+        tokens = encoded(tokenizer, [prompt for prompt, _ in prompts], chat_template)
         for (_, factors), (ids, options) in zip(prompts, tokens, strict=True):
             group = f"{conversation.conversation_id} {factors.task} {factors.visibility}"
             example = found[group, ids]
@@ -153,10 +152,9 @@ def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
 
 def test_the_dev_split_takes_whole_pages() -> None:
     conversations = pocket_conflicts("train")
-    data = TrainingData(study=TRAINING, units=conversations)
-    kept, held = (side.units for side in without_dev(data, DevConfig(n_items=7, every_steps=1)))
+    kept, held = without_dev(conversations, run_of(dev={"n_items": 7, "every_steps": 1}))
     assert len(kept) + len(held) == 480
     assert len({conversation.meta["page_title"] for conversation in held}) == 7
-    refuse_shared_pages(kept, held)
+    check_no_shared_pages(kept, held)
     with pytest.raises(ConfigError, match=r"dev\.n_items is 28, but there are only 56 pages of training conversations"):
-        without_dev(data, DevConfig(n_items=28, every_steps=1))
+        without_dev(conversations, run_of(dev={"n_items": 28, "every_steps": 1}))

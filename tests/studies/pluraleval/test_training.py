@@ -21,9 +21,8 @@ from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import PAIRWISE, tiny_run
 from training.batches import groups_of
 from training.config import AnyRun, load_training_config
-from training.data import load_data, without_dev
+from training.data import without_dev
 from training.examples import by_group, by_item
-from training.sections import DevConfig
 from training.train import train
 
 SHIPPED = CONFIGS / "training" / "pocket-pluraleval-paired.yaml"
@@ -47,11 +46,11 @@ def made(*votes: int, thread_id: str = "made", beliefs: bool = True) -> Referenc
 
 def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_prompt(tokenizer: Any) -> None:
     config = pairs_run()
-    data = load_data(config)
-    examples, excluded = TRAINING.examples(data.units, config, tokenizer)
+    units = config.load_units()
+    examples, excluded = TRAINING.examples(units, config, tokenizer)
     assert excluded == []
-    assert len(examples) == 4 * len(data) > 200
-    by_id = {pair.pair_id: pair for pair in data.units}
+    assert len(examples) == 4 * len(units) > 200
+    by_id = {pair.pair_id: pair for pair in units}
     for example in examples:
         pair = by_id[example.item_id]
         text = tokenizer.decode(example.prompt_ids)
@@ -66,7 +65,7 @@ def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_pr
 
 def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: Any) -> None:
     config = pairs_run()
-    examples, _ = TRAINING.examples(load_data(config).units, config, tokenizer)
+    examples, _ = TRAINING.examples(config.load_units(), config, tokenizer)
     section = {"responses": {**PAIRWISE, "references": {"dataset": "pocket-threads", "split": "train"}}}
     tree = {"name": "pairs", "model": {"name": "m"}, "pluraleval": section, "verdict": "margin"}
     sampling = parse_sampling_config({**tree, "engine": {"kind": "transformers"}}, "made.yaml")
@@ -77,7 +76,7 @@ def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: 
 
 def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opinions(tokenizer: Any) -> None:
     config = pairs_run()
-    examples, _ = TRAINING.examples(load_data(config).units, config, tokenizer)
+    examples, _ = TRAINING.examples(config.load_units(), config, tokenizer)
     assert by_group(examples) == by_item(examples)
     for group in by_group(examples):
         assert Counter((tokenizer.decode([e.choices[e.right]]), e.condition) for e in group) == {
@@ -107,16 +106,16 @@ def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
 
 
 def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> None:
-    data = load_data(pairs_run())
-    trained = {pair.thread_set.thread.thread_id for pair in data.units}
+    units = pairs_run().load_units()
+    trained = {pair.thread_set.thread.thread_id for pair in units}
     test = {thread_id for thread_id, one in KNOWN.items() if side_of(one) == "test"}
     assert test == {"pocket-bus-lane", "pocket-library-fines", "pocket-uniforms"}
     assert trained == set(KNOWN) - test
-    assert data.study.facts(data.units) == {"n_threads": 6}
-    data.study.refuse_test_data(data.units, pairs_run().study)
+    assert TRAINING.facts(units) == {"n_threads": 6}
+    TRAINING.check_test_data(units, pairs_run().study)
     held = pairs_of([KNOWN["pocket-uniforms"]], pairs_run().study.responses)
     with pytest.raises(DataError, match="thread 'pocket-uniforms' is of the test split and must not be trained on"):
-        data.study.refuse_test_data(held, pairs_run().study)
+        TRAINING.check_test_data(held, pairs_run().study)
 
 
 def test_a_training_thread_with_a_held_out_threads_id_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,24 +123,25 @@ def test_a_training_thread_with_a_held_out_threads_id_is_refused(monkeypatch: py
     edited = replace(uniforms, thread=replace(uniforms.thread, text="Said otherwise."))
     assert side_of(edited) == "train"
     monkeypatch.setattr(sources, "pocket_references", lambda: [*KNOWN.values(), edited])
-    data = load_data(pairs_run())
+    units = pairs_run().load_units()
     with pytest.raises(DataError, match="pocket-threads: the id 'pocket-uniforms' occurs twice"):
-        data.study.refuse_test_data(data.units, pairs_run().study)
+        TRAINING.check_test_data(units, pairs_run().study)
 
 
 def test_the_dev_split_takes_whole_threads() -> None:
-    data = load_data(pairs_run())
-    kept, held = (side.units for side in without_dev(data, DevConfig(n_items=2, every_steps=1)))
+    config = pairs_run(dev={"n_items": 2, "every_steps": 1})
+    units = config.load_units()
+    kept, held = without_dev(units, config)
     threads = [{pair.thread_set.thread.thread_id for pair in side} for side in (kept, held)]
     assert [len(side) for side in threads] == [4, 2]
     assert threads[0].isdisjoint(threads[1])
-    assert len(kept) + len(held) == len(data)
+    assert len(kept) + len(held) == len(units)
 
 
 def test_threads_without_unequal_votes_are_named() -> None:
     far = load_training_config([str(SHIPPED), f"{PAIRS}.pairings=[random]", f"{PAIRS}.min_gap=1000"])
     with pytest.raises(DataError, match=r"none of its 6 training threads has two opinions with unequal votes"):
-        load_data(far)
+        far.load_units()
 
 
 @pytest.mark.slow
@@ -149,5 +149,5 @@ def test_a_tiny_model_trains_two_steps_on_pairs(byte_judge: Path, tmp_path: Path
     more: dict[str, Any] = {"examples": {"max_prompt_length": 1024}, "dev": {"n_items": 1, "every_steps": 1}}
     config = pairs_run(model=byte_judge, root=tmp_path, optimiser={"max_steps": 2, "row_tokens": 4096}, **more)
     done = read_json(train(config) / "DONE.json")
-    assert done["n_examples"] + done["n_dev"] + done["n_excluded"] == 4 * len(load_data(config))
+    assert done["n_examples"] + done["n_dev"] + done["n_excluded"] == 4 * len(config.load_units())
     assert done["n_dev"] > 0

@@ -14,7 +14,6 @@ from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items, table_schema, write_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.release import DIGESTED, N_DIGITS, published_ids
-from studies.dialdefer.unified import build as building
 from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.card import WHOLE, notes_on
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
@@ -140,14 +139,6 @@ def test_a_finished_build_is_found_done_and_never_mixed_with_another(built):
     assert (built / "manifest.json").stat().st_mtime_ns == written
 
 
-def test_a_leak_in_the_tables_that_a_build_has_written_fails_it(tmp_path, monkeypatch):
-    write_raw(tmp_path / "raw", scale=0.02, datasets=["halueval"])
-    monkeypatch.setattr(building, "train_items", lambda pool, part, held_out: pool)  # test items and all
-    with pytest.raises(DataError, match=r"train\.parquet: training item 'halueval-qa-\d+' is the test item"):
-        build(request(tmp_path / "out", tmp_path / "raw", ["halueval"], n_test=9))
-    assert not (tmp_path / "out" / "manifest.json").exists()
-
-
 def test_a_changed_table_is_refused_and_made_again_by_the_same_command(built):
     manifest, table = read_manifest(built), built / "data" / "halueval" / "test.parquet"
     rows = read_items(table)
@@ -215,15 +206,3 @@ def test_a_balanced_draw_gives_every_stratum_its_share_and_another_seed_draws_ot
     assert set(resample("made", pool, n_test, seed=7)) != set(chosen)
     with pytest.raises(DataError, match="items left"):
         resample("made", pool, 300)
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--split", "resample", "--test-only"], "does not go with"),
-        (["--split", "resample", "--size", "truthfulqa=5"], "unknown dataset 'truthfulqa'"),
-    ],
-)
-def test_words_that_do_not_go_together_are_refused(words, says):
-    with pytest.raises(ConfigError, match=says):
-        main(["--out", "x", *words])

@@ -1,1 +1,0 @@
-"""`evenhand status`: how far runs have come, told from their directories alone."""

@@ -1,0 +1,118 @@
+"""`evenhand status` of a pipeline: what its jobs are at, told from the notes that pipeline.sh and the jobs leave."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.cli.pipelines import STAGES_FILE
+from evenhand.cli.status import main
+from tests.made.fake_cluster import configs, make_cluster, run
+
+TRAINED, MERGED = "sft", "sft-merged"
+NAMES = ["before-sampled-eval", TRAINED, MERGED, "sft-sampled-eval", "dpo", "dpo-merged", "dpo-sampled-eval", "scored"]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> dict[str, str]:
+    return {**make_cluster(tmp_path), "FETCH": "0", "DOCTOR": "0"}
+
+
+def looked(capsys: pytest.CaptureFixture[str], folder: Path) -> dict[str, dict[str, Any]]:
+    """Name of a job → its stage."""
+    capsys.readouterr()
+    main([str(folder), "--json"])
+    stages = json.loads(capsys.readouterr().out)
+    return {Path(stage["path"]).name: stage for stage in stages if stage["kind"] == "job"}
+
+
+def submitted(cluster: dict[str, str]) -> Path:
+    """The folder of a pipeline whose jobs have all run."""
+    done = run("pipeline.sh", *configs(cluster), env=cluster)
+    assert done.returncode == 0, done.stderr
+    *_, newest = sorted(Path(cluster["RUN_ROOT"]).glob(f"pipelines/*/{STAGES_FILE}"))
+    return newest.parent
+
+
+def job(cluster: dict[str, str], kind: str, note: Path, log: Path, **variables: str) -> int:
+    """A job by itself, with a log as Slurm opens it; its exit code."""
+    env = {**cluster, "NOTE": str(note), **variables}
+    words = ["bash", "-c", f'exec bash slurm/{kind}.sh x.yaml > "$0" 2>&1', str(log)]
+    return os.waitstatus_to_exitcode(os.spawnvpe(os.P_WAIT, "bash", words, env) << 8)
+
+
+@pytest.mark.parametrize("here", ["0", "1"])
+def test_the_jobs_of_a_finished_pipeline_are_complete(
+    here: str, cluster: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = submitted({**cluster, "HERE": here})
+    found = looked(capsys, Path(cluster["RUN_ROOT"]))
+    assert list(found) == NAMES
+    assert {stage["state"] for stage in found.values()} == {"complete"}
+    main([cluster["RUN_ROOT"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:4] == ["job", str(folder / NAMES[0]), "complete", "–"]
+    assert lines[-1] == "8 of 8 complete"
+    older = folder.with_name("20200101-000000-1")
+    shutil.copytree(folder, older)
+    assert list(looked(capsys, folder.parent)) == NAMES, "of several pipelines the last one is shown"
+    assert list(looked(capsys, older)) == NAMES
+
+
+def test_what_is_not_there_yet_waits_for_what_comes_before_it(
+    cluster: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = submitted(cluster)
+    for name in (MERGED, "sft-sampled-eval", "scored"):
+        (folder / name).unlink()
+    (folder / f"{MERGED}.task0.began").write_text("job 103 on node07\n")
+    found = looked(capsys, folder)
+    assert (found[TRAINED]["state"], found[MERGED]["state"]) == ("complete", "running")
+    assert found[MERGED]["holder"] == "job 103 on node07"
+    assert found["sft-sampled-eval"]["note"] == f"waits for {MERGED}"
+    assert found["scored"]["note"] == "waits for sft-sampled-eval"
+    (folder / f"{MERGED}.task0.began").unlink()
+    assert looked(capsys, folder)[MERGED]["note"] == "waits for a node (job 103)"
+
+
+def test_an_array_is_complete_when_its_run_is(cluster: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder = submitted(cluster)
+    run_of = Path((folder / NAMES[0]).read_text().strip())
+    (run_of / "DONE.json").unlink()  # the first task of the array has noted it, others still work
+    (folder / f"{NAMES[0]}.task2.began").write_text("job 101 on node02\n")
+    assert looked(capsys, folder)[NAMES[0]]["state"] == "running"
+    (folder / f"{NAMES[0]}.task2.began").unlink()
+    stage = looked(capsys, folder)[NAMES[0]]
+    assert stage["state"] == "unfinished"
+    assert f"`evenhand sample {run_of}/config.yaml` asks for what is left" in stage["note"]
+    moved = folder.parent.parent / "inference" / run_of.name
+    moved.mkdir(parents=True)
+    (moved / "DONE.json").touch()
+    assert looked(capsys, folder)[NAMES[0]]["state"] == "complete"
+
+
+def test_a_job_that_failed_says_what_its_log_ends_with_until_it_is_begun_again(
+    cluster: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = submitted(cluster)
+    (folder / TRAINED).unlink()
+    (folder / MERGED).unlink()
+    program = Path(cluster["VENV"]) / "bin" / "accelerate"
+    works = program.read_text()
+    bar = "for i in {1..99}; do printf 'Loading weights: %s of 99\\r' $i >&2; done"
+    program.write_text(f"#!/usr/bin/env bash\n{bar}\necho 'error: item pocket-7 has no answer' >&2\nexit 2\n")
+    assert job(cluster, "train", folder / TRAINED, tmp_path / "log") == 2
+    stage = looked(capsys, folder)[TRAINED]
+    assert stage["state"] == "failed"
+    assert stage["note"].startswith("job 102, task 0: exit code 2: ")
+    assert stage["note"].endswith("Loading weights: 99 of 99 error: item pocket-7 has no answer")
+    assert looked(capsys, folder)[MERGED]["note"] == f"waits for {TRAINED}, which failed"
+    program.write_text("#!/usr/bin/env bash\nkill -TERM $PPID\nsleep 5\n")
+    assert job(cluster, "train", folder / TRAINED, tmp_path / "log") != 0
+    assert looked(capsys, folder)[TRAINED]["state"] == "stopped"
+    program.write_text(works)
+    assert job(cluster, "train", folder / TRAINED, tmp_path / "log") == 0
+    assert looked(capsys, folder)[TRAINED]["state"] == "complete"
