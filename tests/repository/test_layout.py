@@ -70,7 +70,6 @@ UNTESTED = {
     "eval/__main__",
     "eval/annotation/command",
     "eval/calibration",
-    "eval/options",
     "eval/report/page",
     "eval/results",
     "eval/runs",
