@@ -95,7 +95,7 @@ if [ "${DOCTOR:-1}" = 1 ]; then
   name_all "run.root=$RUN_ROOT"
   doctor+=("${named[@]}")
   # As the jobs will work: what is not in the cache by now is not there for them.
-  if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 "${doctor[@]}" >&2; fi
+  if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 PYTHONSAFEPATH=1 "${doctor[@]}" >&2; fi
 fi
 
 # sample_studies ROW LABEL AFTER [key=value ...]: the other studies for a row of the card, once the jobs AFTER are done.
