@@ -38,10 +38,10 @@ class Margins(NamedTuple):
 
 def main(argv: Sequence[str]) -> None:
     """Print what argv[0] names."""
-    what, margins = argv[0], read(argv[1])
-    if what == "families":
+    command, margins = argv[0], read(argv[1])
+    if command == "families":
         print(" ".join(passing(margins)))
-    elif what == "thresholds":
+    elif command == "thresholds":
         for heading, fitted_on in (("fitted on train items", read(argv[2])), ("oracle, on the items asked", margins)):
             print(f"\nThresholds {heading}")
             gate(with_thresholds(margins, fitted_on))
@@ -85,8 +85,8 @@ def gate(margins: Margins) -> None:
     for i, name in enumerate(margins.framings):
         true, false = 100 * is_right[:, i].mean(axis=0)
         accepts = is_right[:, i].astype(float) - is_right[:, 0]
-        moved = margins.right[:, i] - margins.right[:, 0]
-        dds, nats = shown(100 * (accepts @ ACCEPTS), 1), shown(moved @ ACCEPTS / 2, 2)
+        shift = margins.right[:, i] - margins.right[:, 0]
+        dds, nats = with_interval(100 * (accepts @ ACCEPTS), 1), with_interval(shift @ ACCEPTS / 2, 2)
         print(f"| {name} | {true:.1f} | {false:.1f} | {dds if i else ''} | {nats if i else ''} |")
 
 
@@ -97,7 +97,7 @@ def mean_interval(by_item: Any) -> tuple[float, float, float]:
     return float(by_item.mean()), float(low), float(high)
 
 
-def shown(by_item: Any, digits: int) -> str:
+def with_interval(by_item: Any, digits: int) -> str:
     """The same in words."""
     mean, low, high = (f"{number:+.{digits}f}" for number in mean_interval(by_item))
     return f"{mean} [{low}, {high}]"
