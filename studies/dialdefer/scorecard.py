@@ -101,9 +101,9 @@ class CardJudge:
     def by_order(self) -> dict[str, list[list[measures.IntArray]]]:
         """Answer order → what was replied on the averaged datasets, a list for each prompt variant that was asked in
         both orders; "" is the card's own variant."""
-        both = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
+        pairs = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
         sides: dict[str, list[list[Panel]]] = {"": [[(self.own or self.fixed)[name] for name in self.averaged]]}
-        sides |= {order: [[pair[i] for pair in of_wording] for of_wording in both] for i, order in enumerate(ORDERS)}
+        sides |= {order: [[pair[i] for pair in of_variant] for of_variant in pairs] for i, order in enumerate(ORDERS)}
         return {
             order: [[self.replies(panel) for panel in panels] for panels in of_wordings if panels]
             for order, of_wordings in sides.items()
@@ -184,13 +184,13 @@ class CardEvaluation(Evaluation):
         return [
             CardFigure(
                 name=measure,
-                words=words,
+                words=label,
                 where={"measure": measure, "dataset": judges[BASE].average},
                 is_main=measure in MAIN_FIGURES,
                 is_absolute="abs" in measure,
                 digits=2 if measure.startswith("shift") else 1,
             )
-            for measure, words in FIGURES.items()
+            for measure, label in FIGURES.items()
         ]
 
     def card_changes(self, judges: Mapping[str, CardJudge], options: argparse.Namespace) -> list[Change]:
@@ -294,10 +294,12 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: argparse.
         if is_oracle
         else thresholds_in(options.calibrated, base.name)[0]
     )
-    made = [replace(panel, factors=replace(panel.factors, arm="none")) for panel in calibrated_panels(untreated, fits)]
-    if not is_oracle and options.variant not in {variant_of(panel, base.panels) for panel in made}:
+    panels = [
+        replace(panel, factors=replace(panel.factors, arm="none")) for panel in calibrated_panels(untreated, fits)
+    ]
+    if not is_oracle and options.variant not in {variant_of(panel, base.panels) for panel in panels}:
         raise DataError(f"has no thresholds for prompt variant '{options.variant}'; ask TRAIN_RUN it too")
-    return made
+    return judged
 
 
 def thresholds_in(file: Path, run: str) -> tuple[list[Fit], str]:
@@ -323,7 +325,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
             yield from (change_in(measure, parts, compared, ours.average) for measure in some)
 
     for source, panels in shared.items():
-        pairs = {name: pair_of(*both, denominator, drawing) for name, both in panels.items()}
+        pairs = {name: pair_of(*variant_pairs, denominator, drawing) for name, variant_pairs in panels.items()}
         dds = deference(f"dds_{source}")
         # Accuracy over both framings and in C1 is about a checkpoint's own C1 alone.
         is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
@@ -344,16 +346,16 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         if kind == "margins" and ours.kind != BASE:  # a shift is in the base's standard deviations
             continue
         further = {name: further_pair(kind, a, b, denominator, drawing) for name, (a, b) in sides.items() if a and b}
-        known = {name: pair for name, pair in further.items() if pair}
-        if len(known) == len(averaged):
-            yield from mean(of_kind, known)
+        known_pairs = {name: pair for name, pair in further.items() if pair}
+        if len(known_pairs) == len(averaged):
+            yield from mean(of_kind, known_pairs)
     in_all: dict[str, Paired] = {}
     has_several = True  # wordings, and the same on both sides; accuracy is looked at in those that both have
     for name in averaged:
         first, second = ([panels[name] for panels in row.wordings if name in panels] for row in (ours, theirs))
-        both = [(a, b) for a in first for b in second if a.factors == b.factors]
-        has_several &= 1 < len(both) == len(first) == len(second)
-        if pair := wordings_pair([a for a, _ in both], [b for _, b in both], denominator, drawing):
+        variant_pairs = [(a, b) for a in first for b in second if a.factors == b.factors]
+        has_several &= 1 < len(variant_pairs) == len(first) == len(second)
+        if pair := wordings_pair([a for a, _ in variant_pairs], [b for _, b in variant_pairs], denominator, drawing):
             in_all[name] = pair
     if len(in_all) == len(averaged):
         yield from mean([*ACC_WORDINGS, *(WORDINGS if has_several else ())], in_all)
