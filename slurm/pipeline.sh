@@ -93,7 +93,7 @@ if [ "${DOCTOR:-1}" = 1 ]; then
   kind=${GPU#gpu} kind=${kind#:}
   if [ $((SAMPLE_GPUS + TRAIN_GPUS)) -gt 0 ]; then doctor+=(--gpu "${kind:-unnamed}"); fi
   name_all "run.root=$RUN_ROOT"
-  doctor+=(--seeds "${SEEDS:-1}" ${BASE_TRAINING:+--base "$BASE_TRAINING"} "${named[@]}")
+  doctor+=("${named[@]}")
   # As the jobs will work: what is not in the cache by now is not there for them.
   if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 "${doctor[@]}" >&2; fi
 fi

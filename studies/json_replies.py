@@ -43,17 +43,12 @@ def without_thinking(text: str) -> str:
     return LONE_END.split(THOUGHT.sub("", text))[-1]
 
 
-def said(reply: Completion) -> str:
-    """A reply without thinking."""
-    return without_thinking(reply.text)
-
-
 def last_object(text: str, key: str) -> tuple[dict[str, Any], str, str] | None:
     """The last whole JSON object with a key, its text, and the text behind it; None without one.
 
     An object inside another that has the key does not count. Raw newlines and stray backslashes in strings do no harm.
     """
-    found: tuple[dict[str, Any], int, int] | None = None
+    whole: tuple[dict[str, Any], int, int] | None = None
     text, decoder = with_escapes(text), json.JSONDecoder(strict=False)
     at, last = 0, max(0, text.rfind(f'"{key}"'))
     while (start := text.find("{", at, last)) >= 0:
@@ -62,26 +57,26 @@ def last_object(text: str, key: str) -> tuple[dict[str, Any], str, str] | None:
             value, length = decoder.raw_decode(text[start:])  # of all the text, each error would count its lines
             if key in value:
                 at = start + length
-                found = value, start, at
+                whole = value, start, at
         except ValueError:
             continue
         except RecursionError:  # a looping model can nest braces for ever, and each of them would fail so
             break
-    return found and (found[0], text[found[1] : found[2]], text[found[2] :])
+    return whole and (whole[0], text[whole[1] : whole[2]], text[whole[2] :])
 
 
-def last_value(text: str, key: str, words: re.Pattern[str] | None = None) -> str | None:
+def last_value(text: str, key: str, named_behind: re.Pattern[str] | None = None) -> str | None:
     """What the last whole JSON object with a key has there, a string or an integer, as text; else None.
 
-    None too where another value is named in this object, as JSON behind it, or there by what `words` finds. What stands
-    before the object may name any: a draft, the format that was asked for.
+    None too where another value is named in this object, as JSON behind it, or there by what `named_behind` finds. What
+    stands before the object may name any: a draft, the format that was asked for.
     """
-    found = last_object(text, key)
-    if found is None or not isinstance(found[0][key], str | int):
+    last = last_object(text, key)
+    if last is None or not isinstance(last[0][key], str | int):
         return None
-    value, behind = str(found[0][key]), found[2]
-    pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', found[1] + behind)
-    named = {quoted or bare for quoted, bare in pairs} | set(words.findall(behind) if words else ())
+    value, behind = str(last[0][key]), last[2]
+    pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', last[1] + behind)
+    named = {quoted or bare for quoted, bare in pairs} | set(named_behind.findall(behind) if named_behind else ())
     return value if named == {value} else None
 
 

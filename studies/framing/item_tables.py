@@ -24,9 +24,9 @@ def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
         rows = run.section.rows
     except EvenhandError:
         return {}
-    other = (run.section.columns.id, run.section.columns.group, "dataset")
-    texts = [(row, {k: v for k, v in row.values.items() if isinstance(v, str) and k not in other}) for row in rows]
-    return {(row.dataset, row.item_id): of for row, of in texts}
+    no_texts = (run.section.columns.id, run.section.columns.group, "dataset")
+    texts = [(row, {k: v for k, v in row.values.items() if isinstance(v, str) and k not in no_texts}) for row in rows]
+    return {(row.dataset, row.item_id): columns for row, columns in texts}
 
 
 def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Asked]:

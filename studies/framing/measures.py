@@ -6,7 +6,7 @@ Every figure is a mean over cases and orders of means over items, and intervals 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def share(name: str, statistic: Callable[[FloatArray], FloatArray]) -> Measure:
 def blocks_of(run: FramedRun) -> Iterator[Block]:
     """Everything that is measured of a run, framing by framing."""
     grid = first_grid(run)
-    groups = sorted({group for each in run.grids.values() for group in each.groups})
+    groups = sorted({group for of_dataset in run.grids.values() for group in of_dataset.groups})
     for framing in grid.framings:
         for part in levels(run.section, grid, framing):
             yield from block(run, framing, part)
@@ -158,7 +158,7 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
         yield Block(setting=setting, measures=part.measures, parts=observations, averages=averages)
 
 
-def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: FloatArray | None = None) -> Observed:
+def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = None) -> Observed:
     """Arrays (n_items, ...) with NaN for unknown, as columns side by side. rows: the positions of some items alone."""
     kept = np.arange(len(grid.items)) if rows is None else rows
     flat = np.hstack([array[kept].reshape(len(kept), -1) for array in arrays])
@@ -184,11 +184,13 @@ def levels(section: FramingSection, grid: Grid, framing: str) -> Iterator[Part]:
     def field(name: str) -> Callable[[Grid], list[FloatArray]]:
         return lambda grid: [grid.of(name, framing)]
 
+    def answer_share(answer: int) -> Callable[[Grid], list[FloatArray]]:
+        return lambda grid: [grid.shares[:, grid.at(framing), ..., answer]]
+
     yield Part([value("value")], field("value"))
     if not is_scale and len(grid.answers) > 2:
         for i, name in enumerate(grid.answers):
-            measure = share(f"share of {name}", sides.level)
-            yield Part([measure], lambda grid, i=i: [grid.shares[:, grid.at(framing), ..., i]])
+            yield Part([share(f"share of {name}", sides.level)], answer_share(i))
     yield Part([share("unread", sides.level)], field("unread"))
     yield Part([value("soft")], field("soft"))
     if len(grid.orders) > 1:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenhand.records import Completion
-from studies.json_replies import last_value, said
+from studies.json_replies import last_value, without_thinking
 
 CHOSEN, TIE, UNREAD, ERROR = "chosen", "tie", "unread", "error"
 KEYS = ("chosen_answer", "answer")  # of a reasoned reply
@@ -41,12 +41,12 @@ def choice_in(reply: Completion, symbols: Sequence[str], verdict: str, texts: Se
         return Choice((), ERROR)
     if reply.answer_logprobs is not None:
         logs = [reply.answer_logprobs.get(symbol) for symbol in symbols]
-        known = [log for log in logs if log is not None]
-        if len(known) < len(logs):
+        finite = [log for log in logs if log is not None]
+        if len(finite) < len(logs):
             return Choice((), UNREAD)
-        places = tuple(place for place, log in enumerate(known) if log == max(known))
+        places = tuple(place for place, log in enumerate(finite) if log == max(finite))
         return Choice(places, CHOSEN if len(places) == 1 else TIE)
-    text = said(reply)
+    text = without_thinking(reply.text)
     name = named_in_object(text) if verdict == "reason" else named_in_text(text, symbols, texts)
     return Choice((symbols.index(name),)) if name in symbols else Choice((), UNREAD)
 
@@ -71,18 +71,20 @@ def named_in_text(text: str, symbols: Sequence[str], texts: Sequence[str]) -> st
         begun = line.strip().lstrip(EDGES)
         start = whole.match(begun)
         if start is None:
-            same = [symbol for symbol, of in zip(symbols, texts, strict=False) if plain(of) == plain(line)]
+            same = [
+                symbol for symbol, answer in zip(symbols, texts, strict=False) if words_only(answer) == words_only(line)
+            ]
             return same[0] if len(same) == 1 else None
         symbol, rest = spelled[start[0].casefold() if has_one_case else start[0]], begun[start.end() :]
         if (limit := OUT_OF.match(rest)) and limit[1] == symbols[-1] and symbols[-1].isdecimal():
             rest = rest[limit.end() :]
-        others = {*whole.findall(rest)} - {start[0]}
-        is_text = bool(texts) and plain(rest).startswith(plain(texts[symbols.index(symbol)]))
-        if is_text or (not others and BEHIND.match(rest)):
+        rivals = {*whole.findall(rest)} - {start[0]}
+        is_text = bool(texts) and words_only(rest).startswith(words_only(texts[symbols.index(symbol)]))
+        if is_text or (not rivals and BEHIND.match(rest)):
             return symbol
     return None
 
 
-def plain(text: str) -> str:
+def words_only(text: str) -> str:
     """A text as it is compared: words and digits alone, in lower case."""
     return " ".join(re.findall(r"\w+", text.casefold()))

@@ -147,8 +147,8 @@ class FramingSection(StudySection):
         of_reply = bool(used & {*REPLY_NAMES})
         yield of_reply, f"{where}: {' and '.join(REPLY_NAMES)} exist behind a reply alone; set follow_up_to"
         is_idle = self.symbols and self.orders == "both" and not (self.scale or self.shows_order(framing))
-        shown = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"
-        yield bool(is_idle), f"{where}: orders: both needs {shown} in its texts; show them, or set orders: given"
+        showing = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"
+        yield bool(is_idle), f"{where}: orders: both needs {showing} in its texts; show them, or set orders: given"
 
     def shows_order(self, framing: Framing) -> bool:
         """Whether a framing's prompt depends on the order of the answers."""

@@ -125,9 +125,8 @@ def validate_filter(node: nodes.Filter, where: str) -> None:
     has_arguments = bool(node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
     if not has_arguments or node.name == "default":
         return
-    is_constant = len(node.args) == 1 and isinstance(node.args[0], nodes.Const)
-    is_alone = not (node.kwargs or node.dyn_args or node.dyn_kwargs)
-    value = node.args[0].value if is_constant and is_alone else None
+    is_one = len(node.args) == 1 and not (node.kwargs or node.dyn_args or node.dyn_kwargs)
+    value = node.args[0].value if is_one and isinstance(node.args[0], nodes.Const) else None
     is_small_text = node.name == "join" and isinstance(value, str) and len(value) <= LONGEST_ARGUMENT
     is_small_number = node.name == "round" and isinstance(value, int) and 0 <= value <= LONGEST_ARGUMENT
     if not (is_small_text or is_small_number):

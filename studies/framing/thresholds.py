@@ -30,12 +30,12 @@ def calibrate_runs(options: argparse.Namespace, evaluation: Evaluation) -> None:
     fits = calibrate(train, test, options.objective, is_pooled=options.pooled)
     fitted = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {fitted}:")
-    for each in fits:
+    for fit in fits:
         say(
-            f"{each['framing']}, {each['order']}: {each['threshold_nats']:+.3f} nats; gives {test.answers[0]} in "
-            f"{each['share_after']:.1%} (at 0: {each['share_before']:.1%})"
+            f"{fit['framing']}, {fit['order']}: {fit['threshold_nats']:+.3f} nats; gives {test.answers[0]} in "
+            f"{fit['share_after']:.1%} (at 0: {fit['share_before']:.1%})"
         )
-    if left := [name for name in test.section.texts if name not in {each["framing"] for each in fits}]:
+    if left := [name for name in test.section.texts if name not in {fit["framing"] for fit in fits}]:
         say(
             f"None for {', '.join(left)}: what it goes on behind would be another reply. A scorecard ranks arms by all "
             "framings, and so not this one."
@@ -99,8 +99,8 @@ def margins_of(run: FramedRun, framings: Sequence[str], place: int) -> list[Floa
         for grid in run.grids.values()
         for case in range(len(grid.cases))
     ]
-    if known := [margins[~np.isnan(margins)] for margins in cells if not np.isnan(margins).all()]:
-        return known
+    if margins_known := [margins[~np.isnan(margins)] for margins in cells if not np.isnan(margins).all()]:
+        return margins_known
     raise DataError(
         f"{run.name}: {', '.join(framings) or 'no framing'} has no margins; sample with `verdict: margin` or options"
     )
@@ -123,4 +123,4 @@ def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
 
 def with_thresholds(run: FramedRun, fits: Sequence[Fit]) -> FramedRun:
     """The run as these thresholds judge it."""
-    return replace(run, thresholds={(each["framing"], each["order"]): each["threshold_nats"] for each in fits})
+    return replace(run, thresholds={(fit["framing"], fit["order"]): fit["threshold_nats"] for fit in fits})

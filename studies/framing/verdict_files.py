@@ -38,8 +38,8 @@ def load_answers(paths: Sequence[Path]) -> tuple[dict[str, FramedRun], list[str]
     """
     parts, ignored = list[pd.DataFrame](), dict[str, None]()
     for path in paths:
-        for frame, others in read_frames(path, LAYOUT):
-            ignored |= dict.fromkeys(others)
+        for frame, unused in read_frames(path, LAYOUT):
+            ignored |= dict.fromkeys(unused)
             parts.append(frame.assign(where=[place(path, line) for line in frame.index]))
     rows = pd.concat(parts, ignore_index=True)
     listed = rows["answers"].iloc[0]
@@ -53,7 +53,7 @@ def load_answers(paths: Sequence[Path]) -> tuple[dict[str, FramedRun], list[str]
         if row.order not in (GIVEN, SWAPPED):
             raise DataError(f"{row.where}: order is '{row.order[:40]}'; it is {GIVEN} or {SWAPPED}")
     section = section_of(rows, answers)
-    models = {str(model): run_of(paths[0], of, section) for model, of in rows.groupby("model", sort=False)}
+    models = {str(model): run_of(paths[0], of_model, section) for model, of_model in rows.groupby("model", sort=False)}
     return models, list(ignored)
 
 
@@ -92,14 +92,14 @@ def run_of(path: Path, rows: pd.DataFrame, section: FramingSection) -> FramedRun
     symbols = {name: str(place) for place, name in enumerate(names)}
     plan, replies = list[PlannedPrompt](), dict[str, list[Completion]]()
     keys = ["dataset", "item_id", "framing", "case", "order"]
-    for (dataset, item, framing, case, order), of in rows.groupby(keys, sort=False):
+    for (dataset, item, framing, case, order), samples in rows.groupby(keys, sort=False):
         key = digest([dataset, item, framing, case, order], 16)
         factors = {"group": item, "case": case, "order": order, "symbols": (*symbols.values(),), "names": names}
         first = names[0] if order == GIVEN else names[-1]
-        factors |= {"texts": names, "first": first, "label": of["label"].iloc[0] or None}
+        factors |= {"texts": names, "first": first, "label": samples["label"].iloc[0] or None}
         prompt = {"item_id": item, "dataset": dataset, "condition": framing, "factors": tuple(factors.items())}
         plan.append(PlannedPrompt(prompt_hash=key, **prompt))
-        texts = [symbols.get(answer, "") for answer in of["answer"]]
+        texts = [symbols.get(answer, "") for answer in samples["answer"]]
         replies[key] = [
             Completion(prompt_hash=key, sample_index=i, text=text, finish_reason="stop") for i, text in enumerate(texts)
         ]

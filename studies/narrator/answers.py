@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 
 from studies.json_replies import json_in, without_thinking
 from studies.narrator.clauses import PATTERNS, Said, decided, explains, read_sentence, says_yes, sentences, with_persons
-from studies.narrator.names_in_text import BULLET, NOT_LISTED, Names, bare, named_text, options_in, plain, prose
+from studies.narrator.names_in_text import BULLET, NOT_LISTED, Names, bare, named_text, normalised, options_in, prose
 from studies.narrator.prompts import NO, YES
 
 State = Literal[
@@ -51,8 +51,8 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     if not text.strip():
         return Answer("empty")
     is_cut = finish_reason == "length"
-    own = PATTERNS["continuation"].split(without_thinking(text).lstrip(), maxsplit=1)[0]
-    answer = reading(own, names_of(tuple(options)), is_cut) if own.strip() else OFF_LIST
+    reply = PATTERNS["continuation"].split(without_thinking(text).lstrip(), maxsplit=1)[0]
+    answer = reading(reply, names_of(tuple(options)), is_cut) if reply.strip() else OFF_LIST
     return Answer("cut_off") if is_cut and answer.state not in READ else answer
 
 
@@ -61,16 +61,16 @@ names_of = lru_cache(maxsize=256)(Names)  # a run has many replies to the same o
 
 def reading(text: str, names: Names, is_cut: bool) -> Answer:
     """What a reply says. is_cut: its last sentence has no end, and says nothing but for an option alone."""
-    said = json_in(text)  # a schema holds replies to JSON strings
-    if text.strip() in names.options or (isinstance(said, str) and said in names.options):
+    value = json_in(text)  # a schema holds replies to JSON strings
+    if text.strip() in names.options or (isinstance(value, str) and value in names.options):
         is_open = is_cut and text.strip() in names.options and names.is_extended(text)
-        return OFF_LIST if is_open else Answer("chosen", text.strip() if text.strip() in names.options else said)
-    if isinstance(said, dict):  # any value but the victim
-        if isinstance(said.get("personal_attack"), bool) and names.options == (YES, NO):
-            return Answer("chosen", YES if said["personal_attack"] else NO)
-        values = [v for key, v in said.items() if isinstance(v, str) and not PATTERNS["victim_key"].search(key)]
+        return OFF_LIST if is_open else Answer("chosen", text.strip() if text.strip() in names.options else value)
+    if isinstance(value, dict):  # any value but the victim
+        if isinstance(value.get("personal_attack"), bool) and names.options == (YES, NO):
+            return Answer("chosen", YES if value["personal_attack"] else NO)
+        values = [v for key, v in value.items() if isinstance(v, str) and not PATTERNS["victim_key"].search(key)]
         return one_of({option for value in values for option in names.whole(value)}) or OFF_LIST
-    text = plain(text)
+    text = normalised(text)
     if (loop := LOOP.match(text)) and loop["name"].startswith(loop["end"]):
         text, is_cut = loop["name"], False
     first, _, rest = text.partition("\n")
@@ -81,20 +81,20 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
     return (read_yes_or_no if names.options == (YES, NO) else read_sentences)(text, names, is_cut)
 
 
-def read_yes_or_no(said: str, names: Names, is_cut: bool) -> Answer:
+def read_yes_or_no(reply: str, names: Names, is_cut: bool) -> Answer:
     """Yes or No by the words and sentences of a reply that answer detection."""
-    text = prose(PATTERNS["no_doubt"].sub("", said))
+    text = prose(PATTERNS["no_doubt"].sub("", reply))
     if PATTERNS["refusal"].search(text) and not PATTERNS["denial"].search(text):
         return Answer("refusal")
     return one_of({YES if is_yes else NO for is_yes in says_yes(text, is_cut)}) or OFF_LIST
 
 
-def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:
+def read_sentences(reply: str, names: Names, is_cut: bool) -> Answer:
     """Whom the sentences of a reply name. "Ann: I suggest ..." is Ann's turn, "Ann: she insults Bob." an answer.
 
     What is said before and, as a conclusion, behind a list of the speakers counts.
     """
-    text = named_text(said, names)
+    text = named_text(reply, names)
     if ranking := PATTERNS["ranking"].search(text):
         return said_in(ranking["first"] or ranking["last"], names)
     if len({item["names"] for item in PATTERNS["item"].finditer(text)}) > 1:
@@ -102,11 +102,11 @@ def read_sentences(said: str, names: Names, is_cut: bool) -> Answer:
     elif not (turns := [turn for turn in PATTERNS["turn"].finditer(text) if not explains(turn)]):
         return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names, is_cut)
     before, behind = text[: turns[0].start()], text[turns[-1].end() :]
-    ends = [end.start() for end in PATTERNS["concludes"].finditer(behind)]
-    ends = [end for end in ends if not behind[:end].rpartition("\n")[2].strip()]
-    answers = [said_in(before, names), said_in(behind[ends[0] :] if ends else "", names, is_cut)]
-    found = [answer for answer in answers if answer.state in ("chosen", "ambiguous")]
-    return found[0] if found else Answer("continues_transcript")
+    conclusions = [end.start() for end in PATTERNS["concludes"].finditer(behind)]
+    conclusions = [end for end in conclusions if not behind[:end].rpartition("\n")[2].strip()]
+    answers = [said_in(before, names), said_in(behind[conclusions[0] :] if conclusions else "", names, is_cut)]
+    named = [answer for answer in answers if answer.state in ("chosen", "ambiguous")]
+    return named[0] if named else Answer("continues_transcript")
 
 
 def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
@@ -120,9 +120,9 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         concludes = PATTERNS["concludes"].match(sentence)
         sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))
-    if len(stated) < len(all_said) and not any(said.concludes for said in read):
+    if len(stated) < len(all_said) and not any(sentence_read.concludes for sentence_read in read):
         return Answer("refusal")
-    named, denied = decided(read), "".join(said.denied for said in read)
+    named, denied = decided(read), "".join(sentence_read.denied for sentence_read in read)
     if options := options_in(named, names):
         is_clear = NOT_LISTED not in named + denied and not options & options_in(denied, names)
         return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS

@@ -45,11 +45,11 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--raw", type=Path, help="the dump, a folder or a zip; no download")
     parser.add_argument("--seed", type=int, default=SEED, help=f"of the split by page (default {SEED})")
     parser.add_argument("--test-share", type=float, default=TEST_SHARE, help=f"of conversations (default {TEST_SHARE})")
-    words = parser.parse_args(argv)
-    if not 0 <= words.test_share <= 1:
-        raise ConfigError(f"--test-share {words.test_share}: take a share from 0 to 1")
-    print(facts_text(build(words.out, words.raw, dataset=words.corpus, seed=words.seed, test_share=words.test_share)))
-    print(f"{words.out}: done. README.md says what it holds")
+    args = parser.parse_args(argv)
+    if not 0 <= args.test_share <= 1:
+        raise ConfigError(f"--test-share {args.test_share}: take a share from 0 to 1")
+    print(facts_text(build(args.out, args.raw, dataset=args.corpus, seed=args.seed, test_share=args.test_share)))
+    print(f"{args.out}: done. README.md says what it holds")
 
 
 def build(
@@ -67,7 +67,7 @@ def build(
     with the dump, or a folder that holds another build or somebody's files.
     """
     # What the same command finds its work done by, and another one does not mix in.
-    asked = {"dataset": dataset, "converter": CONVERTER_VERSION, "split": {"seed": seed, "test_share": test_share}}
+    wanted = {"dataset": dataset, "converter": CONVERTER_VERSION, "split": {"seed": seed, "test_share": test_share}}
     with building(out, BUILD):
         folder = out / "raw" / dataset
         fetched = [] if raw else fetch(origin or CONVOKIT[dataset], folder, name=dataset)
@@ -75,10 +75,10 @@ def build(
         sources = fetched or sources_at(
             [raw] if raw and raw.is_file() else [Path(str(dump / name)) for name in FILES if (dump / name).is_file()]
         )
-        if manifest := finished(out, BUILD, CONVERSATIONS_FILE, asked, sources):
+        if manifest := finished(out, BUILD, CONVERSATIONS_FILE, wanted, sources):
             return manifest
         conversations, facts = converted(dump, dataset, seed, test_share)
-        facts = {**asked, "sources": described(sources), **facts}
+        facts = {**wanted, "sources": described(sources), **facts}
         return write_rows(out, CONVERSATIONS_FILE, map(asdict, conversations), BENCHMARK, facts, card_text)
 
 
@@ -116,7 +116,7 @@ def facts_text(manifest: Mapping[str, Any]) -> str:
     rows = [["", "here", "paper"], *fact_rows(manifest)]
     lines = [f"{name:<34}{here:>10}{paper:>13}" for name, here, paper in rows]
     lines += [f"left out: {count:>6,}  {reason}" for reason, count in manifest["dropped"].items()]
-    lines += [f"counted:  {count:>6,}  {what}" for what, count in manifest["counts"].items()]
+    lines += [f"counted:  {count:>6,}  {label}" for label, count in manifest["counts"].items()]
     n = manifest["n_conversations"]
     return "\n".join([*lines, f"train {n['train']:,}, test {n['test']:,}; no page is in both"])
 

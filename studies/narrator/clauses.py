@@ -31,9 +31,9 @@ def words_of(listed: str) -> str:
     return rf"(?<!{LETTER})(?:{spaced(listed.replace(', ', '|'))})(?!(?<={LETTER}){LETTER})"
 
 
-def lexicon(words: dict[str, str]) -> re.Pattern[str]:
+def lexicon(classes: dict[str, str]) -> re.Pattern[str]:
     """A pattern that finds the words and marks of a sentence, each in the group of its class."""
-    kinds = [f"(?P<{kind}>{words[kind] if kind in MARKS else words_of(words[kind])})" for kind in SPEC["words"]]
+    kinds = [f"(?P<{kind}>{classes[kind] if kind in MARKS else words_of(classes[kind])})" for kind in SPEC["words"]]
     return re.compile(rf"(?P<names>{NAME})|{'|'.join(kinds)}|(?P<other>{LETTER}+(?:['-]{LETTER}+)*|\w)")
 
 
@@ -72,8 +72,8 @@ class Said(NamedTuple):
 
 def symbols(text: str) -> str:
     """The names of a text, and the classes of its words in the language that knows most of them."""
-    readings = [[(word.lastgroup, word[0]) for word in words.finditer(text)] for words in LEXICONS]
-    read = max(readings, key=lambda words: sum(kind not in ("names", "other", *MARKS) for kind, _ in words))
+    readings = [[(word.lastgroup, word[0]) for word in pattern.finditer(text)] for pattern in LEXICONS]
+    read = max(readings, key=lambda parts: sum(kind not in ("names", "other", *MARKS) for kind, _ in parts))
     return "".join(word if kind == "names" else SYMBOLS[str(kind)] for kind, word in read if kind != "skip")
 
 
@@ -163,8 +163,9 @@ def decided(read: Sequence[Said]) -> str:
 
     Who is conceded counts where nobody else is named.
     """
-    ends = [i for i, said in enumerate(read) if said.concludes and said.named]
-    return "".join(said.named for said in read[ends[0] if ends else 0 :]) or "".join(said.conceded for said in read)
+    conclusions = [i for i, clause in enumerate(read) if clause.concludes and clause.named]
+    decisive = read[conclusions[0] :] if conclusions else read
+    return "".join(clause.named for clause in decisive) or "".join(clause.conceded for clause in read)
 
 
 def without_contrasts(sentence: str) -> tuple[str, str]:
@@ -188,9 +189,9 @@ def listed(sentence: str) -> str:
 def clauses_of(sentence: str) -> list[tuple[str, bool]]:
     """(clause, whether a mark stronger than a comma ends it) of the symbols of a sentence."""
     marks = [*CUTS["cut"].finditer(sentence)]
-    starts, ends = [0, *(mark.end() for mark in marks)], [*(mark.start() for mark in marks), len(sentence)]
+    starts, stops = [0, *(mark.end() for mark in marks)], [*(mark.start() for mark in marks), len(sentence)]
     strong = [*(bool(mark["strong"]) for mark in marks), False]
-    return [(sentence[s:e], mark) for s, e, mark in zip(starts, ends, strong, strict=True) if s < e]
+    return [(sentence[s:e], mark) for s, e, mark in zip(starts, stops, strong, strict=True) if s < e]
 
 
 def stands_for_itself(clauses: list[tuple[str, bool]], i: int) -> bool:
@@ -231,22 +232,22 @@ def says_yes(text: str, is_cut: bool) -> list[bool]:
     What speakers say, conditions, double negations and other parts of the conversation say nothing. Behind a
     correction or a conclusion, the last word counts.
     """
-    said: list[bool] = []
+    answers: list[bool] = []
     for sentence in sentences(text, is_cut):
         if PATTERNS["supposes"].search(sentence):
             continue
-        words = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(sentence)]
+        values = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(sentence)]
         if PATTERNS["denial"].match(sentence):
-            words = [False]
+            values = [False]
         if PATTERNS["turns_around"].search(sentence):
-            said, words = [], words[-1:]
+            answers, values = [], values[-1:]
         else:
             parts = [part for part in re.split("[,;]", sentence) if not PATTERNS["leaves_open"].search(part)]
             for part in parts:
                 for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", part))):
-                    if [*said, *words][:1] == [True] and CUTS["takes_back"].match(clause):
-                        words.append(False)
+                    if [*answers, *values][:1] == [True] and CUTS["takes_back"].match(clause):
+                        values.append(False)
                     if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
-                        words.append(CUTS["says_no"].match(clause) is None)
-        said += words
-    return said
+                        values.append(CUTS["says_no"].match(clause) is None)
+        answers += values
+    return answers

@@ -120,7 +120,7 @@ def read_dump(folder: Folder) -> Dump:
         )
     everyone = [comment for group in comments.values() for comment in group]
     speakers = dict.fromkeys(comment.speaker for comment in everyone if comment.speaker is not None)
-    known = object_in(folder / SPEAKERS) if (folder / SPEAKERS).is_file() else {}
+    records = object_in(folder / SPEAKERS) if (folder / SPEAKERS).is_file() else {}
     discussions = [
         Discussion(discussion_id=key, comments=in_time(comments.get(key, [])), meta=metas.get(key, {}))
         for key in dict.fromkeys([*metas, *comments])
@@ -128,7 +128,7 @@ def read_dump(folder: Folder) -> Dump:
     return Dump(
         dataset=CMV if is_cmv else DATASET,
         discussions=tuple(map(as_moderated, discussions) if is_cmv else discussions),
-        names={speaker: name_in(known.get(speaker), speaker) for speaker in speakers},
+        names={speaker: name_in(records.get(speaker), speaker) for speaker in speakers},
         counts={
             "utterances": len(places),
             "section headers": len(places) - len(everyone),

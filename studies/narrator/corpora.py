@@ -84,7 +84,7 @@ def load_conversations(spec: CorpusSpec) -> list[Conversation]:
         raise DataError(
             f"{spec.dataset} ({spec.split}): n_conversations is {n_wanted}, but there are {len(conversations)}"
         )
-    check_no_repeats((each.conversation_id for each in conversations), spec.dataset)
+    check_no_repeats((conversation.conversation_id for conversation in conversations), spec.dataset)
     if n_wanted is None or spec.draw_seed is None:
         return conversations[:n_wanted]
     return drawn(conversations, n_wanted, f"{spec.dataset} {spec.draw_seed}")

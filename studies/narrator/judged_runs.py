@@ -204,14 +204,14 @@ WHAT_WAS_ASKED = ("narrator.tasks", "narrator.visibilities", "narrator.option_or
 
 def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
     """Why runs are not averaged, or "" where they are of different models and were asked alike."""
-    asked = {
+    settings = {
         frozenset((j.factors.task, j.factors.visibility, j.factors.option_order) for j in run.judgments) for run in runs
     }
     reasons = {
         "a model is among them twice": len({run.judge for run in runs}) < len(runs),
         "some were sampled and some read exactly": len({run.verdict for run in runs}) > 1,
         "no conversation was judged by all of them": not frozenset.intersection(*(run.conversations for run in runs)),
-        "they were not asked the same tasks, visibilities and option orders": len(asked) > 1,
+        "they were not asked the same tasks, visibilities and option orders": len(settings) > 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
@@ -274,43 +274,45 @@ def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[Narra
     """
     parts, ignored = list[pd.DataFrame](), set[str]()
     for path in paths:
-        for frame, others in read_frames(path, LAYOUT):
+        for frame, unused in read_frames(path, LAYOUT):
             parts.append(frame.assign(where=[place(path, line) for line in frame.index]))
-            ignored.update(others)
+            ignored.update(unused)
     rows = pd.concat(parts, ignore_index=True)
-    known = conversations_in(rows) if corpus is None else conversations_of(corpus)
+    facts = conversations_in(rows) if corpus is None else conversations_of(corpus)
     for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
-        if row.conversation not in known:
+        if row.conversation not in facts:
             raise DataError(f"{row.where}: conversation '{row.conversation}' is not in the corpus")
-        names = known[row.conversation].names
+        names = facts[row.conversation].names
         if row.narrator and row.narrator not in names:
             raise DataError(
                 f"{row.where}: '{row.narrator}' is not a speaker of '{row.conversation}': {', '.join(names)}"
             )
     # An id counts as one, with and without the corpus's name.
-    rows["conversation"] = [known[key].conversation_id or key for key in rows["conversation"]]
-    return [run_of(paths[0], str(m), of, known) for m, of in rows.groupby("model", sort=False)], sorted(ignored)
+    rows["conversation"] = [facts[key].conversation_id or key for key in rows["conversation"]]
+    return [run_of(paths[0], str(m), of_model, facts) for m, of_model in rows.groupby("model", sort=False)], sorted(
+        ignored
+    )
 
 
 def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
     """Conversation → its speakers and attacker, as the rows say."""
-    known = {}
-    for key, of in rows.groupby("conversation", sort=False):
-        named = of[of["attacker"] != ""].drop_duplicates("attacker")
+    facts = {}
+    for key, group in rows.groupby("conversation", sort=False):
+        named = group[group["attacker"] != ""].drop_duplicates("attacker")
         if len(named) != 1:
-            where = (named if len(named) else of)["where"].iloc[min(len(named), 1)]
+            where = (named if len(named) else group)["where"].iloc[min(len(named), 1)]
             says = " and ".join(named["attacker"]) or "not named"
             fix = "add a column 'attacker', or name the corpus with --conversations"
             raise DataError(f"{where}: the attacker of '{key}' is {says}; {fix}")
         (attacker,) = named["attacker"]
-        names = tuple(sorted({*of["narrator"], attacker} - {""}))
-        if len(names) == 1 and set(of["task"]) != {"detection"}:
+        names = tuple(sorted({*group["narrator"], attacker} - {""}))
+        if len(names) == 1 and set(group["task"]) != {"detection"}:
             raise DataError(
-                f"{of['where'].iloc[0]}: of '{key}' the attacker alone is known, and so no other answer; "
+                f"{group['where'].iloc[0]}: of '{key}' the attacker alone is known, and so no other answer; "
                 "add rows with the other speakers as narrators, or name the corpus with --conversations"
             )
-        known[key] = Known(names, attacker)
-    return known
+        facts[key] = Known(names, attacker)
+    return facts
 
 
 def conversations_of(corpus: str) -> dict[str, Known]:
@@ -319,18 +321,20 @@ def conversations_of(corpus: str) -> dict[str, Known]:
         spec = CorpusSpec(dataset=corpus, split="all")
     else:
         spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))
-    known = {}
-    for made in load_conversations(spec):
-        names, key = tuple(made.names.values()), made.conversation_id
-        known[key] = Known(names, made.names[made.attacker], made.attacker_is_unseen, made.dataset, key)
-        known[key.removeprefix(f"{made.dataset}-")] = known[key]
-    return known
+    facts = {}
+    for conversation in load_conversations(spec):
+        names, key = tuple(conversation.names.values()), conversation.conversation_id
+        facts[key] = Known(
+            names, conversation.names[conversation.attacker], conversation.attacker_is_unseen, conversation.dataset, key
+        )
+        facts[key.removeprefix(f"{conversation.dataset}-")] = facts[key]
+    return facts
 
 
-def run_of(path: Path, model: str, rows: pd.DataFrame, known: Mapping[str, Known]) -> NarratorRun:
+def run_of(path: Path, model: str, rows: pd.DataFrame, facts: Mapping[str, Known]) -> NarratorRun:
     """The answers of one model as a run."""
     prompts = rows.groupby(PROMPT, sort=False).agg(answers=("answer", list)).reset_index()
-    judgments = tuple(judgment_of(row, known[row.conversation]) for row in prompts.itertuples())
+    judgments = tuple(judgment_of(row, facts[row.conversation]) for row in prompts.itertuples())
     n_samples = int(prompts["answers"].map(len).max())
     return NarratorRun(
         path=path,
@@ -365,12 +369,12 @@ def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:
             yield f"{where}: every answer stands {times} times. If rows were repeated, keep each row once."
 
 
-def judgment_of(row: Any, known: Known) -> Judgment:
+def judgment_of(row: Any, facts: Known) -> Judgment:
     """What a model answered to one prompt."""
     perspective: Perspective = (
-        "neutral" if not row.narrator else "attacker" if row.narrator == known.attacker else "non_attacker"
+        "neutral" if not row.narrator else "attacker" if row.narrator == facts.attacker else "non_attacker"
     )
-    names = {name: ME if name == row.narrator else name for name in known.names}
+    names = {name: ME if name == row.narrator else name for name in facts.names}
     options = (YES, NO) if row.task == "detection" else tuple(names.values())
     hash_ = digest([getattr(row, name) for name in PROMPT], 16)
     completions = [
@@ -380,16 +384,16 @@ def judgment_of(row: Any, known: Known) -> Judgment:
     return Judgment(
         judge=row.model,
         prompt_hash=hash_,
-        conversation=f"{known.dataset}/{row.conversation}",
+        conversation=f"{facts.dataset}/{row.conversation}",
         factors=NarratorFactors(
             task=row.task,
             visibility=row.visibility,
             perspective=perspective,
             narrator=row.narrator,
             option_order=row.option_order,
-            target=YES if row.task == "detection" else names[known.attacker],
-            n_speakers=len(known.names),
-            attacker_is_unseen=row.visibility == "hidden" and known.is_unseen,
+            target=YES if row.task == "detection" else names[facts.attacker],
+            n_speakers=len(facts.names),
+            attacker_is_unseen=row.visibility == "hidden" and facts.is_unseen,
         ),
         options=options,
         **sampled(completions, options),

@@ -68,7 +68,11 @@ def told_setting(settings: Iterable[tuple[Any, ...]]) -> Asked:
     """
     return min(
         (Asked(*setting) for setting in settings),
-        key=lambda asked: (-TASKS.index(asked.task), asked.visibility != "visible", asked.option_order != "fixed_slot"),
+        key=lambda setting: (
+            -TASKS.index(setting.task),
+            setting.visibility != "visible",
+            setting.option_order != "fixed_slot",
+        ),
     )
 
 
@@ -122,8 +126,8 @@ def by_setting(judgments: Iterable[Judgment]) -> dict[Asked, list[Judgment]]:
     settings = defaultdict[Asked, list[Judgment]](list)
     for judgment in judgments:
         settings[Asked(*(getattr(judgment.factors, name) for name in Asked._fields))].append(judgment)
-    asked = (Asked(t, side, order) for order in OPTION_ORDERS for t in TASKS for side in VISIBILITIES)
-    return {setting: settings[setting] for setting in asked if setting in settings}
+    in_order = (Asked(t, side, order) for order in OPTION_ORDERS for t in TASKS for side in VISIBILITIES)
+    return {setting: settings[setting] for setting in in_order if setting in settings}
 
 
 def main_order(orders: Iterable[OptionOrder]) -> OptionOrder:
@@ -165,12 +169,12 @@ def called_me(neutral: Judgment, variant: Judgment) -> str:
 
 def fully_answered(judgments: Sequence[Judgment], denominator: Denominator) -> list[Judgment]:
     """The judgments of units whose M is known under every perspective that was asked."""
-    known = defaultdict[str, set[str]](set)
+    answered_units = defaultdict[str, set[str]](set)
     for judgment in judgments:
         if not math.isnan(judgment.target_weight(denominator)):
-            known[judgment.condition].add(judgment.unit)
-    asked = {judgment.condition for judgment in judgments}
-    kept = set.intersection(*(known[perspective] for perspective in asked))
+            answered_units[judgment.condition].add(judgment.unit)
+    perspectives = {judgment.condition for judgment in judgments}
+    kept = set.intersection(*(answered_units[perspective] for perspective in perspectives))
     return [judgment for judgment in judgments if judgment.unit in kept]
 
 
@@ -287,11 +291,11 @@ class Levels:
         for score in scores:
             key = score.judge, *(score.setting[name] for name in SETTING)
             self.estimates.setdefault(key, {})[score.measure] = score.estimate
-        asked = [{key[i] for key in self.estimates} for i in range(4)]
+        values = [{key[i] for key in self.estimates} for i in range(4)]
         self.judges = list(dict.fromkeys(key[0] for key in self.estimates))
-        self.tasks = [task for task in reversed(TASKS) if task in asked[1]]  # the most subjective first
-        self.sides = [side for side in VISIBILITIES if side in asked[2]]
-        self.orders = [order for order in OPTION_ORDERS if order in asked[3]]
+        self.tasks = [task for task in reversed(TASKS) if task in values[1]]  # the most subjective first
+        self.sides = [side for side in VISIBILITIES if side in values[2]]
+        self.orders = [order for order in OPTION_ORDERS if order in values[3]]
         self.order = main_order(self.orders)
         # Whose Tables 2 and 4 and figures are made: all models together, else every run's own.
         self.shown = [POOLED] if POOLED in self.judges else self.judges
@@ -319,7 +323,7 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
     attack is all that some attackers say, with those apart; and where some were not answered under every narrator, over
     the others, since a conversation that lacks one side makes a difference of its own.
     """
-    for asked, members in by_setting(judgments).items():
+    for setting, members in by_setting(judgments).items():
         groups = defaultdict[tuple[str, int | None], list[Judgment]](list, {(ALL, None): members})
         for judgment in members if any(judgment.factors.attacker_is_unseen for judgment in members) else ():
             groups[UNSEEN if judgment.factors.attacker_is_unseen else SEEN, None].append(judgment)
@@ -329,10 +333,10 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
         if 0 < len(answered := fully_answered(members, d.denominator)) < len(members):
             groups[ANSWERED, None] = answered
         for (group, size), of_group in groups.items():
-            yield {**asked._asdict(), "group": group, "n_speakers": size}, effect(asked, of_group, d)
+            yield {**setting._asdict(), "group": group, "n_speakers": size}, effect(setting, of_group, d)
 
 
-def effect(asked: Asked, judgments: Sequence[Judgment], d: Definitions) -> dict[str, Any]:
+def effect(setting: Asked, judgments: Sequence[Judgment], d: Definitions) -> dict[str, Any]:
     """What perspective does in one setting, over one group of conversations.
 
     chance: what a judge would have that draws an option at random: the mean of 1/n over conversations, and over the
@@ -340,7 +344,7 @@ def effect(asked: Asked, judgments: Sequence[Judgment], d: Definitions) -> dict[
     """
     of_setting = observed(judgments, d.denominator)
     measures: dict[str, Any] = {measure.name: clustered(measure, of_setting) for measure in EFFECTS}
-    if asked.task == DETECTION:
+    if setting.task == DETECTION:
         measures |= {"far": None, "delta_far": None}
     else:
         gains = elimination_rows(judgments, d.denominator)
@@ -360,12 +364,12 @@ def flips(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[M
 
     corruption: of the pairs correct under Neutral, those incorrect under Attacker; mcnemar_p: exact, C→I against I→C.
     """
-    for asked, members in by_setting(judgments).items():
+    for setting, members in by_setting(judgments).items():
         if pairs := outcome_pairs(members):
             n = Counter(pairs.values())
             n_corrupted, n_restored = n["correct", "incorrect"], n["incorrect", "correct"]
             yield (
-                asked._asdict(),
+                setting._asdict(),
                 {
                     "n_pairs": len(pairs),
                     "n_stable_correct": n["correct", "correct"],
@@ -389,9 +393,9 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
     """
     settings = by_setting(judgments)
     by_share = conditioned(judgments, replace(d, detection="share")) if d.detection == "reply" else None
-    for asked, members in settings.items():
-        detections = settings.get(asked._replace(task=DETECTION))
-        if asked.task == DETECTION or detections is None:
+    for setting, members in settings.items():
+        detections = settings.get(setting._replace(task=DETECTION))
+        if setting.task == DETECTION or detections is None:
             continue
         sides = {(j.unit, j.factors.narrator): sides_of(j, d.detection) for j in detections}
         neutral, dataset = dict[int, list[Row]](), members[0].dataset
@@ -399,12 +403,12 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
             prompts = [judgment for judgment in members if judgment.condition == perspective]
             of_prompts = [sides.get((prompt.unit, prompt.factors.narrator), NEITHER) for prompt in prompts]
             for side in (0, 1):
-                weights = [both[side] for both in of_prompts]
+                weights = [pair[side] for pair in of_prompts]
                 rows = [*side_rows(prompts, weights, d)]
                 neutral.setdefault(side, rows)  # the first perspective is neutral
                 delta = clustered(DELTA, added_up(dataset, [rows, neutral[side]]))
                 yield (
-                    {**asked._asdict(), "perspective": perspective, "is_detected": side == 0},
+                    {**setting._asdict(), "perspective": perspective, "is_detected": side == 0},
                     {
                         "m": clustered(SHARE, added_up(dataset, [rows])),
                         "delta": None if perspective == "neutral" else delta,
@@ -421,13 +425,13 @@ def state_rates(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
 
     tied: prompts on whose one answer the replies do not agree; unanswered: none of whose replies names an option.
     """
-    for asked, members in by_setting(judgments).items():
+    for setting, members in by_setting(judgments).items():
         for perspective in PERSPECTIVES:
             if prompts := [judgment for judgment in members if judgment.condition == perspective]:
                 rates: dict[str, float] = {s: 100 * fmean(p.states[i] for p in prompts) for i, s in enumerate(STATES)}
                 rates["tied"] = 100 * fmean(len(prompt.leaders) > 1 for prompt in prompts)
                 rates["unanswered"] = 100 * fmean(not prompt.leaders for prompt in prompts)
-                yield {**asked._asdict(), "perspective": perspective}, {"n_prompts": len(prompts), **rates}
+                yield {**setting._asdict(), "perspective": perspective}, {"n_prompts": len(prompts), **rates}
 
 
 def widening(n_intervals: int) -> float:
@@ -445,7 +449,7 @@ def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, Per
     """
     differences: dict[tuple[Asked, Perspective, Perspective], Estimate] = {}
     chosen, error = STATES.index("chosen"), STATES.index("error")
-    for asked, members in by_setting(judgments).items():
+    for setting, members in by_setting(judgments).items():
         rows = [
             [
                 (j.unit, j.states[chosen] / (1 - j.states[error]), 1.0)
@@ -458,8 +462,8 @@ def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, Per
         for first, second in COMPARED:
             i, k = PERSPECTIVES.index(first), PERSPECTIVES.index(second)
             if rows[i] and rows[k]:
-                differences[asked, first, second] = clustered(part("answered", i, k, unit="pp"), answered)
+                differences[setting, first, second] = clustered(part("answered", i, k, unit="pp"), answered)
     wider = widening(len(differences))
-    known = [(abs(e.value or 0.0), key, e) for key, e in differences.items() if e.half is not None]
-    clear = [(size, key, e) for size, key, e in known if size >= max(SMALLEST_BIAS, wider * (e.half or 0.0))]
+    sized = [(abs(e.value or 0.0), key, e) for key, e in differences.items() if e.half is not None]
+    clear = [(size, key, e) for size, key, e in sized if size >= max(SMALLEST_BIAS, wider * (e.half or 0.0))]
     return {key: e for _, key, e in sorted(clear, key=lambda triple: -triple[0])}

@@ -44,16 +44,16 @@ def shown_names(raw: Mapping[str, str]) -> dict[str, str]:
     """
     bases = {speaker: base_name(name) for speaker, name in raw.items()}
     substituted = {speaker for speaker, base in bases.items() if base != one_line(raw[speaker])}
-    own = {bases[speaker] for speaker in raw if speaker not in substituted}
+    own_names = {bases[speaker] for speaker in raw if speaker not in substituted}
     taken: dict[str, str] = {}  # shown name → speaker
     for speaker in sorted(raw, key=lambda speaker: speaker in substituted):  # stable: first turns decide within each
         name, number = bases[speaker], 1
-        while name in taken or (number > 1 and name in own):
+        while name in taken or (number > 1 and name in own_names):
             number += 1
             name = f"{bases[speaker]} ({number})"
         taken[name] = speaker
-    shown = {speaker: name for name, speaker in taken.items()}
-    return {speaker: shown[speaker] for speaker in raw}
+    names = {speaker: name for name, speaker in taken.items()}
+    return {speaker: names[speaker] for speaker in raw}
 
 
 def under(names: Names, conversation: Conversation) -> Conversation:
@@ -83,5 +83,5 @@ def one_line(raw: str) -> str:
 def bare(name: str) -> str:
     """A name's letters: NFKC, case folded, without joiners, and without what is no letter or digit at either end."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", JOINERS.sub("", name)).casefold())
-    ends = [place for place, sign in enumerate(text) if sign.isalnum()]
-    return text[ends[0] : ends[-1] + 1] if ends else ""
+    signs = [place for place, sign in enumerate(text) if sign.isalnum()]
+    return text[signs[0] : signs[-1] + 1] if signs else ""

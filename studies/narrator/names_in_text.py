@@ -34,7 +34,7 @@ WORDS = frozenset(re.findall(r"\w+", FUNCTION_WORDS))
 PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\s)")  # behind a name that stands alone
 
 
-def plain(text: str) -> str:
+def normalised(text: str) -> str:
     """Text in the one spelling in which replies and options are compared: plain letters and quotes, single blanks."""
     text = unicodedata.normalize("NFKC", text).translate(INVISIBLE).translate(QUOTES)
     return BLANKS.sub(" ", ESCAPED.sub(r"\1", TAG.sub("", text))).strip()
@@ -60,11 +60,11 @@ class Names:
 
     def __init__(self, options: tuple[str, ...]) -> None:
         self.options, designed = options, options if options == (YES, NO) else (ME,)
-        self.forms = {option: plain(option) for option in options if plain(option)}
+        self.forms = {option: normalised(option) for option in options if normalised(option)}
         # "?" is a name, and the end of half of all sentences: it has no letter, digit or emoji.
         shaped = {o for o, form in self.forms.items() for c in form if c.isalnum() or unicodedata.category(c) == "So"}
-        words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
-        self.only_alone = words | (self.forms.keys() - shaped)
+        function_words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
+        self.only_alone = function_words | (self.forms.keys() - shaped)
         longest = sorted(self.forms.values(), key=len, reverse=True)
         self.places = re.compile("|".join(map(alone, longest)) or r"(?!)", re.IGNORECASE)
 
@@ -73,12 +73,12 @@ class Names:
 
         Else the one that has it as a word."""
         for shape, shape_of_form, case in CLOSENESS:
-            spelled = case(shape(plain(text)))
+            spelled = case(shape(normalised(text)))
             if named := tuple(o for o, form in self.forms.items() if spelled == case(shape_of_form(form))):
                 return named if spelled else ()
-        said = bare(plain(text)).casefold()
-        parts = tuple(o for o, form in self.forms.items() if said in re.split("[ _]", form.casefold()))
-        return parts if said and said not in WORDS and len(parts) == 1 else ()
+        text_form = bare(normalised(text)).casefold()
+        parts = tuple(o for o, form in self.forms.items() if text_form in re.split("[ _]", form.casefold()))
+        return parts if text_form and text_form not in WORDS and len(parts) == 1 else ()
 
     def mentions(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
         """(start, end, options) of each place where a text names options: several where they cannot be told apart.
@@ -106,9 +106,11 @@ class Names:
 
     def is_extended(self, text: str) -> bool:
         """Whether a text ends with an option that another option begins with: cut off, it could have been either."""
-        end = bare(plain(text)).casefold()
+        end = bare(normalised(text)).casefold()
         forms = [form.casefold() for form in self.forms.values()]
-        return any(end.endswith(form) and other != form and other.startswith(form) for form in forms for other in forms)
+        return any(
+            end.endswith(form) and longer != form and longer.startswith(form) for form in forms for longer in forms
+        )
 
 
 def folded(text: str) -> str:
@@ -150,19 +152,19 @@ CONTRACTED = {
 
 def named_text(text: str, names: Names) -> str:
     """A reply's lines as prose, each option one character."""
-    said = re.sub(NAME, "\ufffd", plain(text))
-    for start, end, options in reversed([*names.mentions(said)]):
+    marked = re.sub(NAME, "\ufffd", normalised(text))
+    for start, end, options in reversed([*names.mentions(marked)]):
         run = "".join(chr(FIRST + names.options.index(option)) for option in options)
-        said = said[:start] + run + said[end:]
-    return prose(said)
+        marked = marked[:start] + run + marked[end:]
+    return prose(marked)
 
 
 def prose(text: str) -> str:
     """Lines in lower case without markup, bullets and tables; each quotation is two marks."""
     text = TABLE.sub("", MARKUP.sub("", text))
     text = QUOTATION.sub(' "" ', QUOTED_NAME.sub(r"\1\2", BULLET.sub("", text))).lower()
-    for pattern, words in CONTRACTED.items():
-        text = re.sub(pattern, words, text)
+    for pattern, expansion in CONTRACTED.items():
+        text = re.sub(pattern, expansion, text)
     return text.strip()
 
 

@@ -132,13 +132,11 @@ class Quarrel:
     used: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
-        self.reasons = {stance: shuffled(said, self.rng) for stance, said in self.scenario.reasons.items()}
-        first, *others = self.names
+        self.reasons = {stance: shuffled(texts, self.rng) for stance, texts in self.scenario.reasons.items()}
+        first, *rest = self.names
         self.stances = {first: "for"}
-        for letter in others:
-            self.stances[letter] = self.drawn(
-                ("against", "against", "for", "aside") if len(others) > 1 else ("against",)
-            )
+        for letter in rest:
+            self.stances[letter] = self.drawn(("against", "against", "for", "aside") if len(rest) > 1 else ("against",))
         if "against" not in {self.stances[letter] for letter in self.plot.before}:
             self.stances[self.plot.before.lstrip(first)[0]] = "against"
 
@@ -150,24 +148,24 @@ class Quarrel:
     def parts(self, place: int, letter: str) -> list[str]:
         """The sentences of one turn: a beginning, a reason, an end; some may be empty."""
         lines = shipped("lines")
-        said = self.plot.before[:place]
+        turns = self.plot.before[:place]
         stance, is_short = self.stances[letter], len(self.names) >= MANY
-        if not said:
+        if not turns:
             return [
                 self.fresh(self.scenario.openings),
                 self.ending(letter, lines["heated_opening"], lines["asking"], 1.0),
             ]
         reason = self.reason(stance)
-        if said[-1] == letter:
-            if letter not in said[:-1] and place == 1:
+        if turns[-1] == letter:
+            if letter not in turns[:-1] and place == 1:
                 return [self.fresh(lines["gone_ahead"]), reason if self.happens(0.5) else ""]
             return [self.fresh(lines["adding"]), reason] if reason else [self.fresh(lines["adding_alone"])]
-        if letter not in said:
+        if letter not in turns:
             begin = "" if is_short and self.happens(0.5) else self.fresh(lines["entrances"][stance])
             parts = [begin, reason] if reason else [self.fresh(lines["seconds"][stance])]
             return parts if is_short else [*parts, self.ending(letter, lines["heated_entrance"], lines["calm"], P_CALM)]
-        is_answer = {stance, self.stances[said[-1]]} == {"for", "against"}
-        called = f"@{self.names[said[-1]]}:" if is_answer and self.happens(P_CALLED) else ""
+        is_answer = {stance, self.stances[turns[-1]]} == {"for", "against"}
+        called = f"@{self.names[turns[-1]]}:" if is_answer and self.happens(P_CALLED) else ""
         begin = self.fresh(lines["answers"]) if is_answer and reason and self.happens(P_ANSWER) else ""
         heated = lines["heated_entrance"] if stance == "aside" else lines["heated"]
         end = "" if is_short else self.ending(letter, heated, lines["calm"], P_CALM)
@@ -176,12 +174,12 @@ class Quarrel:
     def attack(self, core: str) -> Turn:
         """The last turn: a lead, or a reason of the attacker's side, and the attack on somebody who has spoken."""
         letter, before = self.plot.attacker, self.plot.before
-        others = [other for other in reversed(before) if other != letter]
+        candidates = [letters for letters in reversed(before) if letters != letter]
         sides = {"for": ("against",), "against": ("for",), "aside": ("for", "against")}[self.stances[letter]]
-        target = next((other for other in others if self.stances[other] in sides), others[0])
+        target = next((letters for letters in candidates if self.stances[letters] in sides), candidates[0])
         kind = "new" if letter not in before else "spoke last" if before[-1] == letter else "spoke"
         # Whoever spoke last is meant, unless another is named.
-        parts = [f"@{self.names[target]}:" if target != others[0] or self.happens(2 * P_CALLED) else ""]
+        parts = [f"@{self.names[target]}:" if target != candidates[0] or self.happens(2 * P_CALLED) else ""]
         if kind == "spoke" and self.reasons[self.stances[letter]] and self.happens(P_REASON_FIRST):
             parts.append(self.reason(self.stances[letter]))
         elif kind != "spoke" or self.happens(P_LEAD):

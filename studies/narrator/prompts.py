@@ -54,11 +54,11 @@ def narrator_prompt(
     order: Sequence[str],
 ) -> Prompt:
     """One prompt. narrator: the id of the speaker called Me, or "". order: speaker ids as the options list them."""
-    shown = {speaker: ME if speaker == narrator else name for speaker, name in conversation.names.items()}
+    names = {speaker: ME if speaker == narrator else name for speaker, name in conversation.names.items()}
     turns = conversation.turns[:-1] if visibility == "hidden" else conversation.turns
-    options = options_of(task, narrator, option_order, order, shown)
+    options = options_of(task, narrator, option_order, order, names)
     text = TEMPLATE.format(
-        transcript="\n\n".join(f"{shown[turn.speaker]}: {turn.text}" for turn in turns),
+        transcript="\n\n".join(f"{names[turn.speaker]}: {turn.text}" for turn in turns),
         question=QUESTIONS[task],
         options=", ".join(options),
     )
@@ -76,7 +76,7 @@ def narrator_prompt(
             perspective=perspective,
             narrator=narrator,
             option_order=option_order,
-            target=YES if task == "detection" else shown[conversation.attacker],
+            target=YES if task == "detection" else names[conversation.attacker],
             n_speakers=len(conversation.speakers),
             attacker_is_unseen=visibility == "hidden" and conversation.attacker_is_unseen,
         ),
@@ -87,12 +87,12 @@ def narrator_prompt(
 
 
 def options_of(
-    task: Task, narrator: str, option_order: OptionOrder, order: Sequence[str], shown: dict[str, str]
+    task: Task, narrator: str, option_order: OptionOrder, order: Sequence[str], names: dict[str, str]
 ) -> tuple[str, ...]:
     """The options as they are listed: see NarratorFactors.option_order."""
     is_last = option_order == "published"
-    names = sorted(order, key=lambda speaker: is_last and speaker == narrator)
-    options = (YES, NO) if task == "detection" else tuple(shown[speaker] for speaker in names)
+    listed = sorted(order, key=lambda speaker: is_last and speaker == narrator)
+    options = (YES, NO) if task == "detection" else tuple(names[speaker] for speaker in listed)
     return options[::-1] if option_order == "reversed" else options
 
 

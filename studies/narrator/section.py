@@ -73,8 +73,11 @@ class NarratorSection(StudySection):
         """A conversation's prompts, all known from the start; see StudySection."""
         check_samples_all_variants(self.variants_per_item, "narrator.variants_per_item")
         conversations = load_conversations(self.corpus)
-        asked = LazyUnits(conversations, lambda one: OneRound(one.conversation_id, tuple(self.prompts_of(one))))
-        return Units(asked, conversation_set_hash(conversations))
+        units = LazyUnits(
+            conversations,
+            lambda conversation: OneRound(conversation.conversation_id, tuple(self.prompts_of(conversation))),
+        )
+        return Units(units, conversation_set_hash(conversations))
 
     @classmethod
     def shown(cls) -> Mapping[str, Shown]:
@@ -89,7 +92,7 @@ class NarratorSection(StudySection):
     def describe(self) -> str:
         """The corpus, its conversations and their prompts; see StudySection."""
         conversations = load_conversations(self.corpus)
-        n_prompts = sum(1 for one in conversations for _ in self.prompts_of(one))
+        n_prompts = sum(1 for conversation in conversations for _ in self.prompts_of(conversation))
         return f"{len(conversations)} conversations of {conversations[0].dataset}, {n_prompts} prompts"
 
     def check_verdict(self, verdict: str) -> None:
@@ -105,13 +108,15 @@ class NarratorSection(StudySection):
     @property
     def variants(self) -> list[PromptVariant]:
         """The prompt variants, the main one first."""
-        return [PromptVariant(*each) for each in product(self.visibilities, self.option_orders, self.names)]
+        return [PromptVariant(*keys) for keys in product(self.visibilities, self.option_orders, self.names)]
 
     @property
     def main_variants(self) -> list[PromptVariant]:
         """Those under the main names, in the main option order and the reversed one."""
         orders = (self.option_orders[0], "reversed")
-        return [each for each in self.variants if each.names == self.names[0] and each.option_order in orders]
+        return [
+            variant for variant in self.variants if variant.names == self.names[0] and variant.option_order in orders
+        ]
 
     def prompts_of(self, conversation: Conversation, variant: PromptVariant | None = None) -> Iterable[Prompt]:
         """A conversation's prompts in a variant, or in all that are under the main names."""

@@ -44,9 +44,9 @@ def groups_of_pages(conversations: Sequence[Conversation]) -> list[str]:
         return key
 
     for conversation in conversations:
-        first, *others = (root(key) for key in keys_of(conversation))
-        smallest = min(first, *others) if others else first
-        for key in (first, *others):
+        first, *rest = (root(key) for key in keys_of(conversation))
+        smallest = min(first, *rest) if rest else first
+        for key in (first, *rest):
             parent[key] = smallest
     return [root(next(keys_of(conversation))) for conversation in conversations]
 
@@ -61,7 +61,7 @@ def keys_of(conversation: Conversation) -> Iterator[str]:
     yield f"text {digest([normalised(turn.text) for turn in conversation.turns])}"
 
 
-def refuse_shared_pages(train: Iterable[Conversation], test: Iterable[Conversation]) -> None:
+def check_no_shared_pages(train: Iterable[Conversation], test: Iterable[Conversation]) -> None:
     """Raises DataError naming both conversations when a train and a test conversation are of one page or one text."""
     held_out = {key: conversation.conversation_id for conversation in test for key in keys_of(conversation)}
     for conversation in train:

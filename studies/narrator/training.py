@@ -32,7 +32,7 @@ from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES, narrator_prompt
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 from studies.narrator.section import NarratorSection
-from studies.narrator.splits import groups_of_pages, refuse_shared_pages
+from studies.narrator.splits import check_no_shared_pages, groups_of_pages
 from training.config import StudyTraining, TrainingConfig, check_split
 from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Excluded, sifted
@@ -126,7 +126,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
     def check_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
         test = held_out_conversations(section.corpus)
-        refuse_shared_pages(units, test)
+        check_no_shared_pages(units, test)
         check_no_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:

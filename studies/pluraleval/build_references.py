@@ -24,10 +24,10 @@ ONE_ANSWER = 0.95  # share of the stances from which on a judge is said to have 
 
 def main(argv: Sequence[str]) -> None:
     """Make the reference sets of a finished references run into a folder, with the rates of its replies' states."""
-    words = argparse.ArgumentParser(prog="evenhand build references", description=main.__doc__)
-    words.add_argument("run", type=Path, help="the run's folder")
-    words.add_argument("--out", type=Path, required=True, help="the folder to build")
-    given = words.parse_args(argv)
+    parser = argparse.ArgumentParser(prog="evenhand build references", description=main.__doc__)
+    parser.add_argument("run", type=Path, help="the run's folder")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to build")
+    given = parser.parse_args(argv)
     build(given.run, given.out)
     print((given.out / CARD_FILE).read_text(encoding="utf-8"))
 
@@ -41,16 +41,18 @@ def build(run_path: Path, out: Path) -> dict[str, Any]:
     with building(out, name):
         run = load_stage(run_path, "references")
         references = reference_sets(run)
-        states = summed(each.states for each in references)
+        states = summed(reference_set.states for reference_set in references)
         facts = {
             "source": {"run": run_path.name, "content_hash": run.content_hash, "judge": run.model},
             "settings": run.section.model_dump(mode="json")["references"],
             "prompts": {"published": TEMPLATE_VERSION, "own": OWN_VERSION},
             "n_threads": len(references),
             "n_left_out": len(run.excluded),
-            "n_feasible": sum(each.is_feasible for each in references),
-            "n_opinions": sum(len(cluster.members) for each in references for cluster in each.clusters),
-            "n_clusters": sum(len(each.clusters) for each in references),
+            "n_feasible": sum(reference_set.is_feasible for reference_set in references),
+            "n_opinions": sum(
+                len(cluster.members) for reference_set in references for cluster in reference_set.clusters
+            ),
+            "n_clusters": sum(len(reference_set.clusters) for reference_set in references),
             "n_dropped": sum(n for state, n in states.get("assignment", {}).items() if state not in (OK, NOT_ASKED)),
             "states": states,
             "reference_set_hash": reference_set_hash(references),

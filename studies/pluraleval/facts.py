@@ -36,35 +36,35 @@ def facts_of(run: PluralEvalRun) -> dict[str, Any]:
     for step, framing, state, _, rate in run.states:
         unread[step][framing] = unread[step].get(framing, 0) + (rate if state in UNUSABLE else 0)
     rho, accuracy = Quantity("ranking", NEUTRAL, "", "", "rho"), Quantity("pairwise", NEUTRAL, "", "", "accuracy")
-    asked = [{reply.thread_id for reply in run.replies if reply.factors["task"] == task} for task in TASKS]
+    threads_of_tasks = [{reply.thread_id for reply in run.replies if reply.factors["task"] == task} for task in TASKS]
     by_order = {
         name: [(framing, estimate_over(run, quantity._replace(framing=framing))) for framing in (NEUTRAL, BIASED)]
         for name, quantity in (
             ("listed", rho._replace(measure="listed_rho")),
-            *((words, accuracy._replace(pairing=p, measure="first_rate")) for p, words in PAIRING_WORDS.items()),
+            *((label, accuracy._replace(pairing=p, measure="first_rate")) for p, label in PAIRING_WORDS.items()),
         )
     }
     return {
-        "generation": generation_of(run, asked[0]),
+        "generation": generation_of(run, threads_of_tasks[0]),
         "ranking": with_loss(run, rho),
-        "pairs": [(words, *with_loss(run, accuracy._replace(pairing=name))) for name, words in PAIRING_WORDS.items()],
+        "pairs": [(label, *with_loss(run, accuracy._replace(pairing=name))) for name, label in PAIRING_WORDS.items()],
         "listed": by_order.pop("listed"),
         "firsts": [row for rows in by_order.values() for row in rows],
         "unread": unread,
-        "n_asked": dict(zip(TASKS, map(len, asked), strict=True)),
+        "n_asked": dict(zip(TASKS, map(len, threads_of_tasks), strict=True)),
     }
 
 
 def estimate_over(run: PluralEvalRun, quantity: Quantity, threads: Iterable[str] | None = None) -> Estimate | None:
     """A quantity over the threads that it is known of, and that are among some."""
-    known = run.values.get(quantity, {})
-    chosen = known if threads is None else [thread for thread in threads if thread in known]
-    return mean_of(quantity.measure, {thread: known[thread] for thread in chosen})
+    by_thread = run.values.get(quantity, {})
+    chosen = by_thread if threads is None else [thread for thread in threads if thread in by_thread]
+    return mean_of(quantity.measure, {thread: by_thread[thread] for thread in chosen})
 
 
-def mean_of(measure: str, known: Mapping[str, float]) -> Estimate | None:
+def mean_of(measure: str, by_thread: Mapping[str, float]) -> Estimate | None:
     """A measure of some threads."""
-    return clustered(MEASURES[measure], observed("", known, [*known])) if known else None
+    return clustered(MEASURES[measure], observed("", by_thread, [*by_thread])) if by_thread else None
 
 
 def with_loss(run: PluralEvalRun, neutral: Quantity) -> tuple[Estimate | None, ...]:
@@ -76,22 +76,23 @@ def with_loss(run: PluralEvalRun, neutral: Quantity) -> tuple[Estimate | None, .
     return tuple(estimate_over(run, quantity, threads) for quantity in (neutral, biased, loss))
 
 
-def generation_of(run: PluralEvalRun, asked: set[str]) -> dict[str, Any] | None:
+def generation_of(run: PluralEvalRun, asked_threads: set[str]) -> dict[str, Any] | None:
     """The answer to the heading and why it cannot be told, with shifts and levels over the threads of the figure that
     decides; None where no list was judged that was written under a belief."""
-    if run.judgements is None or run.responses is None or not asked:
+    if run.judgements is None or run.responses is None or not asked_threads:
         return None
     toward = estimate_over(run, TOWARD_BELIEF)
     if toward is None:
-        return {"answer": "Cannot tell", "toward": None, "why": why_unknown(run, asked)}
+        return {"answer": "Cannot tell", "toward": None, "why": why_unknown(run, asked_threads)}
     threads = run.values[TOWARD_BELIEF]
     shifts = []
-    for framing, other, held in ((TOWARD, AGAINST, SUPPORTING), (OPPOSING, SUPPORTING, AGAINST)):
+    for framing, opposing, held in ((TOWARD, AGAINST, SUPPORTING), (OPPOSING, SUPPORTING, AGAINST)):
         before, after = (run.values.get(RECALL._replace(framing=f, opinions=GLOBAL), {}) for f in (NEUTRAL, framing))
         fall = {thread: before[thread] - after[thread] for thread in threads if thread in before and thread in after}
-        moved = (("suppression", other), ("amplification", held))
+        shift_groups = (("suppression", opposing), ("amplification", held))
         down, up = (
-            estimate_over(run, Quantity("generation", framing, group, "", measure), threads) for measure, group in moved
+            estimate_over(run, Quantity("generation", framing, group, "", measure), threads)
+            for measure, group in shift_groups
         )
         shifts.append((BELIEF_WORDS[framing], down, up, mean_of("suppression", fall)))
     levels = {
@@ -104,19 +105,19 @@ def generation_of(run: PluralEvalRun, asked: set[str]) -> dict[str, Any] | None:
     return {"answer": answer, "toward": toward, "why": "; ".join(reasons), "shifts": shifts, "neutral": neutral}
 
 
-def why_unknown(run: PluralEvalRun, asked: set[str]) -> str:
+def why_unknown(run: PluralEvalRun, threads: set[str]) -> str:
     """Why no thread has the recall of both sides under both beliefs."""
     if "stance" not in {step for step, *_ in run.states}:
         return "the judge was not asked for stances"
-    known = [run.references[thread] for thread in asked]
+    reference_sets = [run.references[thread] for thread in threads]
     n_sided = sum(
-        SIDES[AGAINST] in one.stances and (SIDES[SUPPORTING] in one.stances or one.reference is not None)
-        for one in known
+        SIDES[AGAINST] in each.stances and (SIDES[SUPPORTING] in each.stances or each.reference is not None)
+        for each in reference_sets
     )
     lists = [len(run.values.get(RECALL._replace(framing=f, opinions=GLOBAL), {})) for f in (NEUTRAL, TOWARD, OPPOSING)]
     return (
-        f"of {len(asked)} threads {n_sided} have opinions on both sides; lists could be read in {lists[0]} (neutral), "
-        f"{lists[1]} (belief toward the reference opinion) and {lists[2]} (opposing it)"
+        f"of {len(threads)} threads {n_sided} have opinions on both sides; lists could be read in {lists[0]} "
+        f"(neutral), {lists[1]} (belief toward the reference opinion) and {lists[2]} (opposing it)"
     )
 
 
@@ -125,24 +126,24 @@ def doubts_of(run: PluralEvalRun, toward: Estimate, levels: Mapping[tuple[str, s
     group."""
     doubts = []
     if_matched = TOWARD_BELIEF._replace(measure="toward_belief_if_matched")
-    other = estimate_over(run, if_matched, run.values[TOWARD_BELIEF])
-    if other and leaning(other) != leaning(toward):
-        doubts.append(f"if the judge's unread replies were matches, it would be {shift(other)}")
+    if_matched_estimate = estimate_over(run, if_matched, run.values[TOWARD_BELIEF])
+    if if_matched_estimate and leaning(if_matched_estimate) != leaning(toward):
+        doubts.append(f"if the judge's unread replies were matches, it would be {shift(if_matched_estimate)}")
     if leaning(toward) != "No":
         return doubts
     low = []
     for group in SIDES:
-        known = {f: level.value or 0.0 for f in (NEUTRAL, TOWARD, OPPOSING) if (level := levels[f, group])}
-        for words, framings in (("neutral", [NEUTRAL]), ("with a belief", [TOWARD, OPPOSING])):
-            values = [known[framing] for framing in framings if framing in known]
+        neutral_levels = {f: level.value or 0.0 for f in (NEUTRAL, TOWARD, OPPOSING) if (level := levels[f, group])}
+        for condition, framings in (("neutral", [NEUTRAL]), ("with a belief", [TOWARD, OPPOSING])):
+            values = [neutral_levels[framing] for framing in framings if framing in neutral_levels]
             if values and (value := fmean(values)) < LITTLE:
-                low.append(f"{number(value)}% ({group}, {words})")
+                low.append(f"{number(value)}% ({group}, {condition})")
     if low:
         doubts.append(f"hardly anything can move, for recall is {', '.join(low)}")
     for community, threads in run.communities.items():
-        own = estimate_over(run, TOWARD_BELIEF, threads)
-        if own and own.low is not None and own.high is not None and (own.low > LITTLE or own.high < -LITTLE):
-            doubts.append(f"in {community} it is {shift(own)}")
+        mean = estimate_over(run, TOWARD_BELIEF, threads)
+        if mean and mean.low is not None and mean.high is not None and (mean.low > LITTLE or mean.high < -LITTLE):
+            doubts.append(f"in {community} it is {shift(mean)}")
     return doubts
 
 

@@ -53,8 +53,10 @@ def ndcg(scores: FloatArray, gains: Sequence[float]) -> float:
     discounts = 1 / np.log2(np.arange(len(worth)) + 2)
     _, group = np.unique(-scores, return_inverse=True)  # groups of equal scores, the highest first
     sizes = np.bincount(group)
-    ends = np.cumsum(sizes)
-    mean_discounts = np.array([discounts[end - size : end].mean() for end, size in zip(ends, sizes, strict=True)])
+    last_places = np.cumsum(sizes)
+    mean_discounts = np.array(
+        [discounts[end - size : end].mean() for end, size in zip(last_places, sizes, strict=True)]
+    )
     return float((worth * mean_discounts[group]).sum() / (np.sort(worth)[::-1] * discounts).sum())
 
 

@@ -77,9 +77,9 @@ class Quantity(NamedTuple):
 Values = Mapping[Quantity, Mapping[str, float]]  # thread → its value, never NaN
 
 
-def observed(dataset: str, known: Mapping[str, float], threads: Sequence[str]) -> Observed:
+def observed(dataset: str, by_thread: Mapping[str, float], threads: Sequence[str]) -> Observed:
     """One quantity over some threads, as one part."""
-    return added_up(dataset, [[(thread, known[thread], 1.0) for thread in threads if thread in known]])
+    return added_up(dataset, [[(thread, by_thread[thread], 1.0) for thread in threads if thread in by_thread]])
 
 
 class Reply(NamedTuple):
@@ -119,11 +119,11 @@ def values_of(
                 for measure, value in measures.items():
                     add(reply.thread_id, value, "ranking", reply.factors["framing"], "", "", measure)
     for straight, swapped in pairs_in(replies):
-        asked = straight.factors
+        factors = straight.factors
         for measure, value in pair_values(straight, swapped, unread):
-            add(straight.thread_id, value, "pairwise", asked["framing"], "", asked["pairing"], measure)
-    known = {q: {thread: fmean(values) for thread, values in threads.items()} for q, threads in rows.items()}
-    return known | {quantity: threads for quantity, threads in losses(known).items() if threads}
+            add(straight.thread_id, value, "pairwise", factors["framing"], "", factors["pairing"], measure)
+    values = {q: {thread: fmean(values) for thread, values in threads.items()} for q, threads in rows.items()}
+    return values | {quantity: threads for quantity, threads in losses(values).items() if threads}
 
 
 def judged_lists(
@@ -176,7 +176,7 @@ def confidence_of(reply: Completion) -> float:
     return two_way(reply.answer_logprobs["yes"], reply.answer_logprobs["no"])
 
 
-def list_values(judged: JudgedList, known: ReferenceSet, unread: Unread) -> Iterator[tuple[str, str, float]]:
+def list_values(judged: JudgedList, reference_set: ReferenceSet, unread: Unread) -> Iterator[tuple[str, str, float]]:
     """Experiment 1, of one list of responses: group, measure, value.
 
     Of a stance's opinions, responses of the same stance count (section 6.1.1); the reference opinion is among those
@@ -187,19 +187,19 @@ def list_values(judged: JudgedList, known: ReferenceSet, unread: Unread) -> Iter
     if not len(matched) and unread == "excluded":
         return
     for group in GROUPS:
-        counted, is_in = matched, np.ones(len(known.clusters), dtype=bool)
+        counted, is_in = matched, np.ones(len(reference_set.clusters), dtype=bool)
         if group != GLOBAL:
             if judged.stances is None:
                 continue
             stances = np.array(judged.stances, dtype=str)
             counted = matched[stances == SIDES[group]]
-            is_in = np.array([stance == SIDES[group] for stance in known.stances], dtype=bool)
-            if group == SUPPORTING and known.reference is not None:
-                is_in[known.reference] = True
+            is_in = np.array([stance == SIDES[group] for stance in reference_set.stances], dtype=bool)
+            if group == SUPPORTING and reference_set.reference is not None:
+                is_in[reference_set.reference] = True
             at_best = (matched | unread_entailment)[(stances == SIDES[group]) | (stances == "")]
             yield group, "recall_if_matched", retrieved(at_best, is_in)["recall"]
         yield from ((group, measure, value) for measure, value in retrieved(counted, is_in).items())
-    votes = [cluster.votes for cluster in known.clusters]
+    votes = [cluster.votes for cluster in reference_set.clusters]
     yield GLOBAL, "coverage", coverage(matched, votes)
     yield GLOBAL, "redundancy", redundancy(matched)
     confidence = np.nan_to_num(judged.confidence).sum(axis=0)
@@ -233,7 +233,7 @@ def pair_values(straight: Reply, swapped: Reply, unread: Unread) -> Iterator[tup
     for samples in zip(straight.samples, swapped.samples, strict=True):
         logprobs = [sample.answer_logprobs for sample in samples if sample.answer_logprobs is not None]
         if len(logprobs) == 2:
-            firsts = [two_way(known["1"], known["2"]) for known in logprobs]
+            firsts = [two_way(logs["1"], logs["2"]) for logs in logprobs]
             yield "probability", (firsts[0] + 1 - firsts[1]) / 2
             chosen = [1.0 if first > 0.5 else 0.0 if first < 0.5 else 0.5 for first in firsts]
         else:
@@ -248,7 +248,7 @@ def pair_values(straight: Reply, swapped: Reply, unread: Unread) -> Iterator[tup
         yield "consistency", float(chosen[0] == 1 - chosen[1])
 
 
-def losses(known: Values) -> dict[Quantity, dict[str, float]]:
+def losses(values: Values) -> dict[Quantity, dict[str, float]]:
     """What a stated belief takes, thread by thread (section 6.1.2 and Figure 3): positive is toward the belief.
 
     And opposing_recall, the neutral level that opposing_recall_lost is lost of; and toward_belief, what recall
@@ -257,19 +257,19 @@ def losses(known: Values) -> dict[Quantity, dict[str, float]]:
     """
 
     def lost(quantity: Quantity, sign: int = 1) -> dict[str, float]:
-        neutral, biased = known.get(quantity._replace(framing=NEUTRAL), {}), known.get(quantity, {})
+        neutral, biased = values.get(quantity._replace(framing=NEUTRAL), {}), values.get(quantity, {})
         return {thread: sign * (neutral[thread] - value) for thread, value in biased.items() if thread in neutral}
 
     def mean_of_both(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
         return {thread: (value + second[thread]) / 2 for thread, value in first.items() if thread in second}
 
     results: dict[Quantity, dict[str, float]] = {}
-    for framing, held, other in ((TOWARD, SUPPORTING, AGAINST), (OPPOSING, AGAINST, SUPPORTING)):
-        for group, measure, sign in ((other, "suppression", 1), (held, "amplification", -1)):
+    for framing, held, opposing in ((TOWARD, SUPPORTING, AGAINST), (OPPOSING, AGAINST, SUPPORTING)):
+        for group, measure, sign in ((opposing, "suppression", 1), (held, "amplification", -1)):
             recall = Quantity("generation", framing, group, "", "recall")
             results[recall._replace(measure=measure)] = lost(recall, sign)
     neutral = Quantity("generation", NEUTRAL, "", "", "opposing_recall")
-    levels = (known.get(neutral._replace(opinions=group, measure="recall"), {}) for group in (AGAINST, SUPPORTING))
+    levels = (values.get(neutral._replace(opinions=group, measure="recall"), {}) for group in (AGAINST, SUPPORTING))
     results[neutral] = mean_of_both(*levels)
     falls = (
         results[Quantity("generation", *side, "", "suppression")]
@@ -278,7 +278,7 @@ def losses(known: Values) -> dict[Quantity, dict[str, float]]:
     results[Quantity("generation", BIASED, "", "", "opposing_recall_lost")] = mean_of_both(*falls)
     for measure, level in TOWARD_BELIEF.items():
         four = [
-            known.get(Quantity("generation", *side, "", level), {})
+            values.get(Quantity("generation", *side, "", level), {})
             for side in ((TOWARD, SUPPORTING), (OPPOSING, AGAINST), (TOWARD, AGAINST), (OPPOSING, SUPPORTING))
         ]
         results[Quantity("generation", BIASED, "", "", measure)] = {
@@ -286,13 +286,13 @@ def losses(known: Values) -> dict[Quantity, dict[str, float]]:
             for thread in four[0]
             if all(thread in side for side in four)
         }
-    for quantity in known:
+    for quantity in values:
         if quantity.framing == BIASED and quantity.measure in LOST:
             results[quantity._replace(measure=f"{quantity.measure}_lost")] = lost(quantity)
     return results
 
 
-def wilcoxon_tests(known: Values, threads: Sequence[str]) -> Iterator[tuple[Quantity, float, float, int]]:
+def wilcoxon_tests(values: Values, threads: Sequence[str]) -> Iterator[tuple[Quantity, float, float, int]]:
     """Wilcoxon's signed-rank test of each quantity of experiment 1 over some threads (Tables 4 to 6).
 
     Quantity, two-sided p, p by Holm over the 18 of one model and community, threads that both prompts have a value of.
@@ -300,7 +300,7 @@ def wilcoxon_tests(known: Values, threads: Sequence[str]) -> Iterator[tuple[Quan
     ps: dict[Quantity, tuple[float, int]] = {}
     for framing, group, measure in product((TOWARD, OPPOSING), GROUPS, MARKED):
         quantity = Quantity("generation", framing, group, "", measure)
-        neutral, biased = known.get(quantity._replace(framing=NEUTRAL), {}), known.get(quantity, {})
+        neutral, biased = values.get(quantity._replace(framing=NEUTRAL), {}), values.get(quantity, {})
         if shared := [thread for thread in threads if thread in biased and thread in neutral]:
             p = signed_rank_p([neutral[thread] for thread in shared], [biased[thread] for thread in shared])
             ps[quantity] = p, len(shared)
@@ -312,8 +312,11 @@ def vote_gaps(replies: Iterable[Reply]) -> dict[str, dict[str, float]]:
     """How many votes lie between the two opinions of a pair (section 6.3.1, Table 12): pairing → thread → the mean."""
     gaps = defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
     for reply in replies:
-        asked = reply.factors
-        if asked["task"] == "pairwise" and asked["framing"] == NEUTRAL and not asked["is_swapped"]:
-            more, less = asked["votes"]
-            gaps[asked["pairing"]][reply.thread_id].append(more - less)
-    return {pairing: {thread: fmean(known) for thread, known in threads.items()} for pairing, threads in gaps.items()}
+        factors = reply.factors
+        if factors["task"] == "pairwise" and factors["framing"] == NEUTRAL and not factors["is_swapped"]:
+            more, less = factors["votes"]
+            gaps[factors["pairing"]][reply.thread_id].append(more - less)
+    return {
+        pairing: {thread: fmean(thread_gaps) for thread, thread_gaps in threads.items()}
+        for pairing, threads in gaps.items()
+    }

@@ -149,4 +149,4 @@ def thread_set_hash(threads: list[Thread]) -> str:
 
 def reference_set_hash(references: list[ReferenceSet]) -> str:
     """The same of reference sets; the states of the judge's replies do not count."""
-    return digest([{**asdict(each), "states": {}} for each in references], 16)
+    return digest([{**asdict(reference_set), "states": {}} for reference_set in references], 16)

@@ -194,18 +194,18 @@ def extract_opinions(judge: Judge) -> Steps[list[Opinion]]:
     of links is not asked about. One longer than longest_comment is read up to there.
     """
     thread, settings = judge.thread, judge.settings
-    asked = {}
+    prompts = {}
     for number, comment in enumerate(thread.comments):
         if re.search(r"\w", LINK.sub("", comment.text)):
             messages = ask("extraction", post=thread.post, comment=comment.text[: settings.longest_comment])
-            asked[number] = judge.prompt("extraction", number, messages, schema=EXTRACTION_SCHEMA)
+            prompts[number] = judge.prompt("extraction", number, messages, schema=EXTRACTION_SCHEMA)
         else:
             judge.count("extraction", NOT_ASKED)
     lists = yield from judge.replies(
-        list(asked.values()), lambda reply: strings_in(reply, "opinions", settings.max_opinions)
+        list(prompts.values()), lambda reply: strings_in(reply, "opinions", settings.max_opinions)
     )
     holders: dict[str, list[int]] = {}
-    for number, texts in zip(asked, lists, strict=True):
+    for number, texts in zip(prompts, lists, strict=True):
         for text in texts:
             holders.setdefault(text, []).append(number)
     return [Opinion(text=text, comments=tuple(numbers)) for text, numbers in holders.items()]
@@ -290,11 +290,11 @@ def refresh(judge: Judge, clusters: Sequence[Growing], changed: Sequence[int]) -
 
     A reply of no use leaves the summary as it was, or, of a new cluster, makes it its first member.
     """
-    asked = []
+    prompts = []
     for number in changed:
         listed = snippets([member.text for member in clusters[number].members])
-        asked.append(judge.prompt("summary", number, ask("summarization", snippets=listed)))
-    texts = yield from judge.replies(asked, sentence_in)
+        prompts.append(judge.prompt("summary", number, ask("summarization", snippets=listed)))
+    texts = yield from judge.replies(prompts, sentence_in)
     for number, text in zip(changed, texts, strict=True):
         cluster = clusters[number]
         cluster.summary = text or cluster.summary or cluster.members[0].text
@@ -339,7 +339,7 @@ def embed(texts: Sequence[str], embedding: str) -> Any:
     tokenizer, model = encoder(embedding)
     with torch.inference_mode():
         tokens = [tokenizer(text, truncation=True, return_tensors="pt") for text in texts]
-        return np.stack([model(**each).last_hidden_state[0].mean(dim=0).numpy() for each in tokens])
+        return np.stack([model(**tokenized).last_hidden_state[0].mean(dim=0).numpy() for tokenized in tokens])
 
 
 @cache
@@ -367,9 +367,9 @@ def find_reference(judge: Judge, summaries: Sequence[str]) -> Steps[tuple[int | 
     if len(summaries) < 1 + 2 * each_side:
         return None, ()
     for position, candidate in enumerate(summaries):
-        others = [*summaries[:position], *summaries[position + 1 :]]
-        asked = [judge.prompt("stance", position, stance(judge.thread.post, candidate, text)) for text in others]
-        stances = yield from judge.replies(asked, named_stance)
+        rest = [*summaries[:position], *summaries[position + 1 :]]
+        prompts = [judge.prompt("stance", position, stance(judge.thread.post, candidate, text)) for text in rest]
+        stances = yield from judge.replies(prompts, named_stance)
         if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= each_side:
             return position, (*stances[:position], "", *stances[position:])
     return None, ()
@@ -387,8 +387,8 @@ def rewrite_beliefs(judge: Judge, summaries: Sequence[str], opposed: int | None)
     Empty where the reply was of no use.
     """
     quoted = [as_string(summary) for summary in summaries]
-    asked = [judge.prompt("belief", number, ask("belief", summary=text)) for number, text in enumerate(quoted)]
+    prompts = [judge.prompt("belief", number, ask("belief", summary=text)) for number, text in enumerate(quoted)]
     if opposed is not None:
-        asked.append(judge.prompt("belief", opposed, ask("opposing_belief", summary=quoted[opposed])))
-    said = yield from judge.replies(asked, sentence_in)
-    return said[: len(summaries)], said[-1] if opposed is not None else ""
+        prompts.append(judge.prompt("belief", opposed, ask("opposing_belief", summary=quoted[opposed])))
+    sentences = yield from judge.replies(prompts, sentence_in)
+    return sentences[: len(summaries)], sentences[-1] if opposed is not None else ""

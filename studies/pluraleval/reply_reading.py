@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
-from studies.json_replies import CUT, MALFORMED, OK, broken, json_in, said
+from studies.json_replies import CUT, MALFORMED, OK, broken, json_in, without_thinking
 from studies.pluraleval.records import STANCES
 
 NONE = "none"  # well formed, and names nothing: a comment without an opinion
@@ -62,8 +62,8 @@ class Read(NamedTuple, Generic[Value]):
 
 def strings_in(reply: Completion, key: str, at_most: int) -> Read[list[str]]:
     """The sentences of a reply {key: [...]}, or of the bare array."""
-    found = json_in(said(reply))
-    listed = found.get(key) if isinstance(found, dict) else found
+    parsed = json_in(without_thinking(reply.text))
+    listed = parsed.get(key) if isinstance(parsed, dict) else parsed
     if not isinstance(listed, list):
         return Read([], broken(reply))
     texts = [one_line(entry) for entry in listed if isinstance(entry, str)]
@@ -81,16 +81,16 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
 
     PARTIAL: it lacks opinions, repeats some, or holds strings that are none of them.
     """
-    found = json_in(said(reply))
-    if not isinstance(found, list) or not all(isinstance(group, list) for group in found):
+    parsed = json_in(without_thinking(reply.text))
+    if not isinstance(parsed, list) or not all(isinstance(group, list) for group in parsed):
         return Read([], broken(reply))
     position = {}
     for number, opinion in reversed(list(enumerate(opinions))):
-        position[plain(opinion)] = number
+        position[folded(opinion)] = number
     taken: set[int] = set()
     groups, n_odd = [], 0
-    for group in found:
-        numbers = [position.get(plain(entry)) if isinstance(entry, str) else None for entry in group]
+    for group in parsed:
+        numbers = [position.get(folded(entry)) if isinstance(entry, str) else None for entry in group]
         fresh = list(dict.fromkeys(n for n in numbers if n is not None and n not in taken))
         n_odd += len(numbers) - len(fresh)
         taken |= set(fresh)
@@ -103,8 +103,8 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
 
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None when there is none that can be."""
-    found = json_in(said(reply))
-    number = found.get("cluster") if isinstance(found, dict) else found
+    parsed = json_in(without_thinking(reply.text))
+    number = parsed.get("cluster") if isinstance(parsed, dict) else parsed
     if isinstance(number, str) and re.fullmatch("[0-9]{1,4}", number.strip()):
         number = int(number)
     if isinstance(number, bool) or not isinstance(number, int):
@@ -114,7 +114,7 @@ def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
 
 def sentence_in(reply: Completion) -> Read[str]:
     """A summary or a belief on one line, without the quotes around it; empty when the reply is of no use."""
-    text = one_line(said(reply))
+    text = one_line(without_thinking(reply.text))
     if len(text) > 1 and (text[0], text[-1]) in (('"', '"'), ("“", "”")):
         text = text[1:-1].strip()
     if not WORDS.search(text) or len(text) > LONGEST_SENTENCE:
@@ -124,22 +124,22 @@ def sentence_in(reply: Completion) -> Read[str]:
 
 def stance_in(reply: Completion) -> Read[str]:
     """The one stance that a reply names; empty when it names none or several."""
-    named = {word for word in STANCES if re.search(rf"\b{word}\b", said(reply), re.IGNORECASE)}
+    named = {word for word in STANCES if re.search(rf"\b{word}\b", without_thinking(reply.text), re.IGNORECASE)}
     return Read(named.pop(), OK) if len(named) == 1 else Read("", broken(reply))
 
 
 def entailment_in(reply: Completion) -> Read[bool | None]:
     """Whether a reply says yes or no first of all; None when it says neither."""
-    word = re.match(r"\W*(yes|no)\b", said(reply), re.IGNORECASE)
+    word = re.match(r"\W*(yes|no)\b", without_thinking(reply.text), re.IGNORECASE)
     return Read(word[1].lower() == "yes", OK) if word else Read(None, broken(reply))
 
 
 def choice_in(reply: Completion) -> Read[int | None]:
     """1 or 2, when a reply begins with it, or names only one of them as a number; None otherwise, also for "1 or 2"."""
-    first = FIRST.match(said(reply))
+    first = FIRST.match(without_thinking(reply.text))
     if first:
         return Read(int(first[1]), OK)
-    named = set(re.findall(r"\b[12]\b", said(reply)))
+    named = set(re.findall(r"\b[12]\b", without_thinking(reply.text)))
     return Read(int(named.pop()), OK) if len(named) == 1 else Read(None, broken(reply))
 
 
@@ -153,21 +153,23 @@ def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:
     text = with_plain_digits(own_words(reply))
     if NO_ORDER.search(text):
         return Read([], broken(reply))
-    shown, listed = list(range(1, n_shown + 1)), ranked_lines(text)
+    positions, listed = list(range(1, n_shown + 1)), ranked_lines(text)
     orders = [(listed, "")]
-    if sorted(listed) != shown:
+    if sorted(listed) != positions:
         orders = [*((ranked_lines(block), block) for block in re.split(r"\n\s*\n", text)), *ranked_in_line(text)]
-    whole = [(numbers, line) for numbers, line in orders if sorted(numbers) == shown]
+    whole = [(numbers, line) for numbers, line in orders if sorted(numbers) == positions]
     if whole:
-        (first, line), *others = [one for one in whole if re.search(r"\bfinal\b", one[1], re.IGNORECASE)] or whole
-        rivals = [said_in for numbers, said_in in others if numbers != first]
+        (first, line), *rest = [
+            ranked for ranked in whole if re.search(r"\bfinal\b", ranked[1], re.IGNORECASE)
+        ] or whole
+        rivals = [said_in for numbers, said_in in rest if numbers != first]
         if rivals and (not ALONE.fullmatch(line) or any(map(ALONE.fullmatch, rivals))):
             return Read([], SEVERAL)
         return Read([number - 1 for number in first], OK)
     numbers = max([listed, *(numbers for numbers, _ in orders)], key=len)
     if len(numbers) < 2:
         return Read([], broken(reply))
-    if not set(numbers) <= set(shown):
+    if not set(numbers) <= set(positions):
         return Read([], OUT_OF_RANGE)
     return Read([], REPEATED if len(set(numbers)) < len(numbers) else PARTIAL)
 
@@ -205,7 +207,7 @@ def ranked_lines(text: str) -> list[int]:
 
 def own_words(reply: Completion) -> str:
     """A reply without thinking, and without the turns that a model writes on its own behind it."""
-    return next((turn for turn in TURN.split(said(reply)) if turn.strip()), "")
+    return next((turn for turn in TURN.split(without_thinking(reply.text)) if turn.strip()), "")
 
 
 def with_plain_digits(text: str) -> str:
@@ -222,7 +224,7 @@ def one_line(text: str) -> str:
     return " ".join(LONE_SURROGATE.sub("\ufffd", text).split())
 
 
-def plain(text: str) -> str:
+def folded(text: str) -> str:
     """An opinion as it is found again in a reply: case, white space and the last full stop do not count."""
     return one_line(text).casefold().rstrip(".!")
 

@@ -86,16 +86,16 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     text = own_words(reply).strip()
     text = text if "\n" in text else text.replace("\\n", "\n")
     is_cut = reply.finish_reason == "length"
-    found, is_open = listed(text)
-    if found and len(found) < 3 and all(response.endswith("?") for response in found):  # it asks back
+    responses, is_open = listed(text)
+    if responses and len(responses) < 3 and all(response.endswith("?") for response in responses):  # it asks back
         return Read([], NONE)
-    if is_cut and is_open and 1 < len(found) <= N_RESPONSES:
-        found = found[:-1]
-    if len(found) >= N_RESPONSES:
-        return Read(found[:N_RESPONSES], OK if len(found) == N_RESPONSES else MORE)
+    if is_cut and is_open and 1 < len(responses) <= N_RESPONSES:
+        responses = responses[:-1]
+    if len(responses) >= N_RESPONSES:
+        return Read(responses[:N_RESPONSES], OK if len(responses) == N_RESPONSES else MORE)
     if is_cut and text:
-        return Read(found, CUT)
-    return Read(found, FEWER if found else UNNUMBERED if len(text.splitlines()) > 1 else NONE)
+        return Read(responses, CUT)
+    return Read(responses, FEWER if responses else UNNUMBERED if len(text.splitlines()) > 1 else NONE)
 
 
 def listed(text: str) -> tuple[list[str], bool]:
@@ -121,7 +121,7 @@ def listed(text: str) -> tuple[list[str], bool]:
     if not is_numbered:
         unmarked = [items_at(lines, [(n, 0) for n in at], is_marked=False) for at in (blocks, filled)]
         readings += [(items, is_open) for items, is_open in unmarked if len(items) == N_RESPONSES]
-    return max(readings, key=lambda each: (len(each[0]) == N_RESPONSES, min(len(each[0]), 2)))
+    return max(readings, key=lambda reading: (len(reading[0]) == N_RESPONSES, min(len(reading[0]), 2)))
 
 
 def json_strings(text: str) -> list[str]:
@@ -141,7 +141,7 @@ def json_strings(text: str) -> list[str]:
     most = max(map(len, by_key.values()), default=0)
     return max(
         (values for values in by_key.values() if 2 * len(values) > most),
-        key=lambda each: len("".join(each)),
+        key=lambda values: len("".join(values)),
         default=[],
     )
 
@@ -156,9 +156,9 @@ def numbered(lines: Sequence[str]) -> list[Start]:
             style = (label, end, len(line) - len(line.lstrip()) > 1)
             if match["digits"]:
                 styles["", style].append((int(match["digits"]), start))
-            for words in NUMERALS:
-                if (word := (match["word"] or "").casefold()) in words:
-                    styles[words[1], style].append((words.index(word) + 1, start))
+            for numerals in NUMERALS:
+                if (word := (match["word"] or "").casefold()) in numerals:
+                    styles[numerals[1], style].append((numerals.index(word) + 1, start))
     best: list[Start] = []
     for (numeral, (label, end, _)), marks in styles.items():
         chain = counted([number for number, _ in marks[:MOST_MARKS]])
@@ -174,11 +174,11 @@ def counted(numbers: list[int]) -> list[int]:
     These go up by one, or begin anew after fewer than ten. A number that is not the next one, while this is to come, is
     a list's within a response ("3. Mai").
     """
-    every, ten = range(len(numbers)), list(range(1, N_RESPONSES + 1))
-    if runs := [n for n in every if numbers[n : n + N_RESPONSES] == ten]:
-        return [n for n in every[runs[0] :] if numbers[n] == n + 1 - max(start for start in runs if start <= n)]
+    positions, ten = range(len(numbers)), list(range(1, N_RESPONSES + 1))
+    if runs := [n for n in positions if numbers[n : n + N_RESPONSES] == ten]:
+        return [n for n in positions[runs[0] :] if numbers[n] == n + 1 - max(start for start in runs if start <= n)]
     if 1 in numbers and numbers in (sorted(numbers), sorted(numbers, reverse=True)):
-        return list(every)
+        return list(positions)
     kept, last = list[int](), 0
     for n, number in enumerate(numbers):
         begins_anew = number == 1 and last < N_RESPONSES and last + 1 not in numbers[n:]
@@ -213,10 +213,10 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
     Headings that end an item are the next one's. What the last item has more than any other is a closing remark. Where
     no mark tells items from remarks, headings, openings and closings by their words are none.
     """
-    ends = [*(line for line, _ in starts), len(lines)][1:]
+    last_lines = [*(line for line, _ in starts), len(lines)][1:]
     items = [
         blocks_in([lines[line][column:], *lines[line + 1 : end]])
-        for (line, column), end in zip(starts, ends, strict=True)
+        for (line, column), end in zip(starts, last_lines, strict=True)
     ]
     n_short = sum(sum(map(len, item)) == 1 for item in items)
     heading = HEADING_OR_WORDS if is_marked and n_short > len(items) / 2 else HEADING
@@ -230,10 +230,10 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
     if not is_marked and len(items) > 1 and OPENING.match(items[0][0][0]):  # whoever opens may close with a remark
         items = items[1 : -1 if len(items) == N_RESPONSES + 2 else None]
     if len(items) > 1:
-        *others, last = items
+        *earlier, last = items
         n_lines = sum(map(len, last))
-        del last[max(map(len, others)) :]
-        if len(others) > 1 and all(len(item) == len(item[0]) == 1 for item in others):
+        del last[max(map(len, earlier)) :]
+        if len(earlier) > 1 and all(len(item) == len(item[0]) == 1 for item in earlier):
             del last[0][1:]
         while len(last) > is_marked and CLOSING.match(last[-1][0]):
             last.pop()
@@ -251,8 +251,8 @@ def texts_of(items: list[list[str]]) -> list[str]:
         return match[1].casefold() if (match := LABEL.match(line)) else ""
 
     shared = set.intersection(*(set(map(label, item)) for item in items)) if len(items) > 1 else set[str]()
-    sizes = {each: sum(len(line) for item in items for line in item if label(line) == each) for each in shared}
-    chosen = max(sizes, key=lambda each: (not each, sizes[each]), default="")
+    sizes = {lead: sum(len(line) for item in items for line in item if label(line) == lead) for lead in shared}
+    chosen = max(sizes, key=lambda lead: (not lead, sizes[lead]), default="")
     items = [[line for line in item if label(line) == chosen or label(line) not in shared] for item in items]
     texts = [
         " ".join(LABEL.sub("", line, 1) if chosen == label(line) != "" else line for line in item) for item in items

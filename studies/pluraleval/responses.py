@@ -76,14 +76,14 @@ class Asker:
         if n_ranked < 2:
             return
         draws = random.Random(f"{self.settings.seed} ranking {self.thread.thread_id}")
-        shown = tuple(sorted(range(n_ranked), key=lambda _: draws.random()))  # the same in every framing
-        summaries = numbered([self.clusters[n].summary for n in shown])
+        listed = tuple(sorted(range(n_ranked), key=lambda _: draws.random()))  # the same in every framing
+        summaries = numbered([self.clusters[n].summary for n in listed])
         texts, tokens = {"post": self.thread.post, "summaries": summaries, "n": n_ranked}, self.settings.ranking_tokens
-        yield self.prompt("ranking", "neutral", ask("ranking", **texts), tokens, shown=shown)
+        yield self.prompt("ranking", "neutral", ask("ranking", **texts), tokens, shown=listed)
         least = n_ranked - 1
         if belief := self.clusters[least].belief:
             messages = ask("biased_ranking", belief=belief, **texts)
-            yield self.prompt("ranking", "biased", messages, tokens, shown=shown, believed=least)
+            yield self.prompt("ranking", "biased", messages, tokens, shown=listed, believed=least)
 
     def pairs(self) -> Iterator[Prompt]:
         """Prompts 4 and 5, each pair in both orders. The belief is of the less popular one."""
@@ -93,9 +93,9 @@ class Asker:
 
     def pair(self, pairing: Pairing, more: int, less: int, is_swapped: bool) -> Iterator[Prompt]:
         """One pair in one order."""
-        shown = (less, more) if is_swapped else (more, less)
-        varied = {"shown": shown, "pairing": pairing, "is_swapped": is_swapped}
-        post, tokens, texts = self.thread.post, self.settings.choice_tokens, [self.clusters[n].summary for n in shown]
+        listed = (less, more) if is_swapped else (more, less)
+        varied = {"shown": listed, "pairing": pairing, "is_swapped": is_swapped}
+        post, tokens, texts = self.thread.post, self.settings.choice_tokens, [self.clusters[n].summary for n in listed]
         messages = ask("pairwise", post=post, summaries=numbered(texts))
         yield self.prompt("pairwise", "neutral", messages, tokens, **varied)
         if belief := self.clusters[less].belief:
@@ -108,7 +108,7 @@ class Asker:
         """
         votes, n = [cluster.votes for cluster in self.clusters], len(self.clusters)
         if pairing == "most_popular":
-            possible = [(0, other) for other in range(1, n) if votes[other] < votes[0]]
+            possible = [(0, place) for place in range(1, n) if votes[place] < votes[0]]
         else:
             gap = self.settings.min_gap
             possible = [(a, b) for a in range(n) for b in range(a + 1, n) if votes[a] - votes[b] >= gap]

@@ -91,8 +91,8 @@ class PluralEvalRun:
     def communities(self) -> dict[str, list[str]]:
         """Name of a community → its threads; all of them under ALL where there are several communities."""
         threads: dict[str, list[str]] = {}
-        for thread_id, known in self.references.items():
-            threads.setdefault(known.thread.community, []).append(thread_id)
+        for thread_id, reference_set in self.references.items():
+            threads.setdefault(reference_set.thread.community, []).append(thread_id)
         return threads if len(threads) < 2 else {**threads, ALL: list(self.references)}
 
     @property
@@ -104,8 +104,8 @@ class PluralEvalRun:
         """Each quantity over the threads of a community, or over all; nothing is drawn for them."""
         threads = self.communities.get(dataset, [])
         estimates = {
-            quantity: clustered(MEASURES[quantity.measure], observed(dataset, known, threads))
-            for quantity, known in self.values.items()
+            quantity: clustered(MEASURES[quantity.measure], observed(dataset, by_thread, threads))
+            for quantity, by_thread in self.values.items()
         }
         return {quantity: estimate for quantity, estimate in estimates.items() if estimate.value is not None}
 
@@ -130,13 +130,17 @@ class PluralEvalRun:
         for run in filter(None, (self.responses, self.judgements)):
             for prompt in run.plan:
                 factors: dict[str, Any] = dict(prompt.factors)
-                known = [
+                probabilities = [
                     total
                     for reply in run.replies[prompt.prompt_hash]
                     if (total := answer_probability(reply)) is not None
                 ]
-                totals[factors.get("task") or factors["judgement"], factors["framing"]] += known
-        return [(*asked, median(known)) for asked, known in totals.items() if known and median(known) < UNLIKELY]
+                totals[factors.get("task") or factors["judgement"], factors["framing"]] += probabilities
+        return [
+            (*step, median(probabilities))
+            for step, probabilities in totals.items()
+            if probabilities and median(probabilities) < UNLIKELY
+        ]
 
     @cached_property
     def levels(self) -> dict[Quantity, Estimate]:
@@ -149,26 +153,32 @@ def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> P
     stage, named = section_of(path).stage, load_finished(path)
     judgements = named if stage == "judgements" else None
     responses = named if stage == "responses" else None
-    if judgements is not None and (asked := responses_path(judgements)):
-        responses = load_finished(asked)
+    if judgements is not None and (responses_run := responses_path(judgements)):
+        responses = load_finished(responses_run)
     source, judge, replies = responses or named, named.judge, list[Reply]()
     references: Mapping[str, ReferenceSet] = {}
     if responses is not None:
         known_sets = references_asked(responses.path)
-        judge, references = responses.judge, {known.thread.thread_id: known for known in known_sets}
+        judge, references = (
+            responses.judge,
+            {reference_set.thread.thread_id: reference_set for reference_set in known_sets},
+        )
         replies = [
             Reply(prompt.item_id, prompt.prompt_hash, dict(prompt.factors), responses.replies[prompt.prompt_hash])
             for prompt in responses.plan
         ]
     elif judgements is not None:  # made-up responses that list the summaries of our own threads: the judge is on trial
-        judge, own = f"made-up responses, judged by {named.judge}", own_generations()
-        references = {generation.known.thread.thread_id: generation.known for generation in own}
+        judge, generations = f"made-up responses, judged by {named.judge}", own_generations()
+        references = {generation.known.thread.thread_id: generation.known for generation in generations}
         factors = {"task": "generation", "framing": "neutral"}
-        replies = [Reply(known.thread.thread_id, hash_, factors, said) for known, _, hash_, said in own]
+        replies = [
+            Reply(reference_set.thread.thread_id, hash_, factors, samples)
+            for reference_set, _, hash_, samples in generations
+        ]
     if judgements is not None:
-        refuse_other_responses(judgements, replies, references)
+        check_same_responses(judgements, replies, references)
     if stage == "references":
-        counts = summed(known.states for known in reference_sets(load_stage(path, stage)))
+        counts = summed(reference_set.states for reference_set in reference_sets(load_stage(path, stage)))
         states = [(step, "", state, n, rate) for step, state, n, rate in state_rates(counts)]
     else:
         states = [state for run in (responses, judgements) if run is not None for state in states_of(run)]
@@ -194,7 +204,7 @@ def responses_path(run: FinishedRun) -> Path | None:
     return named and folder_read(run, named, CONFIG_FILE, lambda path: load_stage(path, "responses").content_hash)
 
 
-def refuse_other_responses(
+def check_same_responses(
     judgements: FinishedRun, replies: Iterable[Reply], references: Mapping[str, ReferenceSet]
 ) -> None:
     """Raises DataError where a judge read other responses than are read in the replies now."""
@@ -205,7 +215,7 @@ def refuse_other_responses(
         for reply in replies
         if reply.factors["task"] == "generation" and reply.thread_id not in left_out
     ]
-    if judged != {prompt.prompt_hash for one in lists for prompt in judgement_prompts(one, [judgement])}:
+    if judged != {prompt.prompt_hash for generation in lists for prompt in judgement_prompts(generation, [judgement])}:
         raise DataError(
             f"{judgements.path}: judged the replies as an earlier version split them into responses; judge them anew "
             "under another name"
@@ -217,7 +227,7 @@ def states_of(run: FinishedRun) -> States:
     counts = defaultdict[tuple[str, str], Counter[str]](Counter)
     for kind, framing, reply, read in replies_in(run):
         counts[kind, framing]["exact" if reply.answer_logprobs is not None else read.state] += 1
-    return [(*asked, state, n, rate) for asked, state, n, rate in state_rates(counts)]
+    return [(*step, state, n, rate) for step, state, n, rate in state_rates(counts)]
 
 
 def replies_in(run: FinishedRun) -> Iterator[tuple[str, str, Completion, Any]]:
@@ -247,9 +257,9 @@ def choices_of(path: Path) -> Verdicts:
 
 def run_differences(base: PluralEvalRun, after: PluralEvalRun) -> list[Difference]:
     """All differences in what the models were asked and in how their responses were judged, the serious ones first."""
-    known: list[Difference] = []
+    in_runs: list[Difference] = []
     if base.responses is not None and after.responses is not None:
-        known += differences(base.responses, after.responses, WHAT_WAS_ASKED)
+        in_runs += differences(base.responses, after.responses, WHAT_WAS_ASKED)
     if base.judgements is not None and after.judgements is not None:
-        known += judge_differences(base.judgements, after.judgements, WHAT_WAS_JUDGED)
-    return sorted(known, key=lambda difference: not difference.serious)
+        in_runs += judge_differences(base.judgements, after.judgements, WHAT_WAS_JUDGED)
+    return sorted(in_runs, key=lambda difference: not difference.serious)

@@ -108,16 +108,16 @@ class PluralEvalSection(StudySection):
             )
         if self.responses is not None:
             sets = load_references(self.responses.references)
-            asked = {known.thread.thread_id: [*Asker(known, self.responses).prompts()] for known in sets}
+            prompts_of = {each.thread.thread_id: [*Asker(each, self.responses).prompts()] for each in sets}
             content_hash = reference_set_hash(sets)
         else:
             assert self.judgements is not None
             generations, content_hash = generations_to_judge(self.judgements.responses)
-            asked = {}
+            prompts_of = {}
             for generation in generations:
                 prompts = judgement_prompts(generation, self.judgements.judgements)
-                asked.setdefault(generation.known.thread.thread_id, []).extend(prompts)
-        rounds = [OneRound(thread_id, tuple(prompts)) for thread_id, prompts in asked.items() if prompts]
+                prompts_of.setdefault(generation.known.thread.thread_id, []).extend(prompts)
+        rounds = [OneRound(thread_id, tuple(prompts)) for thread_id, prompts in prompts_of.items() if prompts]
         if not rounds:
             raise DataError(
                 f"{self.stage}: no thread has what is asked about: a ranking needs two clusters, a pair two with other "
@@ -138,10 +138,10 @@ class PluralEvalSection(StudySection):
     @classmethod
     def shown(cls) -> Mapping[str, Shown]:
         """The stages of our own threads, and what the built folders hold; see StudySection."""
-        own = {"dataset": POCKET}
+        threads = {"dataset": POCKET}
         return {
-            POCKET: Shown({"responses": {"references": own}}),
-            "pocket-references": Shown({"references": {"threads": own}}),
+            POCKET: Shown({"responses": {"references": threads}}),
+            "pocket-references": Shown({"references": {"threads": threads}}),
             "pocket-judgements": Shown({"judgements": {}}),
             "reference-sets": Shown({"responses": {"references": {}}}, {"root": "responses.references.root"}),
             WILDSCOPE: Shown({"references": {"threads": {"dataset": WILDSCOPE}}}, {"root": "references.threads.root"}),
@@ -175,8 +175,8 @@ class FinishedStage:
     @property
     def content_hash(self) -> str:
         """16 hex digits over its config, its plan and every reply: whoever reads the run notices when it changed."""
-        said = {hash_: [one.text for one in replies] for hash_, replies in self.replies.items()}
-        return digest([sha256_of(self.path / CONFIG_FILE), sha256_of(self.path / PLAN_FILE), said], 16)
+        texts = {hash_: [reply.text for reply in replies] for hash_, replies in self.replies.items()}
+        return digest([sha256_of(self.path / CONFIG_FILE), sha256_of(self.path / PLAN_FILE), texts], 16)
 
 
 def section_of(path: Path) -> PluralEvalSection:
@@ -215,12 +215,12 @@ def generations_to_judge(path: Path | None) -> tuple[list[Generation], str]:
     Raises DataError when the run is not complete, has no generations, or its reference sets changed.
     """
     if path is None:
-        own = own_generations()
-        return own, digest([reference_set_hash([generation.known for generation in own]), "own"], 16)
+        generations = own_generations()
+        return generations, digest([reference_set_hash([generation.known for generation in generations]), "own"], 16)
     run = load_stage(path, "responses")
-    known = {references.thread.thread_id: references for references in references_asked(path)}
+    reference_sets = {references.thread.thread_id: references for references in references_asked(path)}
     generations = [
-        Generation(known[line["item_id"]], line["factors"]["framing"], hash_, run.replies[hash_])
+        Generation(reference_sets[line["item_id"]], line["factors"]["framing"], hash_, run.replies[hash_])
         for line in run.plan
         if line["factors"]["task"] == "generation" and (hash_ := line["prompt_hash"])
     ]
@@ -244,26 +244,27 @@ def references_asked(path: Path) -> list[ReferenceSet]:
 def own_generations() -> list[Generation]:
     """Made-up neutral generations over our own threads that list the summaries of the reference set."""
     generations = []
-    for known in pocket_references():
-        if known.is_feasible:
-            name, text = known.thread.thread_id, numbered([cluster.summary for cluster in known.clusters], "\n")
+    for reference_set in pocket_references():
+        if reference_set.is_feasible:
+            name = reference_set.thread.thread_id
+            text = numbered([cluster.summary for cluster in reference_set.clusters], "\n")
             reply = Completion(prompt_hash=name, sample_index=0, text=text, finish_reason="stop")
-            generations.append(Generation(known, "neutral", name, [reply]))
+            generations.append(Generation(reference_set, "neutral", name, [reply]))
     return generations
 
 
 def judgement_prompts(generation: Generation, judgements: Iterable[Judgement]) -> Iterator[Prompt]:
     """What the judge is asked of each response (sections 4.2 and 6.1.1): the stance toward the reference opinion, and
     entailment of every summary."""
-    known, summaries = generation.known, [cluster.summary for cluster in generation.known.clusters]
-    about = {"stance": [known.reference or 0], "entailment": range(len(summaries))}
-    asked = [(judgement, cluster) for judgement in judgements for cluster in about[judgement]]
+    reference_set, summaries = generation.known, [cluster.summary for cluster in generation.known.clusters]
+    about = {"stance": [reference_set.reference or 0], "entailment": range(len(summaries))}
+    targets = [(judgement, cluster) for judgement in judgements for cluster in about[judgement]]
     for reply in generation.replies:
         for number, response in enumerate(responses_in(reply).value):
-            for judgement, cluster in asked:
+            for judgement, cluster in targets:
                 opinion, options = summaries[cluster], STANCES if judgement == "stance" else YES_NO
                 if judgement == "stance":
-                    messages = stance(known.thread.post, opinion, response)
+                    messages = stance(reference_set.thread.post, opinion, response)
                 else:
                     messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
                 schema = json.dumps({"type": "string", "enum": options})
@@ -277,4 +278,4 @@ def judgement_prompts(generation: Generation, judgements: Iterable[Judgement]) -
                     cluster=cluster,
                     template_version=OWN_VERSION,
                 )
-                yield prompt_about(known.thread, judgement, factors, messages, drawing, options)
+                yield prompt_about(reference_set.thread, judgement, factors, messages, drawing, options)

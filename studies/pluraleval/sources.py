@@ -91,37 +91,41 @@ def known_threads() -> tuple[KnownThread, ...]:
 
 def pocket_threads() -> list[Thread]:
     """The threads."""
-    return [known.thread for known in known_threads()]
+    return [own_thread.thread for own_thread in known_threads()]
 
 
 def pocket_references() -> list[ReferenceSet]:
     """The reference sets that a judge without fault finds."""
-    return [known_reference_set(known) for known in known_threads()]
+    return [known_reference_set(own_thread) for own_thread in known_threads()]
 
 
-def known_reference_set(known: KnownThread) -> ReferenceSet:
+def known_reference_set(own_thread: KnownThread) -> ReferenceSet:
     """The reference set of a thread, by what is known of it."""
-    keys = known.keys
+    keys = own_thread.keys
     clusters = tuple(
         Cluster(
-            summary=known.opinions[key].summary,
+            summary=own_thread.opinions[key].summary,
             members=tuple(
                 Opinion(text=comment.says[key], comments=(number,))
-                for number, comment in enumerate(known.comments)
+                for number, comment in enumerate(own_thread.comments)
                 if key in comment.says
             ),
-            votes=known.votes(key),
-            belief=known.opinions[key].belief,
+            votes=own_thread.votes(key),
+            belief=own_thread.opinions[key].belief,
         )
         for key in keys
     )
     for position, reference in enumerate(keys):
-        stances = tuple("" if key == reference else known.stance(key, reference) for key in keys)
+        stances = tuple("" if key == reference else own_thread.stance(key, reference) for key in keys)
         if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= FEASIBLE:
             return ReferenceSet(
-                thread=known.thread, clusters=clusters, reference=position, stances=stances, opposing=known.opposing
+                thread=own_thread.thread,
+                clusters=clusters,
+                reference=position,
+                stances=stances,
+                opposing=own_thread.opposing,
             )
-    return ReferenceSet(thread=known.thread, clusters=clusters)
+    return ReferenceSet(thread=own_thread.thread, clusters=clusters)
 
 
 class OwnOrBuilt(Closed):

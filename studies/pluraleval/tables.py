@@ -14,7 +14,7 @@ from studies.pluraleval.observe import GROUPS, MARKED
 FILE = Path(__file__).with_name("tables.yaml")
 WORDS = yaml_tables(FILE)["words"]  # column → value → how tables write it
 BELIEF_WORDS, PAIRING_WORDS = WORDS["belief"], WORDS["pairing"]
-MEASURE_WORDS = WORDS["measure"] | {f"{measure}_lost": f"{words} lost" for measure, words in WORDS["measure"].items()}
+MEASURE_WORDS = WORDS["measure"] | {f"{measure}_lost": f"{text} lost" for measure, text in WORDS["measure"].items()}
 MARK = 0.05  # below this p a figure has a mark
 FIELDS = ["value", "low", "high", "n_units", "share"]
 

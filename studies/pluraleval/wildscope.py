@@ -125,13 +125,17 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("--seed", type=int, default=42, help="of the draw (default 42)")
     parser.add_argument("--top-level", action="store_true", help="only comments on the post itself")
-    words = parser.parse_args(argv)
-    if not re.fullmatch("any|20[0-9]{2}", words.year):
-        raise ConfigError(f"--year {words.year}: write a year such as 2019, or any")
-    strata = tuple(map(stratum_in, words.stratum)) or TABLE_2
-    year = None if words.year == "any" else int(words.year)
-    build(words.out, words.raw, Wanted(strata=strata, year=year, seed=words.seed, top_level=words.top_level))
-    print((words.out / CARD_FILE).read_text(encoding="utf-8"))
+    args = parser.parse_args(argv)
+    if not re.fullmatch("any|20[0-9]{2}", args.year):
+        raise ConfigError(f"--year {args.year}: write a year such as 2019, or any")
+    strata = tuple(map(stratum_in, args.stratum)) or TABLE_2
+    year = None if args.year == "any" else int(args.year)
+    build(
+        args.out,
+        args.raw,
+        Wanted(strata=strata, year=year, seed=args.seed, top_level=args.top_level),
+    )
+    print((args.out / CARD_FILE).read_text(encoding="utf-8"))
 
 
 def stratum_in(text: str) -> Stratum:
@@ -149,11 +153,11 @@ def build(out: Path, raw: Path, wanted: Wanted) -> dict[str, Any]:
     """
     name, file = THREADS
     strata = [asdict(stratum) for stratum in wanted.strata]
-    asked = {"dataset": WILDSCOPE, "converter": CONVERTER_VERSION, "wanted": {**asdict(wanted), "strata": strata}}
+    request = {"dataset": WILDSCOPE, "converter": CONVERTER_VERSION, "wanted": {**asdict(wanted), "strata": strata}}
     with building(out, name):
         files = find_dump(raw)
         sources = sources_at([*files["submissions"], *files["comments"]])
-        if (manifest := finished(out, name, file, asked, sources)) is not None:
+        if (manifest := finished(out, name, file, request, sources)) is not None:
             return manifest
         threads, counts = sample_threads(files, wanted)
         if not threads:
@@ -162,7 +166,7 @@ def build(out: Path, raw: Path, wanted: Wanted) -> dict[str, Any]:
                 f"({counts['strata']}); see --year and --stratum"
             )
         facts = {
-            **asked,
+            **request,
             "sources": described(sources),
             **counts,
             "n_threads": len(threads),
@@ -264,12 +268,12 @@ def counting(records: Iterable[Record], make: Callable[[Record], Made | None], d
     """What is made of the records that count; the reasons of those that are Dropped are counted."""
     for record in records:
         try:
-            made = make(record)
+            record_value = make(record)
         except Dropped as reason:
             dropped[str(reason)] += 1
         else:
-            if made is not None:
-                yield made
+            if record_value is not None:
+                yield record_value
 
 
 def records(paths: Iterable[Path], wanted: Wanted, dropped: Counter[str]) -> Iterator[Record]:
@@ -341,7 +345,7 @@ def post_in(wanted: Wanted, record: Record) -> Thread | None:
         return None
     thread_id = id_in(record, "t3_", "submission")
     title, text = text_in(record, "title"), text_in(record, "selftext", may_be_empty=True)
-    refuse_machines(record, text)
+    check_human(record, text)
     community = wanted.communities[str(record["subreddit"]).lower()]
     return Thread(thread_id=thread_id, dataset=WILDSCOPE, community=community, title=title, text=text, comments=())
 
@@ -353,7 +357,7 @@ def comment_in(wanted: Wanted, posts: Container[str], record: Record) -> DatedCo
         return None
     comment_id = id_in(record, "t1_", "comment")
     body = text_in(record, "body")
-    refuse_machines(record, body)
+    check_human(record, body)
     if record.get("stickied") is True:
         raise Dropped("comment pinned by a moderator")
     is_reply = str(record.get("parent_id", "")).startswith("t1_")
@@ -386,7 +390,7 @@ def text_in(record: Record, key: str, *, may_be_empty: bool = False) -> str:
     return MENTION.sub(r"\1someone", text)
 
 
-def refuse_machines(record: Record, text: str) -> None:
+def check_human(record: Record, text: str) -> None:
     """Raises Dropped for what AutoModerator or a bot wrote."""
     author = str(record.get("author") or "")
     if author.lower() == "automoderator":

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from evenhand.records import Completion
-from studies.json_replies import OK, broken, json_in, said
+from studies.json_replies import OK, broken, json_in, without_thinking
 from studies.taxonomy.codebook import UNEXPLAINED, codes
 
 NOT_LISTED = "primary_not_listed"  # the primary code is not among those that apply; it counts as one of them
@@ -25,16 +25,16 @@ class Coded(NamedTuple):
 
 def codes_in(reply: Completion) -> Coded:
     """All codes that apply, and the primary one."""
-    text = said(reply)
-    found = json_in(text)
-    if not isinstance(found, dict) or not isinstance(found.get("codes"), list):
+    text = without_thinking(reply.text)
+    parsed = json_in(text)
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("codes"), list):
         return unread(broken(reply))
-    primary = code_in(found.get("primary"))
+    primary = code_in(parsed.get("primary"))
     if not primary:
         return unread(NO_PRIMARY)
     if len({code_in(named) for named in PRIMARY.findall(text)}) > 1:
         return unread(CONTRADICTORY)
-    listed = [code_in(entry) for entry in found["codes"]]
+    listed = [code_in(entry) for entry in parsed["codes"]]
     named = frozenset(code for code in listed if code)
     state = OK
     if UNEXPLAINED in named and len(named) > 1:

@@ -58,9 +58,9 @@ class CodedRun:
         """Of the folder of its flips: also those that did not fit the judge's context, without a code."""
         folder = flips_folder(self.run)
         manifest, labels = read_manifest(folder, KIND), self.flips.set_index("flip_id")[["primary", "category"]]
-        own = [flip for flip in read_flips(folder) if flip.model == self.judge]
+        judged = [flip for flip in read_flips(folder) if flip.model == self.judge]
         rows = [
-            (f.flip_id, unit_of(f.dataset, f.item_id), claim_of(f.dataset, f.item_id, f.claim_is_true)) for f in own
+            (f.flip_id, unit_of(f.dataset, f.item_id), claim_of(f.dataset, f.item_id, f.claim_is_true)) for f in judged
         ]
         flips = pd.DataFrame(rows, columns=["flip_id", "unit", "claim"]).join(labels, on="flip_id")
         flips["code"] = flips["primary"].fillna("").replace("", NOT_CODED)

@@ -74,10 +74,10 @@ def messages(flip: Flip) -> tuple[Message, ...]:
     return Message(role="system", content=system_text()), Message(role="user", content="\n".join(parts))
 
 
-def side(name: str, of: FlipSide) -> list[str]:
+def side(name: str, flip: FlipSide) -> list[str]:
     """One verdict with its reasons."""
-    verdict = "the claim is correct" if of.accepts else "the claim is incorrect"
-    return [f"{name}, the claim as {of.put_as}. Verdict: {verdict}.", f"{name}'s reasons: {quoted(of.reason)}"]
+    verdict = "the claim is correct" if flip.accepts else "the claim is incorrect"
+    return [f"{name}, the claim as {flip.put_as}. Verdict: {verdict}.", f"{name}'s reasons: {quoted(flip.reason)}"]
 
 
 def quoted(text: str) -> str:

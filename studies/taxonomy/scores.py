@@ -70,12 +70,12 @@ def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
     for dataset in [ALL, *datasets] if len(datasets) > 1 else [ALL]:
         of_dataset = coded[(coded["dataset"] == dataset) | (dataset == ALL)]
         for direction in DIRECTIONS:
-            asked = {**whose, "dataset": dataset, "direction": direction}
+            setting = {**whose, "dataset": dataset, "direction": direction}
             some = of_dataset[(of_dataset["direction"] == direction) | (direction == ALL)]
-            yield score("n_flips", "count", point_estimate(len(some), len(some)), **asked)
+            yield score("n_flips", "count", point_estimate(len(some), len(some)), **setting)
             for column, measure in MEASURES.items() if len(some) else ():
                 for label, share in shares(some, column).items():
-                    yield score(measure, "%", share, label=label, **asked)
+                    yield score(measure, "%", share, label=label, **setting)
     for column in LEVELS:
         for label in dict.fromkeys(coded[column]):
             ratio = ratio_of(coded, column, label, drawing)
@@ -85,9 +85,9 @@ def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
     for state, n in (states + Counter({TIE: int((flips["state"] == TIE).sum())})).items():
         n_asked = len(flips) if state == TIE else n_replies
         yield score("state_rate", "rate", point_estimate(n / n_asked, n_asked), state=state, **whose)
-    if len(own := flips[flips["item_id"].isin(planted().keys())]):
-        n_hit = int((own["primary"] == own["item_id"].map(planted())).sum())
-        yield score("planted_found", "%", point_estimate(100 * n_hit / len(own), len(own)), **whose)
+    if len(of_ours := flips[flips["item_id"].isin(planted().keys())]):
+        n_hit = int((of_ours["primary"] == of_ours["item_id"].map(planted())).sum())
+        yield score("planted_found", "%", point_estimate(100 * n_hit / len(of_ours), len(of_ours)), **whose)
 
 
 def added_by_unit(units: Sequence[str], rows: FloatArray) -> tuple[tuple[str, ...], FloatArray]:
@@ -112,18 +112,20 @@ def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> 
     The interval resamples items. Unknown where either share is 0 or has no flips, and without an interval where a draw
     has none.
     """
-    ordered = coded.sort_values("direction", key=lambda way: way == STRICT, kind="stable")
-    ways = np.stack([ordered["direction"] == way for way in (LENIENT, STRICT)], axis=1).astype(float)
-    units, counted = added_by_unit(ordered["unit"], ways)
-    _, earned = added_by_unit(ordered["unit"], ways * (ordered[column] == label).to_numpy()[:, None])
+    ordered = coded.sort_values("direction", key=lambda direction: direction == STRICT, kind="stable")
+    is_direction = np.stack([ordered["direction"] == direction for direction in (LENIENT, STRICT)], axis=1).astype(
+        float
+    )
+    units, counted = added_by_unit(ordered["unit"], is_direction)
+    _, earned = added_by_unit(ordered["unit"], is_direction * (ordered[column] == label).to_numpy()[:, None])
     drawn = Drawn(observed=Observed(dataset="ratios", units=units, earned=earned, counted=counted), drawing=drawing)
     means = drawn.observed.means
     if not (means > 0).all():
         return point_estimate(None, len(units))
     with np.errstate(invalid="ignore", divide="ignore"):
         draws = drawn.means[:, 0] / drawn.means[:, 1]
-    ends = percentile_interval(draws) if np.isfinite(draws).all() else None
-    return estimate_of(float(means[0] / means[1]), ends, len(units))
+    interval = percentile_interval(draws) if np.isfinite(draws).all() else None
+    return estimate_of(float(means[0] / means[1]), interval, len(units))
 
 
 def alpha(coincidences: FloatArray) -> FloatArray:
@@ -187,14 +189,14 @@ def rated(
         return
     level = "" if column == "primary" else f"{column}_"
     runs, judged_by = (dict.fromkeys(getattr(run, name) for run in judges) for name in ("name", "judged_by"))
-    asked: dict[str, Any] = {"judge": judges[0].judge, "run": " ".join(runs), "raters": raters}
-    asked["judged_by"] = ", ".join(judged_by)
+    setting: dict[str, Any] = {"judge": judges[0].judge, "run": " ".join(runs), "raters": raters}
+    setting["judged_by"] = ", ".join(judged_by)
     if len(judges) == 2:
         pairs = [(unit, first, second) for unit, (first, second) in zip(units, ratings, strict=True)]
         equal = share_of([(unit, first == second, 1.0) for unit, first, second in pairs])
-        yield score(f"{level}agreement", "%", equal, **asked)
-        yield score(f"{level}kappa", "ratio", kappa_of(pairs, labels), drawing=drawing, **asked)
-    yield score(f"{level}alpha", "ratio", alpha_of(units, ratings, labels, drawing), drawing=drawing, **asked)
+        yield score(f"{level}agreement", "%", equal, **setting)
+        yield score(f"{level}kappa", "ratio", kappa_of(pairs, labels), drawing=drawing, **setting)
+    yield score(f"{level}alpha", "ratio", alpha_of(units, ratings, labels, drawing), drawing=drawing, **setting)
 
 
 class Influences(NamedTuple):
@@ -243,7 +245,11 @@ def moves(base: CodedRun, after: CodedRun) -> Iterator[Influences]:
     no_verdict = {claim: unit for claim, unit in {**ours.undecided, **theirs.undecided}.items() if unit in units}
     flips = pd.concat([ours.flips, theirs.flips])
     no_code = no_verdict | flips[flips["code"] == NOT_CODED].set_index("claim")["unit"].to_dict()
-    levels = {ANY: CODE, **dict.fromkeys([*codes(), NOT_CODED], CODE), **{of.category: CATEGORY for of in categories()}}
+    levels = {
+        ANY: CODE,
+        **dict.fromkeys([*codes(), NOT_CODED], CODE),
+        **{each_category.category: CATEGORY for each_category in categories()},
+    }
     for label, level in levels.items():
         before, later = (
             side.flips[(side.flips["code"] == label) | (side.flips["category"] == label) | (label == ANY)]
@@ -254,10 +260,10 @@ def moves(base: CodedRun, after: CodedRun) -> Iterator[Influences]:
             yield Influences(label, level, units, before, later, gone(before, theirs), gone(later, ours), left_out)
 
 
-def gone(flips: pd.DataFrame, other: Searched) -> pd.DataFrame:
+def gone(flips: pd.DataFrame, searched: Searched) -> pd.DataFrame:
     """The flips whose claim has a verdict on the other side, and whether it is no flip there."""
-    decided = flips[~flips["claim"].isin(other.undecided)]
-    return decided.assign(is_gone=~decided["claim"].isin(other.flips["claim"]))
+    decided = flips[~flips["claim"].isin(searched.undecided)]
+    return decided.assign(is_gone=~decided["claim"].isin(searched.flips["claim"]))
 
 
 def share_gone(flips: pd.DataFrame) -> Estimate:
@@ -268,30 +274,30 @@ def share_gone(flips: pd.DataFrame) -> Estimate:
 
 def moved_scores(base: CodedRun, after: CodedRun, names: tuple[str, str]) -> Iterator[Score]:
     """The shares of each label's flips that were removed, left and made. names: what tables call the two."""
-    for moved in moves(base, after):
-        removed = share_gone(moved.removed)
-        ends = [None if end is None else 100 - end for end in (removed.value, removed.high, removed.low)]
-        left = Estimate(value=ends[0], low=ends[1], high=ends[2], n_units=removed.n_units)
-        for measure, share in (("removed", removed), ("left", left), ("made", share_gone(moved.made))):
+    for influences in moves(base, after):
+        removed = share_gone(influences.removed)
+        percents = [None if end is None else 100 - end for end in (removed.value, removed.high, removed.low)]
+        left = Estimate(value=percents[0], low=percents[1], high=percents[2], n_units=removed.n_units)
+        for measure, share in (("removed", removed), ("left", left), ("made", share_gone(influences.made))):
             whose: dict[str, Any] = {"run": after.name, "judge": names[1], "judged_by": after.judged_by}
-            yield score(measure, "%", share, **whose, label=moved.label, against=names[0])
+            yield score(measure, "%", share, **whose, label=influences.label, against=names[0])
 
 
 def flip_changes(base: CodedRun, after: CodedRun, names: tuple[str, str], drawing: Drawing) -> list[Change]:
     """The change in flips per 100 items, paired by item, of any flip and of each code and category that occurs."""
     changes = []
-    for moved in (moved for moved in moves(base, after) if moved.label != NOT_CODED):
-        pair = paired(counted(moved, moved.before), counted(moved, moved.after), drawing)
-        compared = Compared(*names, {"judged_by": base.judged_by, "level": moved.level, "label": moved.label})
+    for influences in (influences for influences in moves(base, after) if influences.label != NOT_CODED):
+        pair = paired(counted(influences, influences.before), counted(influences, influences.after), drawing)
+        compared = Compared(*names, {"judged_by": base.judged_by, "level": influences.level, "label": influences.label})
         changes.append(change_in(PER_100, [pair], compared, ALL_ITEMS))
     return changes
 
 
-def counted(moved: Influences, flips: pd.DataFrame) -> Observed:
+def counted(influences: Influences, flips: pd.DataFrame) -> Observed:
     """Flips of each item; one counts if any of its two claims is compared."""
-    units, is_out = tuple(moved.units), flips["claim"].isin(moved.left_out.index)
+    units, is_out = tuple(influences.units), flips["claim"].isin(influences.left_out.index)
     of_units = [
-        claims.value_counts().reindex(units, fill_value=0) for claims in (flips["unit"][~is_out], moved.left_out)
+        claims.value_counts().reindex(units, fill_value=0) for claims in (flips["unit"][~is_out], influences.left_out)
     ]
     n_flips, n_out = (of_unit.to_numpy(float)[:, None] for of_unit in of_units)
     return Observed(dataset=ALL_ITEMS, units=units, earned=n_flips, counted=(n_out < 2).astype(float))
@@ -300,10 +306,10 @@ def counted(moved: Influences, flips: pd.DataFrame) -> Observed:
 def run_differences(base: CodedRun, after: CodedRun) -> list[Difference]:
     """What the judge's runs and the folders of flips differ in; other flips are meant to be there."""
     ours, theirs = (read_manifest(flips_folder(coded.run), KIND) for coded in (base, after))
-    known = [
+    found_differences = [
         Difference(f"{key} of flips", " and ".join(ours[key]), " and ".join(theirs[key]), serious=True)
         for key in ("framings", "kinds")
         if ours[key] != theirs[key]
     ]
-    known += judge_differences(base.run, after.run, [f"{KEY}.flips"])
-    return sorted(known, key=lambda difference: not difference.serious)
+    found_differences += judge_differences(base.run, after.run, [f"{KEY}.flips"])
+    return sorted(found_differences, key=lambda difference: not difference.serious)

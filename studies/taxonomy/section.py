@@ -43,16 +43,16 @@ class TaxonomySection(StudySection):
 
     def chosen(self) -> list[Flip]:
         """The flips that are judged. Raises DataError where there is none."""
-        found = own_flips() if self.flips is None else read_flips(self.flips)
-        if not found:
+        flips = own_flips() if self.flips is None else read_flips(self.flips)
+        if not flips:
             raise DataError(f"{self.flips}: holds no flip, so there is nothing to judge")
-        return found
+        return flips
 
     def units(self, verdict: str) -> Units:
         """A flip each; see StudySection."""
-        found = self.chosen()
-        asked = LazyUnits(found, lambda flip: OneRound(flip.flip_id, (prompt_of(flip),)))
-        return Units(asked, set_hash(map(asdict, found)))
+        flips = self.chosen()
+        units = LazyUnits(flips, lambda flip: OneRound(flip.flip_id, (prompt_of(flip),)))
+        return Units(units, set_hash(map(asdict, flips)))
 
     def inputs(self) -> Mapping[str, str]:
         """The folder of flips; see StudySection."""
@@ -69,8 +69,8 @@ class TaxonomySection(StudySection):
 
     def describe(self) -> str:
         """How many flips, of whom; see StudySection."""
-        found = self.chosen()
-        return f"{len(found)} flips of {', '.join(dict.fromkeys(flip.model for flip in found))}"
+        flips = self.chosen()
+        return f"{len(flips)} flips of {', '.join(dict.fromkeys(flip.model for flip in flips))}"
 
 
 def prompt_of(flip: Flip) -> Prompt:

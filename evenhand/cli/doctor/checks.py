@@ -30,12 +30,6 @@ class Examined:
     checks: list[Check]
     owed: Mapping[str, float] = field(default_factory=dict)  # model still to be downloaded → bytes, where known
 
-    @property
-    def device_hours(self) -> float | None:
-        """Of one job; None where its time could not be estimated."""
-        times = (check.figures for check in self.checks if "seconds" in check.figures)
-        return next((figures["seconds"] * figures["n_gpus"] / 3600 for figures in times), None)
-
 
 def ok(subject: str, says: str, **figures: float) -> Check:
     """In order, or an estimate that nothing speaks against."""
@@ -55,7 +49,7 @@ def unknown(subject: str, why: str) -> Check:
 def printed(machine: Sequence[Check], configs: Mapping[str, Examined]) -> str:
     """A block for the machine and one for each config, and one line that counts."""
     blocks = {"this machine": machine}
-    blocks |= {f"{name} ({found.kind})" if found.kind else name: found.checks for name, found in configs.items()}
+    blocks |= {f"{name} ({report.kind})" if report.kind else name: report.checks for name, report in configs.items()}
     counts = Counter(check.state for checks in blocks.values() for check in checks)
     last = f"{counts['ok']} ✓, {counts['wrong']} ✗, {counts['unknown']} ? (not to be known here)"
     return "\n\n".join([*("\n".join([title, *lines_of(checks)]) for title, checks in blocks.items()), last])

@@ -3,10 +3,10 @@
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
-from evenhand.cli.doctor.checks import Check, Examined, ok, printed, unknown, wrong
+from evenhand.cli.doctor.checks import Examined, printed, unknown, wrong
 from evenhand.cli.doctor.machine import machine_checks
 from evenhand.config import by_config, config_tree
 from evenhand.errors import EvenhandError
@@ -31,29 +31,18 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument(
         "--gpu", metavar="NAME", help="what jobs will compute on, where this machine has no GPU, such as a100-40gb"
     )
-    parser.add_argument(
-        "--seeds",
-        type=int,
-        metavar="N",
-        help="sum up the hours of all GPUs that slurm/pipeline.sh with SEEDS=N takes: every training config with N "
-        "seeds, every sampling config asked of the base and of each trained judge",
-    )
-    parser.add_argument("--base", metavar="CONFIG", help="with --seeds: the one of the configs that trains the base")
     parser.add_argument("--json", action="store_true", help="print JSON, with the numbers behind the estimates")
-    words = parser.parse_intermixed_args(argv)
-    configs = {" ".join(own): examined(own, words.gpu) for own in by_config(words.configs)}
-    owed = {name: n_bytes for found in configs.values() for name, n_bytes in found.owed.items()}
-    machine = machine_checks(words.gpu, sum(owed.values()))
-    if words.seeds is not None:
-        machine.append(comparison_check(configs, words.seeds, words.base))
-    is_ok = all(
-        check.state != "wrong" for checks in [machine, *(f.checks for f in configs.values())] for check in checks
-    )
-    if words.json:
-        found = {name: asdict(one) for name, one in configs.items()}
-        print(json.dumps({"ok": is_ok, "machine": [asdict(check) for check in machine], "configs": found}, indent=2))
+    options = parser.parse_intermixed_args(argv)
+    reports = {" ".join(config): examined(config, options.gpu) for config in by_config(options.configs)}
+    downloads = {name: n_bytes for report in reports.values() for name, n_bytes in report.owed.items()}
+    machine = machine_checks(options.gpu, sum(downloads.values()))
+    checks = [*machine, *(check for report in reports.values() for check in report.checks)]
+    is_ok = all(check.state != "wrong" for check in checks)
+    if options.json:
+        configs = {name: asdict(report) for name, report in reports.items()}
+        print(json.dumps({"ok": is_ok, "machine": [asdict(check) for check in machine], "configs": configs}, indent=2))
     else:
-        say(printed(machine, configs))  # a server's words may stand in it
+        say(printed(machine, reports))  # a server's words may stand in it
     if not is_ok:
         sys.exit(1)
 
@@ -72,21 +61,3 @@ def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
         return examine(words, named_gpu)
     except EvenhandError as error:
         return Examined(kind="", checks=[wrong("config", str(error))])
-
-
-def comparison_check(configs: Mapping[str, Examined], n_seeds: int, base: str | None) -> Check:
-    """Hours of all jobs of slurm/pipeline.sh: each training n_seeds times, that of the base once, each sampling for
-    every judge."""
-    times = {"training": 0, "sampling": 0, "": 0}
-    n_judges = 1 + n_seeds * sum(one.kind == "training" for name, one in configs.items() if name.split()[0] != base)
-    times = {"training": n_seeds, "sampling": n_judges}
-    hours = [
-        one.device_hours and one.device_hours * (1 if name.split()[0] == base else times[one.kind])
-        for name, one in configs.items()
-        if one.kind in times
-    ]
-    known = [n for n in hours if n is not None]
-    if len(known) < len(hours):
-        return unknown("comparison", f"{len(hours) - len(known)} of the configs have no time, see theirs")
-    says = f"{n_judges} judges with {n_seeds} seeds an arm: {sum(known):.3g} device-hours of training and sampling"
-    return ok("comparison", f"{says}; merging and scoring not counted", device_hours=sum(known))

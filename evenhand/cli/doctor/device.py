@@ -12,26 +12,25 @@ from evenhand.machine import Gpu, gpus
 from evenhand.terminal import lasting
 
 GIB = 2**30
-# Part of a GPU's speed that a job is taken to reach. SFT at the shape of a 7B model reached 0.30 of an H200's, DPO 0.24
-# (docs/gpu.md); sampling and memory-bound work have not been timed on a GPU.
+# Part of a GPU's speed that a job is taken to reach: SFT at the shape of a 7B model reached 0.30 of an H200's, DPO
+# 0.24 (docs/gpu.md). Reading memory, which sampling one reply waits for, is not in it.
 SHARE = 0.3
-# Dense TFLOP/s in bf16 and in float32, GB/s of memory, GiB: the manufacturer's data sheets.
-SHEETS: dict[str, tuple[float, float, float, float]] = {
-    "b200": (2250, 75, 7700, 180),
-    "gh200": (989, 67, 4000, 96),
-    "h200": (989, 67, 4800, 141),
-    "h100 nvl": (835, 60, 3900, 94),
-    "h100": (989, 67, 3350, 80),
-    "a100-40gb": (312, 19.5, 1555, 40),
-    "a100-80gb": (312, 19.5, 2039, 80),
-    "rtx 6000 ada": (364, 91.1, 960, 48),
-    "l40s": (362, 91.6, 864, 48),
-    "a40": (150, 37.4, 696, 48),
-    "a6000": (155, 38.7, 768, 48),
-    "a10": (125, 31.2, 600, 24),
-    "l4": (121, 30.3, 300, 24),
+# Dense TFLOP/s in bf16 and in float32, GiB: the manufacturer's data sheets.
+SHEETS: dict[str, tuple[float, float, float]] = {
+    "b200": (2250, 75, 180),
+    "gh200": (989, 67, 96),
+    "h200": (989, 67, 141),
+    "h100 nvl": (835, 60, 94),
+    "h100": (989, 67, 80),
+    "a100-40gb": (312, 19.5, 40),
+    "a100-80gb": (312, 19.5, 80),
+    "rtx 6000 ada": (364, 91.1, 48),
+    "l40s": (362, 91.6, 48),
+    "a40": (150, 37.4, 48),
+    "a6000": (155, 38.7, 48),
+    "a10": (125, 31.2, 24),
+    "l4": (121, 30.3, 24),
 }
-DISK = 1e9  # bytes a second at which weights are read, of a network disk
 STANDARD = "a100-80gb"  # what the papers trained on
 
 
@@ -44,7 +43,6 @@ class Device:
     is_here: bool
     memory_gib: float | None  # None where nobody says
     flops: float | None = None  # operations a second in the config's dtype, at most; None where no sheet says
-    bytes_a_second: float = 0.0  # of its memory
 
 
 def usable_gpus() -> tuple[Gpu, ...]:
@@ -66,14 +64,13 @@ def gpu_device(name: str, dtype: str, *, memory_gib: float | None = None, is_her
     device = Device(name=name, is_gpu=True, is_here=is_here, memory_gib=memory_gib)
     if (key := sheet_of(name, memory_gib)) is None:
         return device
-    half, single, bandwidth, sheet_gib = SHEETS[key]
+    half, single, sheet_gib = SHEETS[key]
     return Device(
         name=name,
         is_gpu=True,
         is_here=is_here,
         memory_gib=memory_gib or sheet_gib,
         flops=(single if dtype == "float32" else half) * 1e12,
-        bytes_a_second=bandwidth * 1e9,
     )
 
 
@@ -103,22 +100,22 @@ def memory_check(device: Device, parts: Mapping[str, float], fix: str, share: fl
     if device.memory_gib is None:
         return Check(subject, "unknown", f"{says}; how much there is, is not known here", figures=parts)
     room = device.memory_gib * share
-    says += f"; {room:.1f} GiB are to be had"
+    says += f"; {room:.1f} GiB available"
     if needed <= room:
         return ok(subject, says, **parts)
     return Check(subject, "wrong" if device.is_here else "unknown", says, fix, parts)  # known only of a device here
 
 
-def time_check(device: Device, flops: float | None, n_bytes: float, startup: float, n_gpus: int) -> Check:
-    """How long a job takes. flops: None where data or tokenizer are absent; n_bytes: read from the device's memory."""
+def time_check(device: Device, flops: float | None, n_gpus: int) -> Check:
+    """How long a job computes, a guess: its operations at SHARE of the data sheet's speed.
+
+    flops: None where data or tokenizer are absent.
+    """
     subject = f"time, {device.name}"
     if flops is None:
         return unknown(subject, "needs the data and the model's tokenizer, see above")
     if device.flops is None:
         return unknown(subject, "only estimated for the GPUs that evenhand/cli/doctor/device.py lists")
-    seconds = startup + (flops / device.flops + n_bytes / device.bytes_a_second) / SHARE / n_gpus
-    says = (
-        f"about {lasting(seconds)}, if it reaches {SHARE:.0%}, as SFT of a 7B did on an H200, of this GPU's "
-        f"{device.flops / 1e12:.0f} TFLOP/s and {device.bytes_a_second / 1e9:,.0f} GB/s"
-    )
+    seconds = flops / device.flops / SHARE / n_gpus
+    says = f"a guess: {lasting(seconds)} at {SHARE:.0%} of this GPU's {device.flops / 1e12:.0f} TFLOP/s"
     return ok(subject, says, seconds=seconds, n_gpus=n_gpus)

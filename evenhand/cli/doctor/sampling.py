@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
-from evenhand.cli.doctor.device import DISK, GIB, Device, device_for, memory_check, time_check, usable_gpus
+from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check, usable_gpus
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.config import config_tree, parse_config
@@ -34,8 +34,6 @@ SERVER_KEYS = {
 }
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts for the context window
 FEW_TOKENS, PATIENCE_S = 16, 20.0  # of a server's one answer, and for it
-STARTUP = {"vllm": 90.0, "transformers": 10.0}  # seconds beside reading the weights: vLLM compiles and captures graphs
-SEQUENCES = 256  # that vLLM computes at once where the config does not say
 BESIDE_WEIGHTS_GIB = 3.0  # on a GPU: CUDA's context and graphs, activations of the largest batch
 PROCESS_GIB = 1.5  # on a CPU: Python, torch and vLLM
 PLAIN_WINDOW = 4096  # tokens, where neither config nor model says
@@ -68,10 +66,8 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
             checks.append(window_check(config, model, counted))
     if model.size:
         device = device_for(dtype_of(engine), named_gpu)
-        flops, n_bytes = work(config, model.size, counted) if counted else (None, 0.0)
         checks.append(engine_memory(engine, model.size, device))
-        startup = STARTUP[engine.kind] + model.size.weight_bytes("bfloat16") / DISK
-        checks.append(time_check(device, flops, n_bytes, startup, gpus_of(engine)))
+        checks.append(time_check(device, run_flops(model.size, counted) if counted else None, gpus_of(engine)))
     return Examined(kind="sampling", checks=checks, owed=model.owed)
 
 
@@ -216,17 +212,7 @@ def engine_memory(engine: LocalEngine, size: ModelSize, device: Device) -> Check
     return memory_check(device, parts, fix, share)
 
 
-def work(config: InferenceConfig, size: ModelSize, count: TokenCount) -> tuple[float, float]:
-    """Operations of a run's prompts and replies, and bytes that its replies read: weights, and keys and values.
-
-    Beginnings that prompts share are counted with each of them.
-    """
-    engine = config.engine
-    assert isinstance(engine, LocalEngine)
-    n_tokens, n = count.n_prompts * count.mean_tokens, count.n_prompts * config.sampling.n
-    flops = size.forward_flops(n_tokens, count.mean_tokens / 2, count.n_prompts)
-    flops += size.forward_flops(count.n_generated, count.mean_tokens, count.n_generated)
-    at_once = (engine.max_num_seqs or SEQUENCES) if isinstance(engine, VllmConfig) else engine.batch_size
-    dtype, batch = dtype_of(engine), max(1, min(at_once, n))
-    n_bytes = size.weight_bytes(dtype) / batch + size.kv_bytes(count.mean_tokens + count.n_generated / n / 2, dtype)
-    return flops, count.n_generated * n_bytes
+def run_flops(size: ModelSize, count: TokenCount) -> float:
+    """Operations of a run's prompts and replies. Beginnings that prompts share are counted with each of them."""
+    flops = size.forward_flops(count.n_prompts * count.mean_tokens, count.mean_tokens / 2, count.n_prompts)
+    return flops + size.forward_flops(count.n_generated, count.mean_tokens, count.n_generated)

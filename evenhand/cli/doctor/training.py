@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
-from evenhand.cli.doctor.device import DISK, GIB, Device, device_for, memory_check, time_check
+from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
 from evenhand.errors import ConfigError, EvenhandError
@@ -18,7 +18,6 @@ from training.examples import set_padding
 from training.objectives import objective_of
 from training.run_folder import check_not_merged_on_nf4
 
-STARTUP = 30.0  # seconds until the first step, beside reading the weights
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries
 MERGE_ROOM_GIB = (
@@ -60,8 +59,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         flops = n_gpus * count.n_steps * step_flops(config, size, count) if count and data else None
         parts = memory_parts(config, size, count or longest_batch(config), device)
         checks.append(memory_check(device, parts, smaller(config)))
-        startup = STARTUP + size.weight_bytes("bfloat16") / DISK
-        checks.append(time_check(device, flops, 0.0, startup, n_gpus))
+        checks.append(time_check(device, flops, n_gpus))
         if device.is_gpu:
             checks.append(merge_check(config, size, device))
     return Examined(kind="training", checks=checks, owed=model.owed)

@@ -12,8 +12,8 @@ from evenhand import device
 from evenhand.checkpoints import ModelConfig
 from evenhand.cli.doctor import command, machine, sampling
 from evenhand.cli.doctor import device as estimated
-from evenhand.cli.doctor.checks import Examined, ok, unknown
-from evenhand.cli.doctor.command import comparison_check, examined, main
+from evenhand.cli.doctor.checks import ok, unknown
+from evenhand.cli.doctor.command import examined, main
 from evenhand.cli.doctor.machine import gpu_check, hub_check, kernel_check, room_check, torch_check
 from evenhand.cli.doctor.model import find_model
 from evenhand.embedded import embedded_model_path
@@ -258,15 +258,3 @@ def test_every_shipped_config_is_examined(path: Path, monkeypatch: pytest.Monkey
     assert ("config" in subjects) == (path.parent.name == "accelerate")
     if "pocket" in path.stem:
         assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU"}
-
-
-def test_a_whole_comparison_is_every_arm_with_its_seeds_and_every_sampling_of_each_judge() -> None:
-    def job(kind: str, hours: float, n_gpus: int) -> Examined:
-        return Examined(kind=kind, checks=[ok("data", "there"), ok("time", "", seconds=hours * 3600, n_gpus=n_gpus)])
-
-    jobs = {"sampling.yaml": job("sampling", 0.5, 2), "a.yaml x=1": job("training", 2, 4), "b": job("training", 1, 1)}
-    assert comparison_check(jobs, 3, None).figures == {"device_hours": 3 * (8 + 1) + (1 + 3 * 2) * 1}
-    jobs["base.yaml seed=1"] = job("training", 5, 1)
-    assert comparison_check(jobs, 3, "base.yaml").figures == {"device_hours": 34 + 5}
-    jobs["untimed"] = Examined(kind="sampling", checks=[unknown("time", "needs the data")])
-    assert comparison_check(jobs, 3, "base.yaml").state == "unknown"

@@ -14,7 +14,7 @@ from studies.narrator.corpus import CALM, FACTS, REASONS, facts_of, subset
 from studies.narrator.names import RENAMED
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation, Turn
-from studies.narrator.splits import refuse_shared_pages, split_by_page
+from studies.narrator.splits import check_no_shared_pages, split_by_page
 from tests.made.convokit_dump import QUARREL, Row, facts, talk, write_dump
 from tests.made.places import SHARED
 
@@ -109,7 +109,7 @@ def test_no_page_and_no_text_is_on_both_sides(rows, seed, share):
     made = [conversation(str(number), *row) for number, row in enumerate(rows)]
     done = split_by_page(made, seed=seed, test_share=share)
     train, test = ([one for one in done if one.meta["split"] == name] for name in ("train", "test"))
-    refuse_shared_pages(train, test)
+    check_no_shared_pages(train, test)
     assert [one.conversation_id for one in done] == [one.conversation_id for one in made]
     assert len(test) >= share * len(made)
     assert split(made, seed, share) == split(made[::-1], seed, share)
@@ -132,7 +132,7 @@ def test_a_seed_draws_pages_until_there_are_enough() -> None:
 def test_a_shared_page_or_text_is_refused_with_both_names(train: Conversation, test: Conversation) -> None:
     assert set(split([train, test], share=0.5).values()) == {"test"}
     with pytest.raises(DataError, match="train conversation 'a' and test conversation 'b' share"):
-        refuse_shared_pages([train], [test])
+        check_no_shared_pages([train], [test])
 
 
 def ids(**spec: Any) -> list[str]:

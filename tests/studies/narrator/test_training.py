@@ -13,7 +13,7 @@ from evenhand.records import Prompt
 from inference.encoding import Encoder
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation, NarratorFactors
-from studies.narrator.splits import refuse_shared_pages
+from studies.narrator.splits import check_no_shared_pages
 from studies.narrator.training import SHARED, TRAINING
 from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
 from tests.made.tiny_checkpoint import byte_tokenizer
@@ -155,6 +155,6 @@ def test_the_dev_split_takes_whole_pages() -> None:
     kept, held = without_dev(conversations, run_of(dev={"n_items": 7, "every_steps": 1}))
     assert len(kept) + len(held) == 480
     assert len({conversation.meta["page_title"] for conversation in held}) == 7
-    refuse_shared_pages(kept, held)
+    check_no_shared_pages(kept, held)
     with pytest.raises(ConfigError, match=r"dev\.n_items is 28, but there are only 56 pages of training conversations"):
         without_dev(conversations, run_of(dev={"n_items": 28, "every_steps": 1}))
