@@ -299,7 +299,7 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: argparse.
     ]
     if not is_oracle and options.variant not in {variant_of(panel, base.panels) for panel in panels}:
         raise DataError(f"has no thresholds for prompt variant '{options.variant}'; ask TRAIN_RUN it too")
-    return judged
+    return panels
 
 
 def thresholds_in(file: Path, run: str) -> tuple[list[Fit], str]:

@@ -228,9 +228,7 @@ def copies(record: Mapping[str, Any], post: Mapping[str, Any]) -> bool:
 
     context = words(record["context"])
     turns = [text for _, text in turns_in(record["c2_input"])]
-    for text in map(
-        words, (post["title"], post["body"], *(comment["text"] for comment in post["comments"]), *messages)
-    ):
+    for text in map(words, (post["title"], post["body"], *(comment["text"] for comment in post["comments"]), *turns)):
         length = min(max(len(text), SHORTEST_WHOLE), LONGEST_COPY)
         if any(text[start : start + length] in context for start in range(len(text) - length + 1)):
             return True
