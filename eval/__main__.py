@@ -3,15 +3,14 @@
 pandas is loaded once the words are read: `--help` does without it.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
-from eval.options import calibrate_options, verb_options
-from eval.runs import is_verdict_file, refuse_repeated, runs_by_study
+from eval.options import Options, Verb, verb_options
+from eval.runs import runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 
@@ -19,15 +18,33 @@ if TYPE_CHECKING:
     from eval.results import Results
 
 
+def read_options(verb: Verb, argv: Sequence[str]) -> Options:
+    """The words of a verb, with logs of other harnesses read."""
+    options = verb_options(verb, with_logs_read(argv))
+    for text in options.fail_if:  # before anything is scored
+        from eval.publishing import condition
+
+        condition(text)
+    if options.given:
+        from eval.results import check_study_options
+
+        check_study_options(options)
+    return options
+
+
 def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
-    options = verb_options("score", with_logs_read(argv))
-    if is_verdict_file(options.sources[0]):
-        every = [print_and_write(of_files(options), options.out)]
+    options = read_options("score", argv)
+    from eval.results import results_of_files, results_of_runs
+
+    if options.are_files:
+        assert options.out, "files need --out"
+        every = [print_and_write(results_of_files(options), options.out)]
     else:
         runs = [(study, path) for study, paths in runs_by_study(options.sources).items() for path in paths]
         every = [
-            print_and_write(of_runs(study, [path], options), options.out or path / "scores") for study, path in runs
+            print_and_write(results_of_runs(study, [path], options), options.out or path / "scores")
+            for study, path in runs
         ]
     if options.card or options.report_to or options.fail_if:
         from eval.publishing import hand_on
@@ -39,47 +56,51 @@ def print_and_write(results: "Results", out: Path) -> "Results":
     """Print the scores of one study and write them; the results."""
     from eval.report.tables import say_written, write_long
 
-    results.say()  # before they are written, since a disk may be full
-    say_written(write_long(out, "scores", {results.study: results.score_rows}), is_all=results.options.all)
+    results.say()  # print first: writing may fail on a full disk
+    say_written(write_long(out, "scores", {results.study: results.score_rows}), is_all=results.options.is_all)
     return results
 
 
 def compare_main(argv: Sequence[str]) -> None:
     """`evenhand compare BASE AFTER...`: print what changed, and write it with a report."""
-    options = verb_options("compare", with_logs_read(argv))
-    if options.base in options.after:
-        raise DataError(f"{options.base}: is named as before and as after; compare two runs")
-    runs = runs_by_study([options.base, *options.after])
+    options = read_options("compare", argv)
+    base, *afters = options.sources
+    if base in afters:
+        raise DataError(f"{base}: is named as before and as after; compare two runs")
+    runs = runs_by_study(options.sources)
     if single := [paths[0] for paths in runs.values() if len(paths) == 1]:
         raise DataError(
             f"{single[0]}: is the only run of its study here, so there is nothing to compare it with; name the run "
             "before or after it as well, or leave it to `evenhand report`"
         )
-    every = [of_runs(study, paths, options, is_before_after=True) for study, paths in runs.items()]
     from eval.reruns import say_reruns
+    from eval.results import results_of_runs
 
+    every = [results_of_runs(study, paths, options) for study, paths in runs.items()]
     out = options.out or next(iter(runs.values()))[-1] / "compare"
     for study, paths in runs.items():
-        say_reruns(study, paths, out, is_all=options.all)
+        say_reruns(study, paths, out, is_all=options.is_all)
     say_and_report(every, out)
 
 
 def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
-    options = verb_options("report", with_logs_read(argv))
-    if is_verdict_file(options.sources[0]):
-        every, out = [of_files(options)], options.out
+    options = read_options("report", argv)
+    from eval.results import results_of_files, results_of_runs
+
+    if options.are_files:
+        assert options.out, "files need --out"
+        every, out = [results_of_files(options)], options.out
     else:
         runs = runs_by_study(options.sources)
-        is_before_after = not options.side_by_side
-        every = [of_runs(study, paths, options, is_before_after=is_before_after) for study, paths in runs.items()]
+        every = [results_of_runs(study, paths, options) for study, paths in runs.items()]
         out = options.out or next(iter(runs.values()))[-1] / "report"
     say_and_report(every, out)
 
 
 def scorecard_main(argv: Sequence[str]) -> None:
     """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
-    options = verb_options("scorecard", with_logs_read(argv))
+    options = read_options("scorecard", argv)
     from eval.scorecard.command import scorecard
 
     scorecard(options)
@@ -87,48 +108,32 @@ def scorecard_main(argv: Sequence[str]) -> None:
 
 def calibrate_main(argv: Sequence[str]) -> None:
     """`evenhand calibrate TRAIN_RUN TEST_RUN`: fit thresholds, print and write them."""
-    options = calibrate_options(argv)
-    runs = runs_by_study([options.train, options.test])
+    options = verb_options("calibrate", argv)
+    runs = runs_by_study(options.sources)
     if len(runs) > 1:
-        named = " and ".join(f"{path} is of {study}" for study, (path,) in runs.items())
-        raise DataError(f"{named}; name runs of one study")
+        listed = " and ".join(f"{path} is of {study}" for study, (path,) in runs.items())
+        raise DataError(f"{listed}; name runs of one study")
     (study,) = runs
-    from eval.results import evaluation_of
-
-    evaluation_of(study).calibrate(options)
-
-
-def of_runs(
-    study: str, paths: Sequence[Path], options: argparse.Namespace, *, is_before_after: bool = False
-) -> "Results":
-    """The results of some runs of a study, the base first."""
-    from eval.results import evaluation_of, results_of
+    from eval.evaluation import evaluation_of
+    from eval.results import read_runs
 
     evaluation = evaluation_of(study)
-    judges = evaluation.load_all(paths, options)
-    return results_of(study, evaluation, judges, options, is_before_after=is_before_after and len(paths) > 1)
-
-
-def of_files(options: argparse.Namespace) -> "Results":
-    """The results of files of verdicts."""
-    from eval.results import evaluation_of, results_of, study_of_files
-
-    refuse_repeated(options.sources)
-    study = study_of_files(options.sources)
-    evaluation = evaluation_of(study)
-    return results_of(study, evaluation, evaluation.load_files(options), options)
+    if evaluation.calibrate is None:
+        raise DataError(f"{options.sources[0]}: is of a study that has no thresholds (docs/results.md)")
+    train, test = read_runs(evaluation, options.sources, options).values()
+    evaluation.calibrate(train, test, options)
 
 
 def say_and_report(every: Sequence["Results"], out: Path) -> None:
     """Print the results of every study, and write them and the report on all of them into a folder."""
-    for results in every:  # before they are written, since a disk may be full
+    for results in every:  # print first: writing may fail on a full disk
         results.say()
     from eval.report.page import write_report  # loads matplotlib, which scoring alone does not need
     from eval.report.tables import say_written, write_long
 
     changes = write_long(out, "compare", {results.study: results.change_rows for results in every})
     scores = write_long(out, "scores", {results.study: results.score_rows for results in every})
-    say_written([*write_report(every, out), *scores, *changes], is_all=every[0].options.all)
+    say_written([*write_report(every, out), *scores, *changes], is_all=every[0].options.is_all)
 
 
 if __name__ == "__main__":

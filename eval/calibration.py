@@ -5,7 +5,6 @@ all margins, a threshold of its own undoes that without training. A trained miti
 this.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from eval.estimates.comparability import config_differences
 from eval.estimates.resampling import FloatArray
+from eval.options import Options
 from eval.scorecard.arms import COST, CardArm
 from evenhand.errors import DataError
 from evenhand.files import write_json
@@ -67,7 +67,7 @@ def refuse_unlike(train: Any, test: Any, allowed: Sequence[str]) -> None:
         )
 
 
-def write_fits(options: argparse.Namespace, train: Any, test: Any, fits: Sequence[Mapping[str, Any]]) -> None:
+def write_fits(options: Options, train: Any, test: Any, fits: Sequence[Mapping[str, Any]]) -> None:
     """Write thresholds.json, and say where, and what to know of the runs' answers."""
     for run in (train, test):
         for doubt in run.doubts:
@@ -78,12 +78,13 @@ def write_fits(options: argparse.Namespace, train: Any, test: Any, fits: Sequenc
     say(f"written: {file}; `evenhand scorecard {test.path} ... --calibrated {file}` scores it")
 
 
-def read_fits(file: Path, run: str) -> tuple[list[Any], str]:
+def read_fits(file: Path | None, run: str) -> tuple[list[Any], str]:
     """The thresholds of a file for a run, and what to say of them.
 
     Raises DataError when they were made for another run: that no item was fitted on and is scored, `evenhand calibrate`
     has checked for the test run that it was given, and for no other.
     """
+    assert file, "there are such arms with --calibrated alone"
     content = read_json(file)
     if content.get("test_run") != run:
         raise DataError(

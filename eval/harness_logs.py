@@ -251,8 +251,8 @@ def figures(exported: Mapping[str, Any], answers: Sequence[Answer]) -> dict[str,
 
     NaN while no item is whole: inspect also asks while it runs.
     """
-    from eval.options import verb_options
-    from eval.results import evaluation_of, results_of, varying
+    from eval.options import Options
+    from eval.results import results_of_runs, varying
     from eval.runs import study_of_run
 
     whole, _ = whole_items(answers)
@@ -261,11 +261,9 @@ def figures(exported: Mapping[str, Any], answers: Sequence[Answer]) -> dict[str,
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, exported["config"]["name"])
         write_run(path, exported, answers, whole, model="model", harness="harness")
-        study, options = study_of_run(path), verb_options("score", [str(path), "--draws", "100"])
-        evaluation = evaluation_of(study)
-        results = results_of(study, evaluation, evaluation.load_all([path], options), options)
+        results = results_of_runs(study_of_run(path), [path], Options(sources=(path,), n_draws=100))
     frame = results.scores
-    for name, value in evaluation.headline.items():
+    for name, value in (results.evaluation.headline or {}).items():
         frame = frame[frame[name] == value]
     names = varying(frame, ["dataset", *dict.fromkeys(name for row in results.score_rows for name in row.setting)])
     rows = frame[["measure", *names, "value"]].astype({"value": float} | dict.fromkeys(names, str))

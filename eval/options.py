@@ -1,15 +1,75 @@
-"""The words of `evenhand score | compare | report | scorecard`: what all studies share, and the named studies' own."""
+"""The words of `evenhand score | compare | report | scorecard | calibrate` → one frozen record for all of eval."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
+from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.runs import is_verdict_file, study_of_run
+from eval.runs import is_verdict_file
 from evenhand.item_files import HUB, downloaded
 from evenhand.registry import STUDIES, load_part
-from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
+
+Verb = Literal["score", "compare", "report", "scorecard", "calibrate"]
+Unparsed = Literal["wrong", "excluded"]  # how a reply that cannot be read counts
+StudyOptions = TypeVar("StudyOptions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the words of a verb say. A field that the verb has no word for keeps its default."""
+
+    verb: Verb = "score"
+    # Runs, or files of verdicts: of compare, report and scorecard the base first; of calibrate the run that thresholds
+    # are fitted on, then the run that they are for.
+    sources: tuple[Path, ...] = ()
+    out: Path | None = None
+    n_draws: int = N_DRAWS
+    seed: int = SEED
+    is_all: bool = False  # print everything
+    allow_differences: bool = False
+    side_by_side: bool = False
+    study_options: tuple[Any, ...] = ()  # the own options of each study that has some, as `of` gives them
+    given: frozenset[str] = frozenset()  # those of them that were written
+    mapping: Path | None = None  # see eval.harness_logs, which has read it before
+    fail_if: tuple[str, ...] = ()  # as eval.publishing.condition reads them
+    report_to: tuple[str, ...] = ()
+    card: Path | None = None  # README.md of a model
+    arms: tuple[str, ...] = ()  # [NAME=]RUN
+    references: tuple[str, ...] = ()  # arms that the others are also compared with
+    with_runs: tuple[str, ...] = ()  # NAME=RUN of another study
+    calibrated: Path | None = None  # thresholds.json
+    objective: Literal["dds", "acceptance"] = "dds"
+    pooled: bool = False
+
+    @property
+    def drawing(self) -> Drawing:
+        """How intervals and p-values are drawn."""
+        return Drawing(n_draws=self.n_draws, seed=self.seed)
+
+    @property
+    def are_files(self) -> bool:
+        """Whether the sources are files of verdicts."""
+        return any(map(is_verdict_file, self.sources))
+
+    @property
+    def is_before_after(self) -> bool:
+        """Whether the first of several runs is the base of the others."""
+        is_report = self.verb == "report" and not self.side_by_side and not self.are_files
+        return is_report or self.verb in ("compare", "scorecard")
+
+    def of(self, kind: type[StudyOptions]) -> StudyOptions:
+        """The options of one study, which its registered class holds."""
+        return next((own for own in self.study_options if isinstance(own, kind)), kind())
+
+
+def word(
+    purpose: str, verbs: Sequence[Verb] = ("score", "compare", "report", "scorecard"), **keys: Any
+) -> Mapping[str, Any]:
+    """The metadata of a field of a study's options, which is written --NAME. keys: of argparse."""
+    return {"purpose": purpose, "verbs": verbs, "keys": keys}
 
 
 def positive(text: str) -> int:
@@ -20,73 +80,64 @@ def positive(text: str) -> int:
     return number
 
 
+def out(default: str) -> dict[str, Any]:
+    """--out."""
+    return {"type": Path, "help": f"folder for the results (default: {default})"}
+
+
+SWITCH, LIST = {"action": "store_true"}, {"action": "append"}
+SHARED: dict[str, dict[str, Any]] = {
+    "--draws": {"dest": "n_draws", "type": positive, "help": f"bootstrap draws (default: {N_DRAWS})"},
+    "--all": {**SWITCH, "dest": "is_all", "help": "print every table, warning and file, not the answer alone"},
+    "--seed": {"type": int, "help": f"seed of the bootstrap (default: {SEED})"},
+}
+SOURCES = {
+    "nargs": "+",
+    "type": Path,
+    "metavar": "RUN|FILE",
+    "help": "run directories, the base first; or .jsonl, .csv (both also .gz) and .parquet files of verdicts, also "
+    "hf://datasets/..., read together; or logs of inspect (.eval, .json) and lm-eval (samples_*.jsonl)",
+}
 MAPPING: dict[str, Any] = {
     "type": Path,
     "metavar": "FILE",
     "help": "a YAML file that says which verdicts the samples of a harness's log are, for tasks that "
     "`evenhand export` did not write",
 }
-FILES = "or .jsonl, .csv (both also .gz) and .parquet files of verdicts, also hf://datasets/..., read together; or "
-FILES += "logs of inspect (.eval, .json) and lm-eval (samples_*.jsonl)"
-DRAWING: dict[str, dict[str, Any]] = {
-    "--draws": {"type": positive, "default": N_DRAWS, "help": f"bootstrap draws (default: {N_DRAWS})"},
-    "--all": {"action": "store_true", "help": "print every table, warning and file, not the answer alone"},
-    "--seed": {"type": int, "default": SEED, "help": f"seed of the bootstrap (default: {SEED})"},
-}
-ALLOW: dict[str, Any] = {
-    "action": "store_true",
-    "help": "compare runs whose prompts, rendering, engine or precision differ, and say so in the results",
-}
-
-
-SOURCES = {
-    "nargs": "+",
-    "type": Path,
-    "metavar": "RUN|FILE",
-    "help": f"run directories, the base first; {FILES}",
-}
 BASE_RUN = {"type": Path, "metavar": "BASE_RUN", "help": "the run of the untrained model"}
-
-
-def out(default: str) -> dict[str, Any]:
-    """--out."""
-    return {"type": Path, "help": f"folder for the results (default: {default})"}
-
-
-def condition(text: str) -> Any:
-    """What a word of --fail-if says."""
-    from eval.publishing import condition  # loads pandas
-
-    return condition(text)
-
-
-HANDED_ON: dict[str, dict[str, Any]] = {
-    "--fail-if": {
-        "action": "append",
-        "default": [],
-        "type": condition,
-        "metavar": "CONDITION",
-        "help": "exit with code 4 where a row of scores.json meets it: 'dds.low > 10', or 'dataset=pocket acc < 80'; "
-        "may be repeated",
-    },
-    "--report-to": {
-        "action": "append",
-        "default": [],
-        "choices": ("mlflow", "tensorboard", "trackio", "wandb"),
-        "help": "log the scores to a tracker that is installed; may be repeated",
-    },
-    "--card": {"type": Path, "metavar": "README.md", "help": "a model card whose metadata the scores are put into"},
-}
-VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → description, its words
+ALLOW = {**SWITCH, "help": "compare runs whose prompts, rendering, engine or precision differ; the results say so"}
+VERBS: dict[Verb, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → description, its words
     "score": (
         "Each study's measures with 95% intervals, of finished sampling runs.",
-        {"sources": SOURCES, "--out": out("RUN/scores"), "--mapping": MAPPING, **HANDED_ON},
+        {
+            **SHARED,
+            "sources": SOURCES,
+            "--out": out("RUN/scores"),
+            "--mapping": MAPPING,
+            "--fail-if": {
+                **LIST,
+                "metavar": "CONDITION",
+                "help": "exit with code 4 where a row of scores.json meets it: 'dds.low > 10', or 'dataset=pocket acc "
+                "< 80'; may be repeated",
+            },
+            "--report-to": {
+                **LIST,
+                "choices": ("mlflow", "tensorboard", "trackio", "wandb"),
+                "help": "log the scores to a tracker that is installed; may be repeated",
+            },
+            "--card": {
+                "type": Path,
+                "metavar": "README.md",
+                "help": "a model card whose metadata the scores are put into",
+            },
+        },
     ),
     "compare": (
         "What changed from a base run to one or more runs after it: each measure with its interval, paired by unit. "
         "Runs of several studies may be named together, the base of each before those after it. Refuses runs that "
         "differ in more than the model.",
         {
+            **SHARED,
             "base": BASE_RUN,
             "after": {"nargs": "+", "type": Path, "metavar": "AFTER_RUN", "help": "runs of models made from it"},
             "--out": out("LAST_RUN/compare"),
@@ -97,11 +148,12 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
         "report.html, its plots as PNG and SVG, its tables as Markdown, CSV and LaTeX, and scores: of one run, of a "
         "base run and those after it, or of different models side by side. Runs of several studies may stand in it.",
         {
+            **SHARED,
             "sources": SOURCES,
             "--out": out("LAST_RUN/report"),
             "--mapping": MAPPING,
             "--side-by-side": {
-                "action": "store_true",
+                **SWITCH,
                 "help": "the runs are of different models, none of which was made from another: no before and after",
             },
             "--allow-differences": ALLOW,
@@ -112,6 +164,7 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
         "and what the training took, with changes against the base paired by unit. Refuses runs that differ in more "
         "than the model. The cost is read from the training run in which the sampled checkpoint lies.",
         {
+            **SHARED,
             "base": BASE_RUN,
             "arms": {
                 "nargs": "*",
@@ -119,15 +172,15 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
                 "help": "sampling runs of checkpoints made from it; without NAME= they are called by their label or "
                 "training run; runs of one NAME are seeds of one arm",
             },
-            "--against": {
-                "action": "append",
-                "default": [],
+            "--reference": {
+                **LIST,
+                "dest": "references",
                 "metavar": "ARM",
                 "help": "also the changes of the other arms against this one; may be repeated",
             },
-            "--beside": {
-                "action": "append",
-                "default": [],
+            "--with": {
+                **LIST,
+                "dest": "with_runs",
                 "metavar": "NAME=RUN",
                 "help": "an arm's run of another study, by the name of its row (the base's is `base`): adds that "
                 "study's figures; once for each arm that has one",
@@ -141,66 +194,82 @@ VERBS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → descript
             "--allow-differences": ALLOW,
         },
     ),
+    "calibrate": (
+        "A mitigation without training: for each prompt variant the threshold on the margin, such as log P(1) - log "
+        "P(2), that serves a run over train items best, for a run over test items (`evenhand scorecard --calibrated` "
+        "scores it). Both runs need margins and the same model; no item may be in both.",
+        {
+            "train": {"type": Path, "metavar": "TRAIN_RUN", "help": "the run that thresholds are fitted on"},
+            "test": {"type": Path, "metavar": "TEST_RUN", "help": "the run that they are for"},
+            "--objective": {
+                "choices": ("dds", "acceptance"),
+                "help": "dds: each accepts as much as the baseline (C1), which stays as it is; acceptance: each "
+                "accepts half (default: dds)",
+            },
+            "--pooled": {
+                **SWITCH,
+                "help": "one pair of thresholds, for the baseline and for all else, over everything that TRAIN_RUN was "
+                "asked: what a threshold is worth in prompt variants that it was not fitted in",
+            },
+            "--out": {"type": Path, "help": "folder for thresholds.json (default: TEST_RUN/calibrated)"},
+        },
+    ),
+}
+RENAMED = {  # last word of an old spelling → what to write
+    "denominator": "--unparsed wrong (was: published, all) or --unparsed excluded (was: answered)",
+    "unread": "--unparsed",
+    "against": "--reference",
+    "beside": "--with",
 }
 
 
-def verb_options(verb: str, argv: Sequence[str]) -> argparse.Namespace:
-    """The words of a verb, with the options of each study that is named. Ends the program for words that do not fit."""
+def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
+    """The words of a verb as a record. Ends the program with code 2 for words that do not fit."""
     description, words = VERBS[verb]
-    argv = [str(downloaded(word)) if word.startswith(HUB) else word for word in argv]
     parser = argparse.ArgumentParser(
         prog=f"evenhand {verb}",
         description=description,
         epilog="docs/verdict-files.md lists the columns that files of verdicts have.",
+        argument_default=argparse.SUPPRESS,
     )
-    for study in named_studies(argv):
-        add_options(parser, study, verb)
-    for name, keys in {**DRAWING, **words}.items():
+    own = {study: load_part(study, part.options) for study, part in STUDIES.items() if part.options}
+    add_study_options(parser, verb, own)
+    for name, keys in words.items():
         parser.add_argument(name, **keys)
-    options = parser.parse_args(argv)
-    are_files = {is_verdict_file(path) for path in getattr(options, "sources", ())}
-    if len(are_files) > 1:
+    for name in (word.partition("=")[0] for word in argv if word.startswith("--")):
+        if new := RENAMED.get(name.rpartition("-")[2]):
+            parser.error(f"{name} is now {new}")
+    given = vars(parser.parse_args([str(downloaded(word)) if word.startswith(HUB) else word for word in argv]))
+    named = [given.pop(name) for name in ("base", "train", "test") if name in given]
+    given["sources"] = [*named, *given.pop("after", ()), *given.get("sources", ())]
+    of_studies = {
+        study: {option.name: given[option.name] for option in fields(kind) if option.name in given}
+        for study, kind in own.items()
+    }
+    of_all: dict[str, Any] = {
+        option.name: tuple(value) if isinstance(value := given[option.name], list) else value
+        for option in fields(Options)
+        if option.name in given
+    }
+    study_options = tuple(kind(**of_studies[study]) for study, kind in own.items())
+    options = Options(verb=verb, study_options=study_options, given=frozenset().union(*of_studies.values()), **of_all)
+    if options.are_files and not all(map(is_verdict_file, options.sources)):
         parser.error(f"{verb} runs and files of verdicts apart: they were not asked alike")
-    if True in are_files and not options.out:
+    if options.are_files and not options.out:
         parser.error("files of verdicts need --out DIR")
-    if verb == "score" and False in are_files and options.out and len(options.sources) > 1:
+    if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
         parser.error("--out takes one run; without it each run's scores go into RUN/scores")
     return options
 
 
-def calibrate_options(argv: Sequence[str]) -> argparse.Namespace:
-    """The words of `calibrate`. Ends the program for words that do not fit."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand calibrate",
-        description="A mitigation without training: for each way of asking the threshold on the margin, such as "
-        "log P(1) - log P(2), that serves a run over train items best, for a run over test items (`evenhand scorecard "
-        "--calibrated` scores it). Both runs need margins and the same model; no item may be in both.",
-    )
-    parser.add_argument("train", type=Path, metavar="TRAIN_RUN", help="the run that thresholds are fitted on")
-    parser.add_argument("test", type=Path, metavar="TEST_RUN", help="the run that they are for")
-    words = "dds: each accepts as much as the baseline (C1), which stays as it is; acceptance: each accepts half"
-    parser.add_argument("--objective", choices=("dds", "acceptance"), default="dds", help=f"{words} (default: dds)")
-    words = "one pair of thresholds, for the baseline and for all else, over everything that TRAIN_RUN was asked: what "
-    words += "a threshold is worth in wordings that it was not fitted in"
-    parser.add_argument("--pooled", action="store_true", help=words)
-    parser.add_argument("--out", type=Path, help="folder for thresholds.json (default: TEST_RUN/calibrated)")
-    return parser.parse_args(argv)
-
-
-def add_options(parser: argparse.ArgumentParser, study: str, verb: str) -> None:
-    """Add a study's own options of a verb."""
-    if where := STUDIES[study].options:
-        load_part(study, where)(parser, verb)
-
-
-def named_studies(argv: Sequence[str]) -> list[str]:
-    """The studies of the runs and files that stand among the words; all of them where none does, as for --help."""
-    pieces = [word.split("=") for word in argv]  # RUN, NAME=RUN, --beside=NAME=RUN
-    paths = [Path("=".join(parts[i:])) for parts in pieces for i in range(len(parts)) if "".join(parts[i:])]
-    runs = {study_of_run(path) for path in paths if (path / PLAN_FILE).is_file() and (path / CONFIG_FILE).is_file()}
-    files = [path for path in paths if is_verdict_file(path) and path.exists()]
-    if files and not runs:
-        from eval.results import study_of_files  # loads pandas, which --help does without
-
-        runs = {study_of_files(files)}
-    return [study for study in STUDIES if study in runs] or list(STUDIES)
+def add_study_options(parser: argparse.ArgumentParser, verb: Verb, own: Mapping[str, type]) -> None:
+    """Add the own options of all studies: each once, with what it means to each study that has it."""
+    meant: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for study, kind in own.items():
+        for option in fields(kind):
+            if verb in option.metadata["verbs"]:
+                meant.setdefault(option.name, {})[study] = option.metadata
+    for name, by_study in meant.items():
+        (keys, *_) = (metadata["keys"] for metadata in by_study.values())
+        words = "; ".join(f"{study}: {metadata['purpose']}" for study, metadata in by_study.items())
+        parser.add_argument(f"--{name.replace('_', '-')}", help=words, **keys)

@@ -1,6 +1,5 @@
 """What `evenhand score` hands on: to a model card, to experiment trackers, and to a CI job as its exit code."""
 
-import argparse
 import operator
 import re
 import sys
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.options import Options
 from eval.results import Results, varying
 from evenhand.config import did_you_mean
 from evenhand.errors import ConfigError, DataError
@@ -55,10 +55,10 @@ class Condition:
 
 
 def condition(text: str) -> Condition:
-    """What a word of --fail-if says. Raises argparse.ArgumentTypeError."""
+    """What a word of --fail-if says. Raises DataError."""
     parts = CONDITION.fullmatch(text.strip())
     if parts is None:
-        raise argparse.ArgumentTypeError(f"'{text}': write MEASURE.low > 10, with name=value words before it or none")
+        raise DataError(f"--fail-if '{text}': write MEASURE.low > 10, with name=value words before it or none")
     where = dict(word.split("=", 1) for word in parts[1].split())
     return Condition(text, where, parts[2], parts[3] or "value", COMPARISONS[parts[4]], float(parts[5]))
 
@@ -96,7 +96,7 @@ def row_name(row: Mapping[str, Any], names: Sequence[str]) -> str:
     return re.sub(r"[^\w./ -]", "_", "/".join([str(row["dataset"]), *setting, str(row["measure"])]))
 
 
-def hand_on(every: Sequence[Results], options: argparse.Namespace) -> None:
+def hand_on(every: Sequence[Results], options: Options) -> None:
     """Do what the options of `score` say with the scores. Ends the program with code 4 where a condition is met."""
     for results in every:
         rows = rows_of(results)
@@ -105,7 +105,11 @@ def hand_on(every: Sequence[Results], options: argparse.Namespace) -> None:
         for tracker in options.report_to:
             track(tracker, rows)
     rows = [row for results in every for row in rows_of(results)]
-    met = [f"--fail-if '{each.text}' is met by {row}" for each in options.fail_if for row in each.rows_met(rows)]
+    met = [
+        f"--fail-if '{each.text}' is met by {row}"
+        for each in map(condition, options.fail_if)
+        for row in each.rows_met(rows)
+    ]
     if met:
         say("\n".join(met), sys.stderr)
         sys.exit(FAILED)

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.resampling import wilson_interval
+from eval.evaluation import evaluation_of
 from eval.report.tables import Columns, TableSpec, console, wrapped, write_rows
-from eval.results import evaluation_of
 from eval.runs import FinishedRun, load_finished, run_config
 from evenhand.errors import DataError
 from evenhand.run_directory import PROVENANCE_FILE, read_json, read_plan_lines
@@ -51,7 +51,7 @@ def rerun_rates(study: str, base: Path, again: Path) -> pd.DataFrame:
     percent; NaN where no reply of the study is a verdict.
     """
     evaluation, runs = evaluation_of(study), [load_finished(path) for path in (base, again)]
-    verdicts = differing(evaluation.verdicts(base), evaluation.verdicts(again))
+    verdicts = differing(*map(evaluation.verdicts, runs))
     texts = differing(*map(texts_of, runs))
     conditions: dict[str, set[str]] = {}
     for prompt in runs[0].plan:

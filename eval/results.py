@@ -1,240 +1,27 @@
-"""What a study gives to have its runs scored, compared, reported and put on a scorecard; and the results of some runs.
+"""The results of some runs of one study, or of its files of verdicts.
 
 completions → verdicts → observed columns → estimates and changes → one long frame → tables, sentences, plots.
 """
 
-import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import (
-    Change,
-    Compared,
-    Score,
-    adjusted,
-    change_in,
-    changes_frame,
-    family,
-    paired,
-    scores_frame,
-)
-from eval.estimates.comparability import Difference, differences, refuse_serious
-from eval.estimates.estimate import Drawn, Measure, Observed, Setting, drawing_of, estimate
+from eval.estimates.changes import Change, Score, adjusted, changes_frame, scores_frame
+from eval.estimates.comparability import Difference, refuse_serious
+from eval.evaluation import Evaluation, evaluation_of
+from eval.options import Options
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
-from eval.runs import SampledRun, Verdicts, judge_names, load_finished, refuse_repeated
+from eval.runs import judge_names, load_finished, refuse_repeated, runs_by_study
+from eval.scorecard.arms import split_word
 from evenhand.errors import DataError
 from evenhand.registry import STUDIES, load_part
+from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Block:
-    """What one judge did in one setting: the columns of each dataset, and the measures over them.
-
-    averages: name → the datasets that it is over. Blocks of two judges are compared where their settings and measures
-    are equal.
-    """
-
-    setting: Setting
-    measures: Sequence[Measure]
-    parts: Mapping[str, Observed]
-    averages: Mapping[str, Sequence[str]]
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What a block of another judge is compared by."""
-        return *self.setting.items(), *(measure.name for measure in self.measures)
-
-    @property
-    def over(self) -> dict[str, Sequence[str]]:
-        """Each dataset, then each average, with the datasets that it is over."""
-        return {**{dataset: [dataset] for dataset in self.parts}, **self.averages}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardFigure:
-    """A figure of the scorecard: the changes that have these values of measure, dataset or the setting."""
-
-    name: str  # of its columns in scorecard.csv
-    words: str
-    where: Mapping[str, Any]
-    is_main: bool = True  # its changes are printed; else its values alone
-    is_absolute: bool = False  # a mean of absolute values, which noise raises
-    digits: int = 1
-
-    def is_of(self, change: Change) -> bool:
-        """Whether a change is one in this figure."""
-        row = {**change.setting, "measure": change.measure, "dataset": change.dataset}
-        return all(row.get(name) == value for name, value in self.where.items())
-
-
-class Evaluation:
-    """A study's part of eval; a study overrides what is its own.
-
-    A study's judges are what its `load` gives: by default a finished run. `words` is a jinja2 template, or its file,
-    with parts behind lines `## scores` (sentences about levels; the first answers `heading` with Yes, No or Cannot
-    tell), `## changes` (before and after), `## reading` (what the figures are) and `## method`; it sees what `facts`
-    gives, and `results`.
-    """
-
-    layout: ClassVar[Any] = None  # of files of its verdicts; None: it reads none
-    heading: ClassVar[str] = ""  # of its section of a report: the question that it answers
-    words: ClassVar[str | Path] = ""
-    measure_words: ClassVar[Mapping[str, str]] = {}  # measure → what tables call it
-    headline: ClassVar[Mapping[str, Any]] = {}  # column of scores → value: the figures that another harness prints
-    card_figures: ClassVar[Sequence[CardFigure]] = ()
-    card_note: ClassVar[str] = ""  # what its figures are
-    lowest: ClassVar[Sequence[str]] = ()  # figures to rank arms by, the lowest first: the first that is known
-    kept: ClassVar[Sequence[str]] = ()  # figures in which a significant loss takes an arm out of the ranking
-    mild_keys: ClassVar[Sequence[str]] = ()  # config keys that say which prompts were asked; see comparability
-
-    def load(self, path: Path, options: argparse.Namespace) -> Any:
-        """A complete run, as `observe` takes it; it has name, judge, config, provenance, plan and rendered."""
-        return load_finished(path)
-
-    def load_all(self, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-        """What tables call it → each judge of some runs, one a run unless a study says otherwise.
-
-        Raises DataError for a run that is named twice.
-        """
-        refuse_repeated(paths)
-        loaded = [self.load(path, options) for path in paths]
-        names = judge_names([run.judge for run in loaded], [run.name for run in loaded])
-        if len({*names}) < len(names):
-            raise DataError(f"{paths[0]}: two of the runs are called alike, {names[0]}; give one folder another name")
-        return dict(zip(names, loaded, strict=True))
-
-    def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
-        """Judge → the same of files of verdicts."""
-        raise DataError(f"{options.sources[0]}: verdicts of this study are not read from files")
-
-    def observe(self, judge: Any, options: argparse.Namespace) -> Iterable[Block]:
-        """What a judge did in each setting."""
-        raise NotImplementedError
-
-    def pooled(self, judges: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Judges side by side, and those that are made of several of them, which have scores alone."""
-        return judges
-
-    def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
-        """Every measure of every judge in each setting, dataset and average."""
-        drawing = drawing_of(options)
-        return [
-            Score(
-                run=judge.name,
-                judge=name,
-                setting=block.setting,
-                dataset=over,
-                datasets=tuple(datasets),
-                measure=measure.name,
-                unit=measure.unit,
-                estimate=estimate(measure, [Drawn(observed=block.parts[d], drawing=drawing) for d in datasets]),
-                drawing=drawing,
-            )
-            for name, judge in judges.items()
-            for block in self.observe(judge, options)
-            for over, datasets in block.over.items()
-            for measure in block.measures
-        ]
-
-    def changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
-        """Every measure's change between two judges, paired by unit, where both were asked."""
-        (first, before), (second, after) = judges.items()
-        drawing, changes = drawing_of(options), list[Change]()
-        theirs = {block.key: block for block in self.observe(after, options)}
-        for block in self.observe(before, options):
-            other = theirs.get(block.key)
-            shared = [dataset for dataset in block.parts if other and dataset in other.parts]
-            pairs = {d: paired(block.parts[d], other.parts[d], drawing) for d in shared if other}
-            compared = Compared(first, second, block.setting)
-            for over, datasets in ({**other.over, **block.over} if other else {}).items():
-                if parts := [pairs[dataset] for dataset in datasets if dataset in pairs]:
-                    changes += [change_in(measure, parts, compared, over) for measure in block.measures]
-        return changes
-
-    def family(self, change: Change) -> tuple[Any, ...]:
-        """p is adjusted over the changes that have this in common: one a run, unless a study says otherwise."""
-        return family(change)
-
-    def differences(self, base: SampledRun, after: SampledRun, *, is_before_after: bool) -> list[Difference]:
-        """In what a run differs from the base beside the model; side by side nothing is compared."""
-        return differences(base, after, self.mild_keys) if is_before_after else []
-
-    def refuse(self, judges: Mapping[str, Any]) -> None:
-        """Raises DataError for judges that are never put beside each other."""
-
-    def tables(self, results: "Results") -> list[TableSpec]:
-        """Tables over the long frames."""
-        return [scores_table(results), changes_table(results)]
-
-    def plots(self, results: "Results") -> list[Any]:
-        """Figures, as eval.report.plots draws them."""
-        return []
-
-    def facts(self, results: "Results") -> dict[str, Any]:
-        """What the template of its sentences sees beside `results`."""
-        return {}
-
-    def warnings(self, results: "Results") -> list[str]:
-        """What to know of the judges' replies before believing a figure; the part `## warnings` of its template."""
-        return results.sentences.get("warnings", [])
-
-    def left_out(self, results: "Results") -> list[str]:
-        """What could not be made, and why."""
-        return []
-
-    def write_items(self, results: "Results", folder: Path) -> list[Path]:
-        """The browser of its items in a folder, if it has one: the paths written, the page first."""
-        return []
-
-    def verdicts(self, path: Path) -> Verdicts:
-        """What each reply of a complete run was read as, by the study's defaults."""
-        raise NotImplementedError
-
-    def tested_run(self, path: Path) -> Path:
-        """The sampling run of the model under test: the run itself, unless it is a judge's about another run."""
-        return path
-
-    def calibrate(self, options: argparse.Namespace) -> None:
-        """Fit thresholds on options.train for options.test, print and write them; see eval.calibration."""
-        raise DataError(f"{options.train}: is of a study that has no thresholds (docs/results.md)")
-
-    def made_arms(self, base: Any, options: argparse.Namespace) -> list[Any]:
-        """Further rows of a scorecard that its options ask for, made of the base's run."""
-        if options.calibrated:
-            raise DataError(f"--calibrated: {base.path} is of a study that has no thresholds; leave it out")
-        return []
-
-    def card_judges(
-        self, arms: Sequence[Any], judges: Mapping[str, Any], options: argparse.Namespace
-    ) -> dict[str, Any]:
-        """Row of a scorecard → its judge as card_changes takes it, the base first. judges: those that have a run."""
-        return dict(judges)
-
-    def figures(self, judges: Mapping[str, Any]) -> Sequence[CardFigure]:
-        """The figures of a card of these judges."""
-        return self.card_figures
-
-    def card_changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
-        """Changes between two rows of a scorecard."""
-        return self.changes(judges, options)
-
-    def card_notes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[str]:
-        """What the figures of a card are over, and how replies were read."""
-        return [self.card_note] if self.card_note else []
-
-    def card_warnings(self, judges: Mapping[str, Any], changes: Sequence[Change]) -> list[str]:
-        """What to know of a card's rows beside what `warnings` says of their runs."""
-        return []
-
-    def unfit(self, judge: Any, options: argparse.Namespace) -> str:
-        """Why an arm cannot be ranked, whatever its figures are; "" for one that can."""
-        return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -242,9 +29,9 @@ class Results:
     """Everything that is computed of some runs of one study, or of its files; the first judge is the base."""
 
     study: str
-    evaluation: Evaluation
+    evaluation: Evaluation[Any]
     judges: Mapping[str, Any]
-    options: argparse.Namespace
+    options: Options
     is_before_after: bool
     score_rows: Sequence[Score] = ()
     change_rows: Sequence[Change] = ()  # of each judge from the base; none where they stand side by side
@@ -268,7 +55,8 @@ class Results:
     @cached_property
     def tables(self) -> list[TableSpec]:
         """All tables that have a row."""
-        return [table for table in self.evaluation.tables(self) if len(table.frame)]
+        tables = self.evaluation.tables(self) if self.evaluation.tables else [scores_table(self), changes_table(self)]
+        return [table for table in tables if len(table.frame)]
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -283,8 +71,16 @@ class Results:
     @cached_property
     def warnings(self) -> list[str]:
         """What to be careful about, with what the runs differ in beside the model."""
-        differing = [(name, each) for name, known in self.differences.items() for each in known]
-        return [*self.evaluation.warnings(self), *(f"{name} differs in {d}" for name, d in differing if d.serious)]
+        return [
+            *self.sentences.get("warnings", []),
+            *self.evaluation.warnings(self),
+            *(f"{name} differs in {difference}" for name, difference in self.differing if difference.serious),
+        ]
+
+    @property
+    def differing(self) -> list[tuple[str, Difference]]:
+        """Each difference of a judge from the base beside the model."""
+        return [(name, difference) for name, of_judge in self.differences.items() for difference in of_judge]
 
     @cached_property
     def shown(self) -> list[TableSpec]:
@@ -298,43 +94,87 @@ class Results:
 
     def say(self) -> None:
         """Print the answer, the first lines of the first table, and the first warning; with --all everything."""
-        is_all = self.options.all
+        is_all = self.options.is_all
         say(wrapped(self.answer if is_all else self.answer[:MOST_PRINTED]))
         for table in self.shown if is_all else self.shown[:1]:
             say("\n" + (f"{console(table)}\n{wrapped([table.note])}" if is_all else console(table, MOST_PRINTED)))
-        differing = [(name, each) for name, known in self.differences.items() for each in known]
-        notes = [f"Note: {name} differs in {difference}" for name, difference in differing if not difference.serious]
+        notes = [
+            f"Note: {name} differs in {difference}" for name, difference in self.differing if not difference.serious
+        ]
         say_warnings(self.warnings, notes, is_all=is_all)
 
 
-def results_of(
-    study: str,
-    evaluation: Evaluation,
-    judges: Mapping[str, Any],
-    options: argparse.Namespace,
-    *,
-    is_before_after: bool = False,
-) -> Results:
+def check_study_options(options: Options) -> None:
+    """Raises DataError for an option of a study that none of the named runs and files is of: it would do nothing."""
+    arms = (split_word(word)[1] for word in (*options.arms, *options.with_runs))
+    studies = [study_of_files(options.sources)] if options.are_files else runs_by_study([*options.sources, *arms])
+    parts = [load_part(study, part) for study in studies if (part := STUDIES[study].options)]
+    known = {option.name for part in parts for option in fields(part)}
+    for name in sorted(options.given - known):
+        raise DataError(f"--{name.replace('_', '-')} is an option of other studies than those named here; leave it out")
+
+
+def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Results:
+    """The results of some runs, the base first. Raises DataError where runs are not alike, unless that is allowed."""
+    evaluation = evaluation_of(study)
+    judges = read_runs(evaluation, paths, options)
+    return results_of(study, judges, options, is_before_after=options.is_before_after and len(paths) > 1)
+
+
+def read_runs(evaluation: Evaluation[Any], paths: Sequence[Path], options: Options) -> dict[str, Any]:
+    """What tables call it → each judge of some runs. Raises DataError where two runs would be called alike."""
+    refuse_repeated(paths)
+    runs = [load_finished(path, with_errors=evaluation.with_errors) for path in paths]
+    if evaluation.read_all:
+        return evaluation.read_all(runs, options)
+    assert evaluation.read, "an evaluation has `read` or `read_all`"
+    judges = [evaluation.read(run, options) for run in runs]
+    names = judge_names([judge.judge for judge in judges], [judge.name for judge in judges])
+    if len({*names}) < len(names):
+        raise DataError(f"{paths[0]}: two of the runs are called alike, {names[0]}; give one folder another name")
+    return dict(zip(names, judges, strict=True))
+
+
+def read_run(study: str, path: Path, options: Options | None = None) -> Any:
+    """One run, as its study reads it."""
+    (judge,) = read_runs(evaluation_of(study), [path], options or Options()).values()
+    return judge
+
+
+def results_of_files(options: Options) -> Results:
+    """The results of files of verdicts; what is ignored or left out is printed."""
+    refuse_repeated(options.sources)
+    study = study_of_files(options.sources)
+    files = evaluation_of(study).files
+    assert files, "study_of_files names studies that read files"
+    judges, ignored, left_out = files.read(options)
+    if listed := ", ".join(map(shown, ignored)):
+        say(f"Note: columns without a meaning here are ignored: {listed}.\n")
+    for reason in left_out:
+        say(f"Left out: {reason}.\n")
+    return results_of(study, judges, options)
+
+
+def results_of(study: str, judges: Mapping[str, Any], options: Options, *, is_before_after: bool = False) -> Results:
     """The results of some judges, the base first. Raises DataError where runs are not alike, unless that is allowed."""
+    evaluation = evaluation_of(study)
     (base, first), *others = judges.items()
-    runs = others if hasattr(first, "config") else []
-    compared = {name: evaluation.differences(first, judge, is_before_after=is_before_after) for name, judge in runs}
-    evaluation.refuse(judges)
-    if compared and not getattr(options, "allow_differences", False):
-        refuse_serious(base, compared)
-    moves = [evaluation.changes({base: first, name: judge}, options) for name, judge in others if is_before_after]
+    differ = evaluation.differences if is_before_after else evaluation.differences_beside
+    differences = {} if options.are_files else {name: differ(first, judge) for name, judge in others}
+    evaluation.check(judges)
+    if differences and not options.allow_differences:
+        refuse_serious(base, differences)
+    changes = [evaluation.changes_of({base: first, name: judge}, options) for name, judge in others if is_before_after]
     return Results(
         study=study,
         evaluation=evaluation,
         judges=judges,
         options=options,
         is_before_after=is_before_after,
-        score_rows=evaluation.scores(judges if is_before_after else evaluation.pooled(judges), options),
-        change_rows=[
-            change for changes in (adjusted(moves, family=evaluation.family) if moves else []) for change in changes
-        ],
+        score_rows=evaluation.scores_of(judges, options),
+        change_rows=[change for of_judge in adjusted(changes, family=evaluation.family) for change in of_judge],
         # Side by side most studies compare nothing.
-        differences={name: known for name, known in compared.items() if is_before_after or known},
+        differences={name: known for name, known in differences.items() if is_before_after or known},
     )
 
 
@@ -353,7 +193,7 @@ def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
 
 def scores_table(results: Results) -> TableSpec:
     """Every score as a line: what was asked as far as it varies, the measure, its value and interval."""
-    words = results.evaluation.measure_words
+    words = results.evaluation.measure_words or {}
     frame = results.scores.assign(words=lambda f: [words.get(measure, measure) for measure in f["measure"]])
     asked = varying(frame, [*dict.fromkeys(name for row in results.score_rows for name in row.setting), "dataset"])
     columns: dict[str, Any] = {"judge": ("judge", ""), **{name: (name, "") for name in asked}, "measure": ("words", "")}
@@ -369,7 +209,7 @@ def changes_table(
 
     Of the setting it shows what varies, and the columns in `always`.
     """
-    words = results.evaluation.measure_words
+    words = results.evaluation.measure_words or {}
     frame = results.changes if frame is None else frame
     frame = frame.assign(
         words=[words.get(measure, measure) for measure in frame["measure"]],
@@ -393,17 +233,10 @@ CHANGES_NOTE = (
 )
 
 
-def evaluation_of(study: str) -> Evaluation:
-    """A study's part of eval."""
-    evaluation: Evaluation = load_part(study, STUDIES[study].evaluation)
-    return evaluation
-
-
 def study_of_files(paths: Sequence[Path]) -> str:
     """The study that files of verdicts are of: of whose required columns the first file has most; else the first."""
     from eval.verdict_files import column_names  # where files are named
 
-    there = column_names(paths[0])
-    layouts = {study: layout for study in STUDIES if (layout := evaluation_of(study).layout) is not None}
-    needed = {study: layout.required for study, layout in layouts.items()}
-    return max(needed, key=lambda study: len(there.intersection(needed[study])) / len(needed[study]))
+    columns = column_names(paths[0])
+    needed = {study: files.layout.required for study in STUDIES if (files := evaluation_of(study).files)}
+    return max(needed, key=lambda study: len(columns.intersection(needed[study])) / len(needed[study]))

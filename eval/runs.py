@@ -1,7 +1,7 @@
 """Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +37,6 @@ def run_config(path: Path) -> dict[str, Any]:
     return read_yaml(path / CONFIG_FILE)
 
 
-def refuse_unfinished(path: Path, owed: Mapping[str, int], replies: Mapping[str, Sequence[Completion]]) -> None:
-    """Raises DataError when a planned prompt lacks a completion: a score over part of the items is another score.
-
-    owed: hash of a planned prompt → how many.
-    """
-    if not owed:
-        raise DataError(f"{path}: its plan is empty, so there is nothing to score")
-    if n_missing := sum(len(replies.get(hash_, ())) < n for hash_, n in owed.items()):
-        raise DataError(
-            f"{path}: {n_missing} of {len(owed)} prompts have no completion; scores need them all.\n"
-            f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPrompt:
     """A line of a run's plan."""
@@ -60,6 +46,8 @@ class PlannedPrompt:
     dataset: str
     condition: str
     factors: tuple[tuple[str, Any], ...]  # what the study varied: name and value; a list as a tuple
+    benchmark: str = ""
+    answer_space: tuple[str, ...] = ()
     n: int | None = None  # answers that it takes, where not as many as the run's
 
 
@@ -73,6 +61,12 @@ class FinishedRun:
     plan: Sequence[PlannedPrompt]  # without the units that were left out
     replies: Mapping[str, Sequence[Completion]]  # prompt hash → replies in the order of their samples
     rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
+    excluded: Mapping[str, str] = field(default_factory=dict)  # unit that was left out → why
+
+    @property
+    def n_samples(self) -> int:
+        """Replies to each prompt."""
+        return int(self.config["sampling"].get("n", 1))
 
     @property
     def name(self) -> str:
@@ -85,25 +79,41 @@ class FinishedRun:
         return parse_config(ModelConfig, dict(self.config["model"]), f"{self.path / CONFIG_FILE}: model").shown_as
 
 
-def load_finished(path: Path) -> FinishedRun:
-    """A run of any study. Raises DataError when it is not complete: a plan may grow until the last reply is there."""
-    config = run_config(path)
-    excluded = read_excluded(path)
+def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
+    """A run of any study: the one reader of runs. with_errors: an engine error counts as a reply that is one.
+
+    Raises DataError when the run is not complete, since a plan may grow until the last reply is there, or a file of it
+    was changed.
+    """
+    config, excluded, answers = run_config(path), read_excluded(path), read_answers(path)
     kept: dict[Any, Any] = {}  # what many lines say is kept once: a plan may have a million of them
     plan = []
     for line in (line for line in read_plan_lines(path) if line["item_id"] not in excluded):
         factors = tuple(
             (name, tuple(value) if isinstance(value, list) else value) for name, value in line["factors"].items()
         )
-        own = {key: str(line[key]) for key in ("item_id", "dataset", "condition")}
-        shared = {key: kept.setdefault(value, value) for key, value in (*own.items(), ("factors", factors))}
+        fields: dict[str, Any] = {key: str(line[key]) for key in ("item_id", "dataset", "condition", "benchmark")}
+        fields |= {"factors": factors, "answer_space": tuple(line["answer_space"])}
+        shared = {key: kept.setdefault(value, value) for key, value in fields.items()}
         plan.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), n=line.get("n"), **shared))
-    n_samples, answers = config["sampling"].get("n", 1), read_answers(path)
-    replies, provenance = answers.without_errors, read_json(path / PROVENANCE_FILE)
-    refuse_unfinished(path, {prompt.prompt_hash: prompt.n or n_samples for prompt in plan}, replies)
-    return FinishedRun(
-        path=path, config=config, provenance=provenance, plan=plan, replies=replies, rendered=answers.rendered
+    run = FinishedRun(
+        path=path,
+        config=config,
+        provenance=read_json(path / PROVENANCE_FILE),
+        plan=plan,
+        replies=answers.replies if with_errors else answers.without_errors,
+        rendered=answers.rendered,
+        excluded=excluded,
     )
+    if not plan:
+        raise DataError(f"{path}: its plan is empty, so there is nothing to score")
+    planned = {prompt.prompt_hash: prompt.n or run.n_samples for prompt in plan}
+    if n_missing := sum(len(run.replies.get(hash_, ())) < n for hash_, n in planned.items()):
+        raise DataError(
+            f"{path}: {n_missing} of {len(planned)} prompts have no completion; scores need them all.\n"
+            f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
+        )
+    return run
 
 
 def refuse_repeated(paths: Iterable[Path]) -> None:

@@ -125,8 +125,8 @@ def finished(
         return None
     manifest = read_manifest(out, build, file)
     listed = manifest.get("sources", [])
-    every = [source for files in listed.values() for source in files] if isinstance(listed, dict) else listed
-    is_same = sorted(source.sha256 for source in sources) == sorted(source["sha256"] for source in every)
+    built_from = [source for files in listed.values() for source in files] if isinstance(listed, dict) else listed
+    is_same = sorted(source.sha256 for source in sources) == sorted(source["sha256"] for source in built_from)
     differs = [key for key, value in asked.items() if manifest.get(key) != value] + ["sources"] * (not is_same)
     if differs:
         raise DataError(

@@ -71,13 +71,13 @@ def encode_rendered(tokenizer: Any, rendered: Rendered) -> list[int]:
     assert pattern is not None
     ids: list[int] = []
     start = 0
-    for own in [*pattern.finditer(rendered.marked), None]:
-        between = restored(rendered.marked[start : own.start() if own else None], rendered.names)
+    for special in [*pattern.finditer(rendered.marked), None]:
+        between = restored(rendered.marked[start : special.start() if special else None], rendered.names)
         if between:
             ids += as_text(tokenizer, between)
-        if own:
-            ids.append(tokenizer.convert_tokens_to_ids(own[0]))
-            start = own.end()
+        if special:
+            ids.append(tokenizer.convert_tokens_to_ids(special[0]))
+            start = special.end()
     return ids
 
 

@@ -86,17 +86,17 @@ def refused(name: str, revision: str | None, error: Exception) -> ModelError:
 
     match error:
         case GatedRepoError():
-            said = (
+            reason = (
                 f"is gated. Accept its licence at https://huggingface.co/{name} with your account, make a read token "
                 "at https://huggingface.co/settings/tokens, set HF_TOKEN to it, and run again"
             )
         case RevisionNotFoundError():
-            said = f"has no revision '{revision}'; give a commit hash or null"
+            reason = f"has no revision '{revision}'; give a commit hash or null"
         case RepositoryNotFoundError():
-            said = "the hub knows no such model; check the spelling (private ones need HF_TOKEN)"
+            reason = "the hub knows no such model; check the spelling (private ones need HF_TOKEN)"
         case _:
-            said = f"could not be downloaded ({type(error).__name__}: {error}); check the connection and run again"
-    return ModelError(f"model '{name}': {said}")
+            reason = f"could not be downloaded ({type(error).__name__}: {error}); check the connection and run again"
+    return ModelError(f"model '{name}': {reason}")
 
 
 def missing_files(folder: Path, *, weights: bool = True) -> str:
@@ -166,13 +166,13 @@ def file_hash(file: Path) -> str:
     state = [place, facts.st_size, facts.st_mtime_ns, facts.st_ino]
     kept = cache_dir() / "hashes" / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.json"
     with suppress(OSError, ValueError):
-        known = json.loads(kept.read_text(encoding="utf-8"))
-        if known["state"] == state:
-            return str(known["sha256"])
-    found = sha256_of(file)
+        cached = json.loads(kept.read_text(encoding="utf-8"))
+        if cached["state"] == state:
+            return str(cached["sha256"])
+    sha256 = sha256_of(file)
     with suppress(DataError):  # a cache that cannot be written only costs time
-        write_json(kept, {"state": state, "sha256": found})
-    return found
+        write_json(kept, {"state": state, "sha256": sha256})
+    return sha256
 
 
 ANEW = "fetch or make the checkpoint anew"
@@ -233,12 +233,12 @@ def fingerprint(model: ModelConfig, folder: Path) -> dict[str, Any]:
     is_of_hub = folder.parent.name == "snapshots"  # which may hold part of what was merged
     merged = read_json(folder / DONE_FILE) if is_done(folder) else {}
     remedy = f"merge it anew, or, where that was meant, copy it to another folder without {DONE_FILE}"
-    found = checked_hash(folder, None if is_of_hub else merged.get("checkpoint_hash"), remedy)
+    content_hash = checked_hash(folder, None if is_of_hub else merged.get("checkpoint_hash"), remedy)
     training = {"training_run": merged["run"], "base_hash": merged["base_hash"]} if "base_hash" in merged else {}
     return {
         "name": model.name,
         **({"revision": folder.name} if is_of_hub else {}),
-        "checkpoint_hash": found,
+        "checkpoint_hash": content_hash,
         **training,
     }
 
@@ -284,10 +284,10 @@ def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any
     model, report = loaded
     if missing := sorted(report["missing_keys"]):
         raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); {ANEW}")
-    if other := sorted(report["mismatched_keys"]):
-        name, there, wanted = other[0]
+    if mismatched := sorted(report["mismatched_keys"]):
+        name, there, wanted = mismatched[0]
         raise ModelError(
-            f"{folder}: {len(other)} weights are not of the shape that config.json says ({name} is {list(there)}, not "
+            f"{folder}: {len(mismatched)} weights have not the shape in config.json ({name} is {list(there)}, not "
             f"{list(wanted)}); {ANEW}"
         )
     return model

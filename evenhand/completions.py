@@ -260,21 +260,21 @@ class Doubts:
 
     def sentences(self) -> list[str]:
         """One for each reason."""
-        said, n = list[str](), len(self.answerers)
+        doubts, n = list[str](), len(self.answerers)
         if n > 1:
             named = "; ".join(f"{name} ({count:,})" for name, count in self.answerers.most_common(MOST_NAMED))
-            said.append(
+            doubts.append(
                 f"its prompts were answered by {n} models or versions of a server: {named}"
                 f"{f' and {n - MOST_NAMED} more' if n > MOST_NAMED else ''}. A score over them is no one judge's; "
                 "sample anew from one of them, under another `name`."
             )
         if self.totals and median(self.totals) < UNLIKELY:
-            said.append(
+            doubts.append(
                 f"the two answers together have a median probability of {median(self.totals):.2g} (mean "
                 f"{fmean(self.totals):.2g}): the judge would mostly begin its reply with something else, so its "
                 f"margins may say little of what it would answer. {WAY_OUT}"
             )
-        return said
+        return doubts
 
 
 def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[str]:

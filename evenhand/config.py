@@ -1,5 +1,6 @@
 """One YAML file is one run: typed, frozen, closed, complete. `key=value` words override single keys."""
 
+import argparse
 import difflib
 import os
 import re
@@ -65,8 +66,8 @@ class Closed(BaseModel):
     def has_known_keys(cls, given: Any) -> Any:
         for key in given if isinstance(given, dict) else ():
             if key not in cls.model_fields:
-                known = sorted(cls.model_fields)
-                raise ValueError(f"unknown key '{key}'. {did_you_mean(str(key), known, places(cls, key))}")
+                keys = sorted(cls.model_fields)
+                raise ValueError(f"unknown key '{key}'. {did_you_mean(str(key), keys, places(cls, key))}")
         return given
 
 
@@ -88,7 +89,7 @@ def config_file(word: str) -> Path:
     if os.path.exists(word) or path.is_absolute():  # noqa: PTH110  # Path.exists raises for a long word
         return path
     ours = {file.relative_to(CONFIGS).with_suffix("").as_posix(): file for file in sorted(CONFIGS.glob("*/*.yaml"))}
-    named = [file for own, file in ours.items() if name in (own, file.stem)]
+    named = [file for name_of, file in ours.items() if name in (name_of, file.stem)]
     if not named:
         near = difflib.get_close_matches(name, [*ours, *(file.stem for file in ours.values())], n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
@@ -96,17 +97,29 @@ def config_file(word: str) -> Path:
     return min(named, key=lambda file: file.parent.name not in ("inference", "training"))
 
 
+def config_parser(verb: str, about: str | None, example: str = "") -> argparse.ArgumentParser:
+    """The parser of `evenhand VERB CONFIG [key=value ...]`: `config` and `overrides`, by parse_intermixed_args."""
+    parser = argparse.ArgumentParser(
+        prog=f"evenhand {verb}", description=about, epilog=example and f"example: {example}"
+    )
+    parser.add_argument(
+        "config", help="a YAML file, a run's own config.yaml, or the name of one that comes along: pocket"
+    )
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
+    return parser
+
+
 def by_config(words: Sequence[str]) -> list[list[str]]:
     """Each config with the key=value words behind it. Raises ConfigError for such words before any config."""
-    found: list[list[str]] = []
+    configs: list[list[str]] = []
     for word in words:
         if "=" not in word or os.path.exists(word):  # noqa: PTH110  # Path.exists raises for a long word
-            found.append([word])
-        elif found:
-            found[-1].append(word)
+            configs.append([word])
+        elif configs:
+            configs[-1].append(word)
         else:
             raise ConfigError(f"'{word}' stands before any config; key=value words belong to the config before them")
-    return found
+    return configs
 
 
 def config_tree(words: Sequence[str]) -> dict[str, Any]:
@@ -250,13 +263,13 @@ def did_you_mean(word: str, known: Sequence[str], meant: Sequence[str] = ()) -> 
 
 def places(section: type[BaseModel], key: str) -> list[str]:
     """Where the sections within a section know a key: "optimiser.max_steps", "dialdefer.benchmarks[0].n_items"."""
-    found = dict[str, None]()
+    paths = dict[str, None]()
     for name, field in section.model_fields.items():
         within = f"{name}[0]" if get_origin(field.annotation) is tuple else name
         for inner in models_in(field.annotation):
             deeper = [key] if key in inner.model_fields else places(inner, key)
-            found |= dict.fromkeys(f"{within}.{place}" for place in deeper)
-    return list(found)
+            paths |= dict.fromkeys(f"{within}.{place}" for place in deeper)
+    return list(paths)
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -143,8 +143,8 @@ class ModelSize:
         norms = (self.family.norms_a_layer * self.hidden + query_key_norms) * 4
         attention = 4 * self.n_heads * self.head_dim * item
         mlp = 3 * self.intermediate * item
-        own, shared = sum(n_in for n_in, _ in self.projections.values()), 2 * self.hidden + self.intermediate
-        adapters = own * (item + mask_bytes) if mask_bytes else shared * item
+        inputs, shared = sum(n_in for n_in, _ in self.projections.values()), 2 * self.hidden + self.intermediate
+        adapters = inputs * (item + mask_bytes) if mask_bytes else shared * item
         return norms + attention + mlp + adapters
 
     def activation_bytes(self, dtype: str, *, checkpointing: bool, mask_bytes: int) -> float:
@@ -167,32 +167,32 @@ def model_size(config: Mapping[str, Any]) -> ModelSize:
     if name not in FAMILIES:
         raise ModelError(f"config.json: model_type '{name}' is none whose size is known here ({', '.join(FAMILIES)})")
     family = FAMILIES[name]
-    found = {**family.defaults, **{key: value for key, value in text.items() if value is not None}}
+    shape = {**family.defaults, **{key: value for key, value in text.items() if value is not None}}
     wanted = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
-    if lacking := [key for key in wanted if not isinstance(found.get(key), int) or found[key] < 1]:
+    if lacking := [key for key in wanted if not isinstance(shape.get(key), int) or shape[key] < 1]:
         raise ModelError(f"config.json: says no {', '.join(lacking)}, so the model's size is unknown")
-    n_heads = found["num_attention_heads"]
+    n_heads = shape["num_attention_heads"]
     return ModelSize(
         family=family,
-        hidden=found["hidden_size"],
-        intermediate=found["intermediate_size"],
+        hidden=shape["hidden_size"],
+        intermediate=shape["intermediate_size"],
         n_heads=n_heads,
-        n_kv_heads=found.get("num_key_value_heads", n_heads),
-        head_dim=found.get("head_dim", found["hidden_size"] // n_heads),
-        vocabulary=found["vocab_size"],
-        windows=windows_of(found, family.full_every),
-        tied=config.get("tie_word_embeddings", found["tie_word_embeddings"]),
-        output_bias=bool(found.get("attention_bias")),
-        mlp_bias=bool(found.get("mlp_bias")),
-        context_window=found.get("max_position_embeddings"),
+        n_kv_heads=shape.get("num_key_value_heads", n_heads),
+        head_dim=shape.get("head_dim", shape["hidden_size"] // n_heads),
+        vocabulary=shape["vocab_size"],
+        windows=windows_of(shape, family.full_every),
+        tied=config.get("tie_word_embeddings", shape["tie_word_embeddings"]),
+        output_bias=bool(shape.get("attention_bias")),
+        mlp_bias=bool(shape.get("mlp_bias")),
+        context_window=shape.get("max_position_embeddings"),
     )
 
 
-def windows_of(found: Mapping[str, Any], full_every: int) -> tuple[int | None, ...]:
+def windows_of(shape: Mapping[str, Any], full_every: int) -> tuple[int | None, ...]:
     """Each layer's sliding window, None where it has none. Qwen's configs name one and do not use it."""
-    window = None if found.get("use_sliding_window") is False else found.get("sliding_window")
-    kinds = found.get("layer_types") or [
+    window = None if shape.get("use_sliding_window") is False else shape.get("sliding_window")
+    kinds = shape.get("layer_types") or [
         "full_attention" if full_every and layer % full_every == 0 else "sliding_attention"
-        for layer in range(1, found["num_hidden_layers"] + 1)
+        for layer in range(1, shape["num_hidden_layers"] + 1)
     ]
     return tuple(window if kind == "sliding_attention" else None for kind in kinds)

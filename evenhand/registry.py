@@ -23,8 +23,8 @@ class Study(NamedTuple):
     """Where a study's parts are, as "module:name"."""
 
     section: str  # its section of a config: a StudySection
-    evaluation: str  # its part of eval: an eval.results.Evaluation
-    options: str = ""  # adds its options of `score` and the like to their parsers; "" where it has none
+    evaluation: str  # its part of eval: an eval.evaluation.Evaluation
+    options: str = ""  # its own options of `score` and the like: a dataclass of eval.options.word; "" for none
     training: str = ""  # its part of training: a training.config.StudyTraining; "" where nothing can be trained on it
     annotation: str = ""  # what people can label of its runs: run folders → eval.annotation.tasks.Task; "" for nothing
     items: str = ""  # its datasets as items of a study in YAML: {dataset, split, root} → rows; "" where it has none
@@ -35,7 +35,7 @@ STUDIES: dict[str, Study] = {
     "dialdefer": Study(
         section="studies.dialdefer.section:DialDeferSection",
         evaluation="studies.dialdefer.evaluation:EVALUATION",
-        options="studies.dialdefer.options:add_options",
+        options="studies.dialdefer.options:DialDeferOptions",
         training="studies.dialdefer.training:TRAINING",
         items="studies.dialdefer.datasets:rows_of",
         builds={
@@ -56,14 +56,14 @@ STUDIES: dict[str, Study] = {
     "narrator": Study(
         section="studies.narrator.section:NarratorSection",
         evaluation="studies.narrator.evaluation:EVALUATION",
-        options="studies.narrator.options:add_options",
+        options="studies.narrator.options:NarratorOptions",
         training="studies.narrator.training:TRAINING",
         builds={"narrator": Builder("studies.narrator.build:main", "Wikipedia conflicts, from ConvoKit's dump")},
     ),
     "pluraleval": Study(
         section="studies.pluraleval.section:PluralEvalSection",
         evaluation="studies.pluraleval.evaluation:EVALUATION",
-        options="studies.pluraleval.options:add_options",
+        options="studies.pluraleval.options:PluralEvalOptions",
         annotation="studies.pluraleval.annotation:tasks",
         training="studies.pluraleval.training:TRAINING",
         builds={

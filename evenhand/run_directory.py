@@ -87,11 +87,11 @@ def open_run(
             raise DataError(
                 f"{path}: is the run of another config (differs in {', '.join(changed)}); give this run another `name`"
             )
-    made: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
-    made |= {"inputs": dict(inputs)} if inputs else {}
-    made |= {"plan_grows": True} if plan_grows else {}
-    made |= {"runner": runner} if runner else {}
-    facts = {**made, **provenance(name)}
+    origin: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
+    origin |= {"inputs": dict(inputs)} if inputs else {}
+    origin |= {"plan_grows": True} if plan_grows else {}
+    origin |= {"runner": runner} if runner else {}
+    facts = {**origin, **provenance(name)}
     if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return
     check_unchanged(path)

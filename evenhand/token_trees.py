@@ -104,8 +104,13 @@ def padded_rows(trees: Sequence[Tree], pad: int) -> "dict[str, Tensor]":
     real = np.zeros((len(trees), width), dtype=np.int64)
     reach = np.tile(np.arange(1, width + 1), (len(trees), 1))
     for row, tree in enumerate(trees):
-        own = slice(len(tree.tokens))
-        ids[row, own], positions[row, own], real[row, own], reach[row, own] = tree.tokens, tree.depths, 1, tree.reach
+        filled = slice(len(tree.tokens))
+        ids[row, filled], positions[row, filled], real[row, filled], reach[row, filled] = (
+            tree.tokens,
+            tree.depths,
+            1,
+            tree.reach,
+        )
     rows = {"input_ids": torch.from_numpy(ids), "position_ids": torch.from_numpy(positions)}
     if any(tree.branches for tree in trees):
         return {**rows, "reach": torch.from_numpy(reach)}
@@ -187,9 +192,9 @@ def logits_at(model: Any, rows: "Mapping[str, Tensor]", places: "Tensor", unwrap
 
 def check_not_recurrent(model: Any) -> None:
     """Raises ModelError for a model with a layer that takes a row as one sequence: it would mix the paths of a tree."""
-    others = {*(getattr(model.config.get_text_config(), "layer_types", None) or ())} - ATTENTION
-    if others or model._is_stateful:
-        kinds = f" ({', '.join(sorted(others))})" if others else ""
+    layers = {*(getattr(model.config.get_text_config(), "layer_types", None) or ())} - ATTENTION
+    if layers or model._is_stateful:
+        kinds = f" ({', '.join(sorted(layers))})" if layers else ""
         raise ModelError(
             f"a model of type {model.config.model_type} has layers that take a row as one sequence{kinds}, so it mixes "
             "up prompts that share one. Set engine.row_tokens to 0 in a sampling config; in a training config "
@@ -264,10 +269,10 @@ def attend(
     of_scores = torch.float32 if in_float32 else dtype
     query, key = query.to(of_scores), key.to(of_scores)
     grouped = query.reshape(query.shape[0], key.shape[1], -1, *query.shape[2:])  # (B, G, H/G, T, D)
-    ends, blocks = blocks_of(attention_mask, of_scores)
+    cuts, blocks = blocks_of(attention_mask, of_scores)
     chunks = []
     with torch.autocast(device, enabled=False):  # under which softmax would be float32, and copied twice
-        for queries, (columns, bias) in zip(torch.tensor_split(grouped, ends, 3), blocks, strict=True):
+        for queries, (columns, bias) in zip(torch.tensor_split(grouped, cuts, 3), blocks, strict=True):
             keys, values = (x.index_select(2, columns).flatten(0, 1) for x in (key, value))  # (B G, seen, D)
             rows = queries.flatten(0, 1).flatten(1, 2)  # (B G, H/G queries, D)
             bias = bias[:, None].expand(*queries.shape[:4], -1).reshape(*rows.shape[:2], len(columns))
@@ -288,23 +293,23 @@ def blocks_of(mask: Any, dtype: "torch.dtype") -> "tuple[list[int], list[tuple[T
     """
     import torch
 
-    made: dict[torch.dtype, Any] = vars(mask).setdefault("blocks", {})
-    if dtype not in made:
+    by_dtype: dict[torch.dtype, Any] = vars(mask).setdefault("blocks", {})
+    if dtype not in by_dtype:
         width = mask.shape[2]
         begins = (~mask.diagonal(-1, 2, 3)).all(0)[0].nonzero()[:, 0] + 1  # a branch does not see the token before it
-        ends = [0]
+        cuts = [0]
         for place in [*begins.tolist(), width]:
-            ends += range(ends[-1] + CHUNK, place, CHUNK)
-            if ends[-1] + LEAST <= place < width:
-                ends.append(place)
+            cuts += range(cuts[-1] + CHUNK, place, CHUNK)
+            if cuts[-1] + LEAST <= place < width:
+                cuts.append(place)
         blocks = []
-        for chunk in torch.tensor_split(mask, ends[1:], 2):
+        for chunk in torch.tensor_split(mask, cuts[1:], 2):
             columns = chunk.any((0, 1, 2)).nonzero()[:, 0]
             seen = chunk[..., columns]
             bias = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
             blocks.append((columns, bias))
-        made[dtype] = ends[1:], blocks
-    return made[dtype]  # type: ignore[no-any-return]
+        by_dtype[dtype] = cuts[1:], blocks
+    return by_dtype[dtype]  # type: ignore[no-any-return]
 
 
 def boolean_mask(*arguments: Any, **more: Any) -> "Tensor":

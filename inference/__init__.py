@@ -1,6 +1,6 @@
 """How it is answered: Prompt → Completion.
 
-A study hands over prompts and nothing else; what its factors mean is not known here (docs/new-study.md). It gets:
+A study hands over prompts and nothing else; what its factors mean is not known here (CONTRIBUTING.md). It gets:
 
 - a run directory (sampling.py): plan.jsonl with every prompt's factors and answer space, completions, DONE.json last;
 - prompts asked in the order of their texts, and each item's in one shard, so that shared beginnings are computed once;

@@ -1,9 +1,9 @@
 """`python -m inference CONFIG [key=value ...] [--shard i/n]`, which is `evenhand sample`."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
+from evenhand.config import config_parser
 from evenhand.terminal import run_main
 from inference.config import load_sampling_config
 from inference.sampling import parse_shard, sample
@@ -11,22 +11,13 @@ from inference.sampling import parse_shard, sample
 
 def main(argv: Sequence[str]) -> None:
     """Sample every prompt of a config that has no answer yet; the same command continues a run that was cut off."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand sample",
-        description=main.__doc__,
-        epilog="example: evenhand sample pocket sampling.max_tokens=120 --shard 0/4",
-    )
-    parser.add_argument(
-        "config",
-        help="a YAML file, a run's own config.yaml, or the name of one that comes along: pocket",
-    )
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
+    parser = config_parser("sample", main.__doc__, "evenhand sample pocket sampling.max_tokens=120 --shard 0/4")
     parser.add_argument(
         "--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task"
     )
-    words = parser.parse_intermixed_args(argv)
-    config = load_sampling_config([words.config, *words.overrides])
-    print(sample(config, words.shard))
+    options = parser.parse_intermixed_args(argv)
+    config = load_sampling_config([options.config, *options.overrides])
+    print(sample(config, options.shard))
 
 
 if __name__ == "__main__":  # vLLM spawns workers that import this file again

@@ -64,8 +64,8 @@ class SamplingConfig(Closed):
     def for_prompt(self, prompt: Prompt) -> "SamplingConfig":
         """These settings with the prompt's own in their place, checked as a config's are."""
         drawing = prompt.drawing
-        own = {key: n for key in ("temperature", "max_tokens", "n") if (n := getattr(drawing, key)) is not None}
-        return SamplingConfig.model_validate({**self.model_dump(), **own}) if own else self
+        overrides = {key: n for key in ("temperature", "max_tokens", "n") if (n := getattr(drawing, key)) is not None}
+        return SamplingConfig.model_validate({**self.model_dump(), **overrides}) if overrides else self
 
     def n_for(self, prompt: Prompt) -> int:
         """How many replies a prompt gets."""
@@ -196,11 +196,13 @@ class InferenceConfig(StudyRun):
         engine = {"kind": "vllm", **engine}
         of_kind = {get_args(e.model_fields["kind"].annotation)[0]: e.model_fields for e in ENGINES}
         kind = str(engine["kind"])
-        own = of_kind.get(kind, engine)
-        if others := [key for key in engine if key not in own and any(key in keys for keys in of_kind.values())]:
-            dtype = f", dtype: {engine['dtype']}" if "dtype" in engine and "dtype" in own else ""
+        keys_of_kind = of_kind.get(kind, engine)
+        if foreign := [
+            key for key in engine if key not in keys_of_kind and any(key in keys for keys in of_kind.values())
+        ]:
+            dtype = f", dtype: {engine['dtype']}" if "dtype" in engine and "dtype" in keys_of_kind else ""
             raise ValueError(
-                f"kind {kind} has no {', '.join(others)}; in the place of engine.kind={kind} write "
+                f"kind {kind} has no {', '.join(foreign)}; in the place of engine.kind={kind} write "
                 f"'engine={{kind: {kind}{dtype}}}'"
             )
         return engine

@@ -170,21 +170,21 @@ class OpenAIEngine:
 
     def raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:
         """Raise PromptsTooLong for a prompt over the context window, ModelError for what every prompt would meet."""
-        words, place = str(error), self.place
+        message, place = str(error), self.place
         if error.status in (401, 403):
             raise key_refused(place, self.settings.api_key_env, error.status) from None
         if error.status == 404 or error.status < 400:  # redirects are not followed
             raise ModelError(
-                f"{place}: knows no model '{self.config.model.name}' or no {self.path} ({words}); "
-                "check model.name, format and engine.base_url"
+                f"{place}: knows no model '{self.config.model.name}' or no {self.path} ({message}); "
+                "check model.name, chat_template and engine.base_url"
             ) from None
         # llama.cpp says "exceeds the available context size".
-        if error.code == "context_length_exceeded" or "context length" in words or "context size" in words:
-            raise PromptsTooLong({prompt: words}) from None
+        if error.code == "context_length_exceeded" or "context length" in message or "context size" in message:
+            raise PromptsTooLong({prompt: message}) from None
         # A server that has answered others refuses this prompt, not this kind of request.
         if error.status in (400, 422) and not self.has_answered and error.code != "content_filter":
             raise ModelError(
-                f"{place}: refuses the request ({words}). Change what the config asks for; engine.extra_body sets a "
+                f"{place}: refuses the request ({message}). Change what the config asks for; engine.extra_body sets a "
                 "field of the request, or takes it out with null"
             ) from None
 

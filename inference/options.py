@@ -81,12 +81,12 @@ Asked = Encoded | Node
 
 def asked_of(encoded: Iterable[Encoded]) -> Iterator[Asked]:
     """Every request of these prompts in their order; those of one prompt are neighbours, so they share a prefix."""
-    for one in encoded:
-        inner = questions(one.options)
+    for option in encoded:
+        inner = questions(option.options)
         if not inner:
-            yield one
+            yield option
         for question in inner:
-            yield Node(one, question, len(inner))
+            yield Node(option, question, len(inner))
 
 
 class Readings:

@@ -43,11 +43,11 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
-    units, content_hash = made = config.study.units(config.verdict)
+    units, content_hash = planned_units = config.study.units(config.verdict)
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
-    run, doubts = Run(path, config, units, made.plan_grows), Doubts(config.verdict)
+    run, doubts = Run(path, config, units, planned_units.plan_grows), Doubts(config.verdict)
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
     with ExitStack() as stack:
         started = list[Started]()
@@ -63,7 +63,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             device()  # refuses sooner than an engine
             start(first_due(run, shard))
         runner = getattr(started[0][1], "runner", None) if started else None
-        open_run(path, config, content_hash, facts, device, inputs, plan_grows=made.plan_grows, runner=runner)
+        open_run(path, config, content_hash, facts, device, inputs, plan_grows=planned_units.plan_grows, runner=runner)
         answers = Answers(keeps_replies=run.plan_grows, on_answer=doubts.add).read(path)
         plan = Plan(run, answers, shard)
         write_plan(path, plan.prompts())
@@ -76,28 +76,28 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
                 rewrite_plan(path, Plan(run, answers).prompts())
         counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
         say(f"{path}: {counts}", sys.stderr)
-        own = LazyUnits(plan.own_units, run.units.__getitem__)
-        asked = Schedule(own, plan.answers, config.sampling, plan.excluded)
+        units_here = LazyUnits(plan.own_units, run.units.__getitem__)
+        schedule = Schedule(units_here, plan.answers, config.sampling, plan.excluded)
         if plan.own:
-            ask_all(run, plan, asked, start)
+            ask_all(run, plan, schedule, start)
     log.check_shards_exist()
     catch_up(run, answers, log)
     for doubt in doubts.sentences():
         say(f"{path}: warning: {doubt}", sys.stderr)
-    settle(run, plan, asked)
+    settle(run, plan, schedule)
     return path
 
 
-def ask_all(run: Run, plan: Plan, asked: Schedule, start: Callable[[Sequence[Prompt]], Started]) -> None:
+def ask_all(run: Run, plan: Plan, schedule: Schedule, start: Callable[[Sequence[Prompt]], Started]) -> None:
     """Ask what this process owes, of an engine that is started for it or already has been."""
-    prompts, total = asked.due(), None if run.plan_grows else sum(plan.own.values())
+    prompts, total = schedule.due(), None if run.plan_grows else sum(plan.own.values())
     watched, engine = start(prompts)
-    every = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
-    with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=run.config.name, mininterval=every) as bar:
+    interval_s = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
+    with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=run.config.name, mininterval=interval_s) as bar:
         while prompts:
             is_behind = False
             try:
-                for completion in completions(engine, prompts, asked, run):
+                for completion in completions(engine, prompts, schedule, run):
                     watched.add(completion)
                     bar.update()
                     # While it stood still, another process may have asked the same.
@@ -111,19 +111,19 @@ def ask_all(run: Run, plan: Plan, asked: Schedule, start: Callable[[Sequence[Pro
             # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
             # What was answered here is there, though the folder may not show it yet.
             catch_up(run, plan.answers, watched.log)
-            asked.begin(read_excluded(run.path))
-            prompts = asked.due()
+            schedule.begin(read_excluded(run.path))
+            prompts = schedule.due()
 
 
 def catch_up(run: Run, answers: Answers, log: CompletionLog) -> bool:
     """Read what other processes have written since the last look; whether that is anything."""
-    own = {shard.name for shard in log.written}
-    before = answers.shards - own
-    answers.read(run.path, () if run.plan_grows else own)
-    return answers.shards - own != before
+    shards_here = {shard.name for shard in log.written}
+    before = answers.shards - shards_here
+    answers.read(run.path, () if run.plan_grows else shards_here)
+    return answers.shards - shards_here != before
 
 
-def completions(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, run: Run) -> Iterator[Completion]:
+def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, run: Run) -> Iterator[Completion]:
     """What an engine answers. Units that do not fit the context window are left out whole, and named.
 
     Raises PromptsTooLong where a study's units are all to be asked.
@@ -131,16 +131,16 @@ def completions(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, run:
     too_long = dict[Prompt, str]()
     while prompts:
         try:
-            for completion in engine.generate(prompts, asked.due):
-                asked.add(completion)
+            for completion in engine.generate(prompts, schedule.due):
+                schedule.add(completion)
                 yield completion
             break
         except PromptsTooLong as error:
             too_long |= error.reasons
             if run.config.study.skips_long_units:
                 exclude(run.path, error.reasons)
-            asked.begin(prompt.item_id for prompt in error.reasons)
-            prompts = asked.due()
+            schedule.begin(prompt.item_id for prompt in error.reasons)
+            prompts = schedule.due()
     if too_long and not run.config.study.skips_long_units:
         raise PromptsTooLong(too_long)
     if names := [*dict.fromkeys(prompt.item_id for prompt in too_long)]:
@@ -152,7 +152,7 @@ def completions(engine: Engine, prompts: Sequence[Prompt], asked: Schedule, run:
         )
 
 
-def settle(run: Run, plan: Plan, asked: Schedule) -> None:
+def settle(run: Run, plan: Plan, schedule: Schedule) -> None:
     """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
     path, answers = run.path, plan.answers
     if answers.n_twice:
@@ -178,7 +178,7 @@ def settle(run: Run, plan: Plan, asked: Schedule) -> None:
         left_out = {"n_excluded_items": len(plan.excluded)} if plan.excluded else {}
         finish(path, {"n_planned": plan.n_planned, "n_distinct": len(plan.hashes), **left_out})
         return
-    unanswered = owed & asked.unanswered
+    unanswered = owed & schedule.unanswered
     reasons = [reason for hash_, reason in answers.errors.items() if hash_ in unanswered]
     if reasons:
         raise ModelError(

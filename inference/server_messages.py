@@ -180,8 +180,8 @@ def read_text(choice: Mapping[str, Any], generated: int | None) -> str:
     Raises NoReply otherwise.
     """
     message = choice.get("message")
-    said = [message.get("content"), message.get("refusal")] if isinstance(message, dict) else [choice.get("text")]
-    texts = [text for text in said if isinstance(text, str) and text]
+    contents = [message.get("content"), message.get("refusal")] if isinstance(message, dict) else [choice.get("text")]
+    texts = [text for text in contents if isinstance(text, str) and text]
     if not texts and not generated:
         raise NoReply("reply without text")
     return writable(texts[0]) if texts else ""

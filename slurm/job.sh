@@ -21,6 +21,9 @@ run_program() {
   esac
 }
 evenhand() { (run_program evenhand "$@"); }
+# `-m training` would take a folder of that name where the job starts, unless the current folder is left out of Python's
+# path. Where Evenhand is not installed, it is found there alone.
+if (run_program python -P -c 'import evenhand') 2> /dev/null; then export PYTHONSAFEPATH=1; fi
 # Compute nodes often have no internet, and nothing is to wait for it.
 export HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 VLLM_NO_USAGE_STATS=1
 # FlashInfer's sampler is compiled with nvcc when vLLM starts, and few nodes have it.

@@ -95,7 +95,7 @@ if [ "${DOCTOR:-1}" = 1 ]; then
   name_all "run.root=$RUN_ROOT"
   doctor+=("${named[@]}")
   # As the jobs will work: what is not in the cache by now is not there for them.
-  if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 "${doctor[@]}" >&2; fi
+  if [ "${DRY_RUN:-0}" = 1 ]; then echo "HF_HUB_OFFLINE=1 ${doctor[*]}"; else HF_HUB_OFFLINE=1 PYTHONSAFEPATH=1 "${doctor[@]}" >&2; fi
 fi
 
 # sample_studies ROW LABEL AFTER [key=value ...]: the other studies for a row of the card, once the jobs AFTER are done.
@@ -108,7 +108,7 @@ sample_studies() {
     # shellcheck disable=SC2086  # a study holds several words
     AFTER=$3 LABEL=$note NOTE=$notes/$note submit sample ${studies[i]} "${named[@]}"
     sampled=$sampled:$JOB
-    beside+=(--beside "$1=@$notes/$note")
+    others+=(--with "$1=@$notes/$note")
   done
 }
 
@@ -134,7 +134,7 @@ train_and_merge() {
   MERGED=("model.name=@$notes/$1-merged" "model.label=$1" model.revision=null)
 }
 
-beside=() runs=() fitted=() sampled="" base=("${model[@]}") basing=""
+others=() runs=() fitted=() sampled="" base=("${model[@]}") basing=""
 if [ -n "${BASE_TRAINING:-}" ]; then
   train_and_merge before "$BASE_TRAINING" "${model[@]}"
   base=("${MERGED[@]}") basing=$JOB
@@ -173,7 +173,7 @@ done
 for i in "${!samplings[@]}"; do
   mapfile -t words <<< "${runs[i]}"
   if [ -n "${fitted[i]:-}" ]; then words+=(--fit "${fitted[i]}"); fi
-  if [ "$i" = 0 ]; then words+=("${beside[@]}"); fi
+  if [ "$i" = 0 ]; then words+=("${others[@]}"); fi
   label=""
   if [ ${#samplings[@]} -gt 1 ]; then label=$(basename "${samplings[i]}" .yaml); fi
   AFTER=${sampled#:} LABEL=$label NOTE=$notes/scored${label:+-$label} submit score "${words[@]}"

@@ -1,10 +1,10 @@
 """`accelerate launch -m training CONFIG [key=value ...]`, which is `evenhand train` on one device."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from evenhand.config import config_parser
 from evenhand.run_directory import DONE_FILE, read_json
 from evenhand.terminal import run_main, say
 from training.config import load_training_config
@@ -13,14 +13,8 @@ from training.run_folder import METRICS_FILE, read_metrics
 
 def main(argv: Sequence[str]) -> None:
     """Fine-tune a judge with QLoRA, by the method its config names; the same command continues a run cut off."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand train",
-        description=main.__doc__,
-        epilog="example: accelerate launch -m training pocket-sft optimiser.max_steps=40",
-    )
-    parser.add_argument("config", help="a YAML file, a run's own config.yaml, or the name of one that comes along")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
-    options = parser.parse_intermixed_args(argv)
+    example = "accelerate launch -m training pocket-sft optimiser.max_steps=40"
+    options = config_parser("train", main.__doc__, example).parse_intermixed_args(argv)
     config = load_training_config([options.config, *options.overrides])
     config.load_units()
     from training.processes import processes

@@ -146,8 +146,8 @@ def anchored(examples: Sequence[Example]) -> list[Example]:
 def set_padding(tokenizer: Any) -> None:
     """Give a tokenizer without padding (Llama-3.1, Mistral) a token for it that is not EOS. It is masked."""
     vocabulary = tokenizer.get_vocab()
-    known = (tokenizer.pad_token, "<|finetune_right_pad_id|>", "<pad>", tokenizer.unk_token, tokenizer.bos_token)
-    for token in known:
+    candidates = (tokenizer.pad_token, "<|finetune_right_pad_id|>", "<pad>", tokenizer.unk_token, tokenizer.bos_token)
+    for token in candidates:
         if token in vocabulary and token != tokenizer.eos_token:
             tokenizer.pad_token = token
             return

@@ -23,26 +23,13 @@ from evenhand.lease import held
 from evenhand.run_directory import check_writable, finish, is_done, open_run
 from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, schedule
-from training.callbacks import (
-    MarkComplete,
-    MetricsFile,
-    ProgressBar,
-    Selection,
-    StopWhenAsked,
-)
+from training.callbacks import MarkComplete, MetricsFile, ProgressBar, Selection, StopWhenAsked
 from training.config import AnyRun, TrainingConfig
 from training.data import without_dev
 from training.examples import Example, Excluded, anchored, reasons_in, set_padding
 from training.guard import DivergenceGuard, check_not_diverged
 from training.objectives import objective_of
-from training.processes import (
-    agreed,
-    check_n_processes,
-    check_sharding,
-    prepare_sharding,
-    processes,
-    storage_dtype,
-)
+from training.processes import agreed, check_n_processes, check_sharding, prepare_sharding, processes, storage_dtype
 from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, objective_for, reference_of
 from training.run_folder import (

@@ -50,7 +50,7 @@ def pack(run: Path, archive_file: Path) -> None:
         copy(run, copied / run, CONFIG_FILE, PROVENANCE_FILE, PLAN_FILE, DONE_FILE)
         # Without what the model read, which the items' publishers own.
         replies = read_answers(run).replies
-        append_completions(copied / run, (one for hash_ in sorted(replies) for one in replies[hash_]), number=1)
+        append_completions(copied / run, (reply for hash_ in sorted(replies) for reply in replies[hash_]), number=1)
         checkpoint = Path(config["model"]["name"])
         training_run = checkpoint.parent
         if (training_run / DONE_FILE).is_file():
@@ -68,7 +68,9 @@ def shows_items(config: Mapping[str, Any]) -> bool:
         return config["verdict"] != "margin" or "dialdefer" not in config
     section = config["framing"]
     framings = [section, *section["framings"].values(), *section["placebos"]]
-    return bool(section["pair"]) or any("{" in text for each in framings for text in (each["answers"] or {}).values())
+    return bool(section["pair"]) or any(
+        "{" in text for framing in framings for text in (framing["answers"] or {}).values()
+    )
 
 
 def refuse_outside(path: Path) -> None:

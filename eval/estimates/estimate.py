@@ -3,7 +3,6 @@
 A measure is a function of the columns' sums.
 """
 
-import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,11 +38,6 @@ class Drawing:
 
     n_draws: int
     seed: int
-
-
-def drawing_of(options: argparse.Namespace) -> Drawing:
-    """As --draws and --seed say."""
-    return Drawing(n_draws=options.draws, seed=options.seed)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -73,7 +73,7 @@ def figures(plots: Iterable[Plot], folder: Path) -> tuple[dict[str, str], list[P
 
 def view(results: Results, drawn: Mapping[str, str]) -> dict[str, Any]:
     """What the page's template shows of one study. drawn: figure → its HTML."""
-    facts = {name: run_facts(judge) for name, judge in results.judges.items() if getattr(judge, "provenance", None)}
+    facts = {} if results.options.are_files else {name: run_facts(run) for name, run in results.judges.items()}
     return {
         "key": results.study,
         "heading": results.evaluation.heading,

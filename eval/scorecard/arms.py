@@ -70,7 +70,7 @@ def sampled_arms(
 ) -> list[CardArm]:
     """The base's row and those of `RUN` or `NAME=RUN` words; runs of one NAME are seeds of one arm.
 
-    tested: run → the sampling run of the model under test; see Evaluation.tested_run. taken: names of others.
+    tested: run → the sampling run of the model under test; see Card.tested_run. taken: names of others.
     Raises DataError when a run is named twice, an arm has a name that is taken, or a folder is no sampling run.
     """
     given = [split_word(word) for word in words]
@@ -151,7 +151,7 @@ def other_checkpoint(arm: CardArm, run: SampledRun, words: str) -> str:
 
 
 def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, dict[str, Path]]:
-    """Study → row → its run, the base's first, of --beside NAME=RUN. Runs of several seeds stand in their order.
+    """Study → row → its run, the base's first, of --with NAME=RUN. Runs of several seeds stand in their order.
 
     Raises DataError for a name of which no sampled row is left, a run named twice, or no base.
     """
@@ -160,16 +160,16 @@ def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, d
         given, _, path = word.partition("=")
         if given not in {name for arm in sampled for name in (arm.name, arm.arm)}:
             names = ", ".join(arm.name for arm in sampled)
-            raise DataError(f"--beside {word}: say it as NAME=RUN with the name of an arm that was sampled: {names}")
+            raise DataError(f"--with {word}: say it as NAME=RUN with the name of an arm that was sampled: {names}")
         (study,) = runs_by_study([Path(path)])
         rows = beside.setdefault(study, {})
         free = [arm.name for arm in sampled if given in (arm.name, arm.arm) and arm.name not in rows]
         if not free:
-            raise DataError(f"--beside {word}: '{given}' has fewer seeds than runs are named for it")
+            raise DataError(f"--with {word}: '{given}' has fewer seeds than runs are named for it")
         rows[free[0]] = Path(path)
     for rows in beside.values():
         if BASE not in rows:
-            raise DataError(f"--beside: changes are against the base's run, so name it too: --beside {BASE}=RUN")
+            raise DataError(f"--with: changes are against the base's run, so name it too: --with {BASE}=RUN")
         refuse_repeated(list(rows.values()))
     return {study: {a.name: rows[a.name] for a in sampled if a.name in rows} for study, rows in beside.items()}
 

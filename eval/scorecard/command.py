@@ -1,6 +1,5 @@
 """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +13,8 @@ from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, difference_lines, refuse_serious
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import SEEDS, change_over_seeds, lead_over_seeds, over_units
+from eval.evaluation import Card, CardFigure, Evaluation, evaluation_of
+from eval.options import Options
 from eval.report.tables import (
     TableSpec,
     console,
@@ -29,7 +30,7 @@ from eval.report.tables import (
     write_rows,
     write_tables,
 )
-from eval.results import MOST_PRINTED, CardFigure, Evaluation, Results, evaluation_of, say_warnings
+from eval.results import MOST_PRINTED, Results, read_runs, say_warnings
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
@@ -95,7 +96,7 @@ class StudyCard:
     """What one study says of the rows of a scorecard, of which the first is the base."""
 
     study: str
-    evaluation: Evaluation
+    evaluation: Evaluation[Any]
     arms: Sequence[CardArm]
     runs: Mapping[str, Any]  # row → its loaded run of this study, where it has one
     judges: Mapping[str, Any]  # row → its judge, as the study compares it; lacks rows without one
@@ -103,7 +104,12 @@ class StudyCard:
     against: Mapping[str, Mapping[str, Sequence[Change]]]  # a row of another arm → row → changes
     unfit: Mapping[str, str]  # row → why it cannot be ranked
     of_rows: Mapping[str, Sequence[Difference]]  # row → in what its run differs from the base's
-    options: argparse.Namespace
+    options: Options
+
+    @property
+    def card(self) -> Card[Any, Any]:
+        """The study's part of a scorecard."""
+        return self.evaluation.own_card
 
     @property
     def every_change(self) -> list[Change]:
@@ -115,7 +121,7 @@ class StudyCard:
         """The figures that an arm has, in the study's order."""
         arm_of = {arm.name: arm.arm for arm in self.arms}
         pooled_figures = []
-        for figure in self.evaluation.figures(self.judges):
+        for figure in self.card.figures(self.judges):
             seeds: dict[str, list[Change]] = {}
             for row, changes in self.moves.items():
                 # The last: a sole dataset's average repeats it.
@@ -135,7 +141,7 @@ class StudyCard:
     @cached_property
     def lowest(self) -> str:
         """The figure that arms are ranked by: the first of the study's that is known of the base; "" for none."""
-        return next((name for name in self.evaluation.lowest if name in self.known), "")
+        return next((name for name in self.card.lowest if name in self.known), "")
 
     @cached_property
     def known(self) -> dict[str, PooledFigure]:
@@ -145,7 +151,7 @@ class StudyCard:
     @property
     def kept(self) -> list[str]:
         """The figures in which an arm must not lose."""
-        return [name for name in self.evaluation.kept if name in self.known]
+        return [name for name in self.card.kept if name in self.known]
 
     def fields(self) -> list[dict[str, Any]]:
         """What each row of scorecard.json has of this study: figures with their intervals, and their changes."""
@@ -237,15 +243,15 @@ class StudyCard:
 
     def sentences(self) -> list[str]:
         """Which arm is lowest at no significant loss, which arms are not ranked, and changes against other arms."""
-        main = [figure for figure in self.evaluation.figures(self.judges) if figure.is_main]
+        main = [figure for figure in self.card.figures(self.judges) if figure.is_main]
         against = [line for figure in main for line in self.against_lines(figure)]
         lacking = [arm.name for arm in self.arms if arm.name not in self.judges]
         blank = [f"Without a run of {self.study}, and blank: {', '.join(lacking)}."] if lacking else []
-        notes = self.evaluation.card_notes(self.judges, self.options)
+        notes = self.card.notes(self.judges, self.options)
         return [*notes, *self.ranking, *against, *blank]
 
     def against_lines(self, figure: CardFigure) -> Iterator[str]:
-        """By how much arms lie above those of --against in a figure; p where both have a single seed."""
+        """By how much arms lie above those of --reference in a figure; p where both have a single seed."""
         arm_of = {arm.name: arm.arm for arm in self.arms}
         pairs: dict[tuple[str, str], dict[str, list[Change]]] = {}  # (arm, the other) → row of the other → changes
         for reference, rows in self.against.items():
@@ -274,8 +280,8 @@ class StudyCard:
             for each in known
             if each.serious
         ]
-        further = self.evaluation.card_warnings(self.judges, self.every_change)
-        return [*filter(None, others), *differing, *base, *further, *self.evaluation.warnings(results)]
+        further = self.card.warnings(self.judges, self.every_change)
+        return [*filter(None, others), *differing, *base, *further, *results.warnings]
 
     @cached_property
     def ranking(self) -> list[str]:
@@ -319,7 +325,7 @@ class StudyCard:
         which figures of accuracy it surely does too."""
         seeds = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
         changes = [
-            [self.evaluation.card_changes({row: self.judges[row] for row in pair}, self.options) for pair in pairs]
+            [row_changes(self.evaluation, {row: self.judges[row] for row in pair}, self.options) for pair in pairs]
             for pairs in ([(lower, upper) for upper in seeds[1]] for lower in seeds[0])
         ]
 
@@ -391,35 +397,38 @@ def words_of(estimate: Estimate) -> str:
     return f"{signed(estimate.value)} {interval(estimate.low, estimate.high)}"
 
 
-def make_card(
-    study: str, evaluation: Evaluation, arms: Sequence[CardArm], runs: Mapping[str, Path], options: argparse.Namespace
-) -> StudyCard:
+def row_changes(evaluation: Evaluation[Any], rows: Mapping[str, Any], options: Options) -> list[Change]:
+    """The changes between two rows."""
+    return (evaluation.own_card.changes or evaluation.changes_of)(rows, options)
+
+
+def make_card(study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], options: Options) -> StudyCard:
     """The card of some rows, the base first. runs: row → its run of this study.
 
-    Raises DataError where runs are no like for like, for an unknown --against, and where the base has no figure.
+    Raises DataError where runs are no like for like, for an unknown --reference, and where the base has no figure.
     """
-    loaded = {name: evaluation.load(path, options) for name, path in runs.items()}
+    evaluation = evaluation_of(study)
+    card = evaluation.own_card
+    loaded = dict(zip(runs, read_runs(evaluation, list(runs.values()), options).values(), strict=True))
     base = loaded[BASE]
-    evaluation.refuse(loaded)
-    differences = {
-        name: evaluation.differences(base, run, is_before_after=True) for name, run in loaded.items() if name != BASE
-    }
+    evaluation.check(loaded)
+    differences = {name: evaluation.differences(base, run) for name, run in loaded.items() if name != BASE}
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], f"{study} run") for arm in arms if arm.name in loaded]
         named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
         refuse_serious(base.name, named, [*filter(None, mismatched)])
-    judges = evaluation.card_judges(arms, loaded, options)
+    judges = card.rows(arms, loaded, options) if card.rows else loaded
     names = list(dict.fromkeys(name for arm in arms[1:] for name in (arm.arm, arm.name)))
-    if unknown := [name for name in options.against if name not in names]:
-        raise DataError(f"--against '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
-    references = {arm.name: arm.arm for arm in arms[1:] if {arm.name, arm.arm} & {*options.against}}
-    unfit = {name: evaluation.unfit(judge, options) for name, judge in judges.items()}
+    if unknown := [name for name in options.references if name not in names]:
+        raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
+    references = {arm.name: arm.arm for arm in arms[1:] if {arm.name, arm.arm} & {*options.references}}
+    unfit = {name: card.unrankable(judge) for name, judge in judges.items()}
 
     def moves_from(reference: str) -> dict[str, Sequence[Change]]:
         """Row → its changes against another row."""
         others = [arm.name for arm in arms[1:] if arm.name in judges and arm.arm != references.get(reference)]
         changes = [
-            evaluation.card_changes({reference: judges[reference], name: judges[name]}, options) for name in others
+            row_changes(evaluation, {reference: judges[reference], name: judges[name]}, options) for name in others
         ]
         return dict(zip(others, adjusted(changes, [bool(unfit.get(name)) for name in others]), strict=True))
 
@@ -437,11 +446,11 @@ def make_card(
     )
 
 
-def scorecard(options: argparse.Namespace) -> None:
+def scorecard(options: Options) -> None:
     """`evenhand scorecard`: print what to take, and the rest with --all; write page, rows, changes, tables, figure."""
     arms, cards = load_cards(options)
     cost, doubts = cost_table(arms), [f"{doubt}." for doubt in training_doubts(arms)]
-    say("\n\n".join(part for card in cards.values() for part in card_texts(card, is_all=options.all)))
+    say("\n\n".join(part for card in cards.values() for part in card_texts(card, is_all=options.is_all)))
     warnings = [*doubts, *(warning for card in cards.values() for warning in card.warnings)]
     first = next(iter(cards))
     of_rows = {
@@ -450,10 +459,10 @@ def scorecard(options: argparse.Namespace) -> None:
         for name, differences in card.of_rows.items()
     }
     notes = [*difference_lines(of_rows), *unknown_bases(arms)]
-    if options.all:
+    if options.is_all:
         say("\n" + wrapped([NOTE, *(f"{arm.name}: {arm.note}." for arm in arms if arm.note)]) + "\n\n" + console(cost))
-    say_warnings(warnings, notes, is_all=options.all)
-    out = options.out or options.base / "scorecard"
+    say_warnings(warnings, notes, is_all=options.is_all)
+    out = options.out or options.sources[0] / "scorecard"
     rows = [arm.fields() for arm in arms]
     for card in cards.values():
         rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
@@ -475,10 +484,9 @@ def scorecard(options: argparse.Namespace) -> None:
     views[0]["folded"].append((cost.title, table_html(cost)))
     views[0]["warnings"] = [*doubts, *views[0]["warnings"]]
     views[0]["method"] += [*(f"{arm.name}: {arm.note}." for arm in arms if arm.note), *unknown_bases(arms)]
-    write_page(
-        out / "scorecard.html", f"Evenhand: {len({arm.arm for arm in arms[1:]})} arms of {options.base.name}", views
-    )
-    say_written([out / "scorecard.html", *files], is_all=options.all)
+    title = f"Evenhand: {len({arm.arm for arm in arms[1:]})} arms of {options.sources[0].name}"
+    write_page(out / "scorecard.html", title, views)
+    say_written([out / "scorecard.html", *files], is_all=options.is_all)
 
 
 def card_texts(card: StudyCard, *, is_all: bool) -> list[str]:
@@ -491,27 +499,30 @@ def card_texts(card: StudyCard, *, is_all: bool) -> list[str]:
     ]
 
 
-def load_cards(options: argparse.Namespace) -> tuple[list[CardArm], dict[str, StudyCard]]:
+def load_cards(options: Options) -> tuple[list[CardArm], dict[str, StudyCard]]:
     """(the rows, the card of each study, the base's own first). Raises DataError where runs are no like for like."""
     words = [split_word(word) for word in options.arms]
-    (study, *others) = runs_by_study([options.base, *(path for _, path in words)])
+    (base_run,) = options.sources
+    (study, *others) = runs_by_study([base_run, *(path for _, path in words)])
     if others:
-        raise DataError(f"the base and its arms are of two studies, {study} and {others[0]}; use --beside for a second")
-    evaluation = evaluation_of(study)
-    base = arm_of(BASE, BASE, BASE, options.base, evaluation.tested_run(options.base))
-    made = evaluation.made_arms(base, options)
-    sampled = sampled_arms(base, options.arms, evaluation.tested_run, taken=[arm.name for arm in made])
+        raise DataError(f"the base and its arms are of two studies, {study} and {others[0]}; use --with for a second")
+    card = evaluation_of(study).own_card
+    base = arm_of(BASE, BASE, BASE, base_run, card.tested_run(base_run))
+    if options.calibrated and card.made_arms is None:
+        raise DataError(f"--calibrated: {base_run} is of a study that has no thresholds; leave it out")
+    made = card.made_arms(base, options) if card.made_arms else []
+    sampled = sampled_arms(base, options.arms, card.tested_run, taken=[arm.name for arm in made])
     if len(sampled) + len(made) < 2:
-        raise DataError(f"{options.base}: is the only row; name at least one ARM_RUN")
+        raise DataError(f"{base_run}: is the only row; name at least one ARM_RUN")
     arms = [*sampled, *made]
     if (doubts := training_doubts(arms)) and not options.allow_differences:
         raise DataError("; ".join(doubts) + ".\n  Leave such arms out, or say --allow-differences; the card states it.")
-    beside = runs_beside(options.beside, sampled)
+    beside = runs_beside(options.with_runs, sampled)
     if study in beside:
         word = next(iter(beside[study].values()))
-        raise DataError(f"--beside {word}: is of the scorecard's own study; name it as an arm")
+        raise DataError(f"--with {word}: is of the scorecard's own study; name it as an arm")
     runs = {study: {arm.name: arm.path for arm in sampled}, **beside}
-    return arms, {name: make_card(name, evaluation_of(name), arms, of_rows, options) for name, of_rows in runs.items()}
+    return arms, {name: make_card(name, arms, of_rows, options) for name, of_rows in runs.items()}
 
 
 def cost_table(arms: Sequence[CardArm]) -> TableSpec:

@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> None:
     after = asked("   Ask it the same prompts", "paired", straight, root)
     step("3. Before and after", "compare", before, after, "--out", str(out / "demo"))
     step("4. The free baseline: one number on C2's threshold", "calibrate", fitted, before, "--pooled")
-    thresholds = ("--calibrated", f"{before}/calibrated/thresholds.json", "--against", "calibrated")
+    thresholds = ("--calibrated", f"{before}/calibrated/thresholds.json", "--reference", "calibrated")
     step("   Beside the arm", "scorecard", before, f"paired={after}", *thresholds)
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
 

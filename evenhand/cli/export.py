@@ -40,15 +40,15 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("config", help="a YAML file that `evenhand sample` takes; its model and engine do not matter")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     parser.add_argument("--out", type=Path, required=True, help="folder of the task; it is made where there is none")
-    words = parser.parse_intermixed_args(argv)
-    config, harness, out = load_sampling_config([words.config, *words.overrides]), words.harness, words.out
+    options = parser.parse_intermixed_args(argv)
+    config, harness, out = load_sampling_config([options.config, *options.overrides]), options.harness, options.out
     if (out / "task.json").exists():
         raise ConfigError(f"{out}: already holds a task; name another folder, or remove it")
     units = config.study.units(config.verdict)
     prompts = [prompt for unit in units.units for prompt in unit.next_prompts({})]
     for is_wrong, problem in mismatches(harness, config, prompts):
         if is_wrong:
-            raise ConfigError(f"{words.config}: {problem}")
+            raise ConfigError(f"{options.config}: {problem}")
     samples = list(samples_of(prompts, config.sampling.n))
     task: dict[str, Any] = {"config": config.model_dump(mode="json"), "item_set_hash": units.content_hash}
     supposed = [supposed_answer(sample[OWN], config.verdict) for sample in samples]
@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> None:
 
 def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt]) -> Iterator[tuple[bool, str]]:
     """(whether it is so, what is wrong and what to do) of everything that a harness cannot ask as we do."""
-    from eval.results import evaluation_of  # loads pandas, which --help does without
+    from eval.evaluation import evaluation_of  # loads pandas, which --help does without
 
     study, sampling = study_in(config.model_dump(), config.name), config.sampling
     units, is_inspect, verdict = config.study.units(config.verdict), harness == "inspect", config.verdict
@@ -100,16 +100,16 @@ def samples_of(prompts: Sequence[Prompt], n: int) -> Iterator[dict[str, Any]]:
     for hash_, prompt in {prompt.prompt_hash: prompt for prompt in prompts}.items():
         of_prompt = [{**line, "n_lines": n * n_lines[line["item_id"]]} for line in lines[hash_]]
         for index in range(n):
-            own = {"prompt_hash": hash_, "sample_index": index, "answers": list(prompt.answer_space)}
+            sample = {"prompt_hash": hash_, "sample_index": index, "answers": list(prompt.answer_space)}
             messages = [plain(message) for message in prompt.messages]
-            yield {"id": f"{hash_}-{index}", "messages": messages, OWN: {**own, "lines": of_prompt}}
+            yield {"id": f"{hash_}-{index}", "messages": messages, OWN: {**sample, "lines": of_prompt}}
 
 
-def supposed_answer(own: dict[str, Any], verdict: str) -> Answer:
+def supposed_answer(sample: dict[str, Any], verdict: str) -> Answer:
     """The first answer, as a reply: what figures there are is known before a model is asked."""
-    first, *others = own["answers"]
+    first, *rest = sample["answers"]
     reply = json.dumps({"chosen_answer": first, "reasoning": ""}) if verdict == "reason" else first
-    return answered(own, verdict, reply, {first: -0.1, **dict.fromkeys(others, -3.0)}, "stop")
+    return answered(sample, verdict, reply, {first: -0.1, **dict.fromkeys(rest, -3.0)}, "stop")
 
 
 def generation(harness: str, config: InferenceConfig) -> dict[str, Any]:

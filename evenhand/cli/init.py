@@ -20,9 +20,9 @@ def main(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="evenhand init", description=main.__doc__)
     parser.add_argument("folder", type=Path, help="where to; it is made where there is none")
     parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
-    words = parser.parse_args(argv)
-    folder = words.folder
-    files = [*sorted(STARTER.iterdir()), *([CONFIGS, CONFIGS.with_name("slurm")] if words.slurm else [])]
+    options = parser.parse_args(argv)
+    folder = options.folder
+    files = [*sorted(STARTER.iterdir()), *([CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else [])]
     if there := [file.name for file in files if (folder / file.name).exists()]:
         raise ConfigError(f"{folder}: already holds {', '.join(there)}; name another folder, or move them away")
     try:
@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> None:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
     for file in files:
         (shutil.copytree if file.is_dir() else shutil.copyfile)(file, folder / file.name)
-    if words.slurm:  # its jobs run in this environment
+    if options.slurm:  # its jobs run in this environment
         settings = folder / "slurm" / "settings.sh"
         settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
     print(f"{folder} now holds {', '.join(file.name for file in files)}. Next: cd {folder}; evenhand show study.yaml")

@@ -39,13 +39,13 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
     parser.add_argument("words", nargs="*", help=f"the study ({', '.join(STUDIES)}); of training the method, too")
-    words = parser.parse_args(argv)
-    known = [*STUDIES, *(METHODS if words.verb == "train" else ())]
-    if unknown := [word for word in words.words if word not in known]:
-        parser.error(f"'{unknown[0]}' is nothing to {words.verb}; take one of {', '.join(known)}")
-    study = next((word for word in words.words if word in STUDIES), next(iter(STUDIES)))
-    method = next((word for word in words.words if word in METHODS), "sft")
-    print(keys_text(sampling_schema(study) if words.verb == "sample" else training_schema(method, study)))
+    options = parser.parse_args(argv)
+    choices = [*STUDIES, *(METHODS if options.verb == "train" else ())]
+    if unknown := [word for word in options.words if word not in choices]:
+        parser.error(f"'{unknown[0]}' is nothing to {options.verb}; take one of {', '.join(choices)}")
+    study = next((word for word in options.words if word in STUDIES), next(iter(STUDIES)))
+    method = next((word for word in options.words if word in METHODS), "sft")
+    print(keys_text(sampling_schema(study) if options.verb == "sample" else training_schema(method, study)))
 
 
 def keys_text(schema: type[BaseModel]) -> str:
@@ -62,13 +62,13 @@ def section_lines(schema: type[BaseModel], values: BaseModel | None, indent: str
     ):
         default = getattr(values, name) if values else field.get_default(call_default_factory=True)
         value = "" if field.is_required() or isinstance(default, BaseModel) else f" {written(default)}"
-        words, sections = words_in(field.annotation), models_in(field.annotation)
-        if len(words) == 1:  # a section's `kind`, a run's `method`
-            value, words = f" {words[0]}", []
+        choices, sections = words_in(field.annotation), models_in(field.annotation)
+        if len(choices) == 1:  # a section's `kind`, a run's `method`
+            value, choices = f" {choices[0]}", []
         meaning = comments(schema).get(name) or (about(sections[0]) if sections else "")
         needed = "required" if field.is_required() and not value else ""
-        said = filter(None, (needed, " | ".join(words), limits(field), meaning))
-        line, comment = f"{indent}{name}:{value}", "; ".join(said)
+        parts = filter(None, (needed, " | ".join(choices), limits(field), meaning))
+        line, comment = f"{indent}{name}:{value}", "; ".join(parts)
         if len(line) + 3 + len(comment) > WIDTH:
             lines += comment_above(comment, indent)
             comment = ""
@@ -90,8 +90,8 @@ def inner_lines(field: FieldInfo, inner: type[BaseModel], default: Any, indent: 
         lines = section_lines(inner, None, indent)
     if field.is_required():
         return lines
-    other = [f"{indent}or: {about(inner)}"] if isinstance(default, BaseModel) else []
-    return [f"{indent}# {line.removeprefix(indent)}" for line in [*other, *lines]]
+    alternative = [f"{indent}or: {about(inner)}"] if isinstance(default, BaseModel) else []
+    return [f"{indent}# {line.removeprefix(indent)}" for line in [*alternative, *lines]]
 
 
 def comment_above(comment: str, indent: str) -> list[str]:
@@ -101,15 +101,15 @@ def comment_above(comment: str, indent: str) -> list[str]:
 
 def written(value: Any) -> str:
     """A default as YAML on one line."""
-    plain = [item.value if isinstance(item, Enum) else item for item in value] if isinstance(value, tuple) else value
-    plain = plain if isinstance(plain, bool | int | float | list | dict | None) else str(plain)
-    return yaml.safe_dump(plain, default_flow_style=True, width=10_000).removesuffix("\n").removesuffix("\n...")
+    scalar = [item.value if isinstance(item, Enum) else item for item in value] if isinstance(value, tuple) else value
+    scalar = scalar if isinstance(scalar, bool | int | float | list | dict | None) else str(scalar)
+    return yaml.safe_dump(scalar, default_flow_style=True, width=10_000).removesuffix("\n").removesuffix("\n...")
 
 
 def limits(field: FieldInfo) -> str:
     """Between what a number must lie."""
-    found = ((said, getattr(rule, sign, None)) for rule in field.metadata for sign, said in LIMITS.items())
-    return " and ".join(f"{said} {number:g}" for said, number in found if number is not None)
+    bounds = ((phrase, getattr(rule, sign, None)) for rule in field.metadata for sign, phrase in LIMITS.items())
+    return " and ".join(f"{phrase} {number:g}" for phrase, number in bounds if number is not None)
 
 
 def words_in(annotation: Any) -> list[str]:
@@ -128,7 +128,7 @@ def about(schema: type[BaseModel]) -> str:
 
 def comments(schema: type[BaseModel]) -> dict[str, str]:
     """Key → the comment above it and behind it, in the source of the section and of those that it inherits from."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for owner in reversed(schema.__mro__):
         is_written = getattr(sys.modules[owner.__module__], owner.__qualname__, None) is owner  # not by create_model
         if not (issubclass(owner, BaseModel) and owner is not BaseModel and is_written):
@@ -140,10 +140,10 @@ def comments(schema: type[BaseModel]) -> dict[str, str]:
                 above.append(line[6:])
             elif key := re.match(r"    (\w+): ", line):
                 name, comment = key[1], " ".join(filter(None, [*above, behind]))
-                found[name] = comment or found.get(name, "")
+                meanings[name] = comment or meanings.get(name, "")
                 above = []
             elif line == "" or re.match("    [@d]", line):
                 above, name = [], ""
             elif name and behind:  # of a key that takes several lines
-                found[name] = f"{found[name]} {behind}".strip()
-    return found
+                meanings[name] = f"{meanings[name]} {behind}".strip()
+    return meanings

@@ -23,7 +23,7 @@ def jobs_of(folder: Path) -> list["Job"]:
     lines = [line.split("\t") for line in text_of(folder / STAGES_FILE).splitlines()]
     jobs = [Job(folder / name, kind, number) for name, kind, number, *_ in lines]
     for job, (_, _, _, waits_for) in zip(jobs, lines, strict=True):
-        job.before.extend(other for other in jobs if other.number in waits_for.split(":"))
+        job.before.extend(earlier for earlier in jobs if earlier.number in waits_for.split(":"))
     return jobs
 
 
@@ -49,8 +49,8 @@ class Job:
     @cached_property
     def run(self) -> Path:
         """The run directory that a sampling job has noted, wherever status was asked from."""
-        moved = self.path.parents[2] / "inference" / Path(self.result).name
-        return moved if moved.is_dir() else Path(self.result)
+        beside = self.path.parents[2] / "inference" / Path(self.result).name
+        return beside if beside.is_dir() else Path(self.result)
 
     @cached_property
     def ends(self) -> dict[str, tuple[int, str]]:

@@ -4,7 +4,6 @@ A judge accepts where its margin log P("1") - log P("2") exceeds 0. Where dialog
 of its own for C2 undoes that.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from eval.calibration import CALIBRATED, DDS, nearest_threshold, refuse_unlike, share_above, write_fits
+from eval.options import Options
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.dialdefer.item_table import HeldOut
@@ -20,10 +20,10 @@ from studies.dialdefer.measures import ACCEPT, C1, REJECT, TIE, FloatArray
 from studies.dialdefer.panels import (
     BOTH_ORDERS,
     Judge,
+    JudgedRun,
     Panel,
     item_texts,
     judge_of_run,
-    load_run,
     named,
     variant_of,
     with_both_orders,
@@ -151,9 +151,8 @@ def calibrated(panel: Panel, fit: Fit) -> Panel:
     return replace(panel, factors=factors, margins=margins, replies=decided.astype(panel.replies.dtype))
 
 
-def calibrate_runs(options: argparse.Namespace) -> None:
+def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:
     """Fit thresholds on one run for another, print and write them."""
-    train, test = load_run(options.train), load_run(options.test)
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
     prompt_keys = ("template", "speakers", "answer_order") if options.pooled else ()
     keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", *prompt_keys)))

@@ -1,6 +1,5 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,21 +9,21 @@ import pandas as pd
 
 from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import Difference, differences, rendering_differences
-from eval.estimates.estimate import drawing_of
+from eval.evaluation import Evaluation, VerdictFiles
+from eval.options import Options
 from eval.report.tables import LITTLE, TableSpec, answered, is_enough, percent, signed
 from eval.results import Results
-from eval.runs import SampledRun, Verdicts
+from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
 from evenhand.completions import UNLIKELY
 from evenhand.errors import DataError
-from evenhand.sources.record_fields import shown as shown_text
-from evenhand.terminal import say
 from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
+from studies.dialdefer.calibrate import calibrate_runs
 from studies.dialdefer.measures import MANY_UNPARSED, mean_or_none
-from studies.dialdefer.options import DENOMINATORS
-from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, load_run, setting_panels
-from studies.dialdefer.scorecard import FIGURES, CardEvaluation
+from studies.dialdefer.options import DENOMINATORS, DialDeferOptions
+from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, judged, setting_panels
+from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
 from studies.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspelt
 
@@ -32,152 +31,147 @@ MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
 
 
-class DialDeferEval(CardEvaluation):
-    """Runs of items under C1 and C2, and verdicts from files."""
+DialDeferRun = JudgedRun | Judge  # a run's judge, or one of files of verdicts
 
-    layout = LAYOUT
-    heading = "Does the judge bend to who is speaking?"
-    words = Path(__file__).with_name("words.j2")
-    headline = {"measure": "dds", "c1_source": scores.OWN, "denominator": "published"}
-    measure_words = {"dds": "DDS", "soft_dds": "soft DDS", **FIGURES}
 
-    def load(self, path: Path, options: argparse.Namespace) -> Any:
-        return load_run(path, options.parser)
+def read(run: FinishedRun, options: Options) -> DialDeferRun:
+    """The run with its verdicts."""
+    return judged(run, options.of(DialDeferOptions).parser)
 
-    def load_files(self, options: argparse.Namespace) -> dict[str, Any]:
-        """Every model in some files; what is not looked at or left out is printed."""
-        judges, ignored = load_external(options.sources, options.parser)
-        if ignored:
-            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown_text, ignored))}.\n")
-        for reason in (reason for judge in judges for reason in judge.left_out):
-            say(f"Left out: {reason}.\n")
-        return {judge.name: judge for judge in judges}
 
-    def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
-        """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
-        drawing, made = drawing_of(options), list[Score]()
-        for judge in judges.values():
-            if isinstance(judge, Judge):
-                default, run, model = "published", judge.files, judge.model
-                verdict, parser = EXTERNAL, judge.parser
-            else:
-                default, run, model = "both", judge.name, judge.judge
-                verdict, parser = judge.reading.mode, judge.reading.parser
-            word = options.denominator or default
-            scored = scores.Scored(run=run, model=model, verdict=verdict, parser=parser, drawing=drawing)
-            made += scores.score_panels(judge.panels, scored, DENOMINATORS if word == "both" else (word,))
-        return made
+def read_files(options: Options) -> tuple[dict[str, DialDeferRun], list[str], list[str]]:
+    """Every model in some files; see VerdictFiles."""
+    judges, ignored = load_external(options.sources, options.of(DialDeferOptions).parser)
+    return {judge.name: judge for judge in judges}, ignored, [reason for judge in judges for reason in judge.left_out]
 
-    def changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
-        before, after = judges.values()
-        return scores.compare_runs(before, after, options.denominator, drawing_of(options))
 
-    def refuse(self, judges: Mapping[str, Any]) -> None:
-        """Raises DataError for reasoned verdicts beside margins."""
-        modes = {judge.name: judge.reading.mode for judge in judges.values() if isinstance(judge, JudgedRun)}
-        if len(set(modes.values())) > 1:
-            listed = "; ".join(f"{name}: {mode}" for name, mode in modes.items())
-            raise DataError(f"the two kinds of verdicts are never mixed in one table ({listed}); report them apart")
-
-    def differences(self, base: SampledRun, after: SampledRun, *, is_before_after: bool) -> list[Difference]:
-        """Of two models side by side, of which neither was made from the other, each has its own chat template and may
-        need an engine of its own: what follows from that is stated, not refused."""
-        every = differences(base, after)
-        if is_before_after:
-            return every
-        own = set(rendering_differences(base, after))
-        own |= {d for d in every if d.what.startswith(("engine.", "model."))}
-        return [replace(difference, serious=False) if difference in own else difference for difference in every]
-
-    def facts(self, results: Results) -> dict[str, Any]:
-        """A line for each judge, each of its arms, and each change; frame: the scores as a wide frame."""
-        frame = scores.wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
-        mains = (
-            []
-            if frame.empty
-            else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
-        )
-        lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
-        moves = main_changes(results)
-        for line in lines:
-            row, both = line["row"], line["both"]
-            of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
-            line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
-            line |= {
-                "direction": direction_of_all(row, both, frame),
-                "move": moves.get((f"{row.model} ({row.run})", bool(both))),
-            }
-            measure, of = ("deference", both) if both else ("dds", row)
-            line |= {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
-        return {
-            "frame": frame,
-            "lines": lines,
-            "most": MOST_SENTENCES,
-            "arm_words": arm_words,
-            "reading": "" if frame.empty else reading_words(frame.iloc[0]),
-            "counted": "" if frame.empty else counted_words(frame.iloc[0]),
-            "detectable": DETECTABLE,
-            "little": LITTLE_PP,
-            "over_corrected": scores.over_corrections(results.change_rows),
-        }
-
-    def tables(self, results: Results) -> list[TableSpec]:
-        """Every table that the data allows."""
-        frame = results.facts["frame"]
-        first = [*tables.score_tables(frame, results.facts["lines"]), *tables.change_tables(results)]
-        is_score = not hasattr(results.options, "allow_differences")  # `score` prints these alone
-        return first if is_score else [*first, *report_tables(results)]
-
-    def plots(self, results: Results) -> list[Any]:
-        """What each judge accepts in either framing; and DDS by dataset, of many judges as a field of numbers."""
-        from eval.report.plots import heat_plot, interval_plot
-
-        frame: pd.DataFrame = results.facts["frame"]
-        rows = tables.by_shift(
-            tables.with_orders(scores.shown(frame[frame.is_headline & one_denominator(frame)]), frame)
-        )
-        of = "deference" if rows.deference_pp.notna().any() else "dds"
-        title = "DDS by dataset, mean of both answer orders" if of == "deference" else "DDS by dataset"
-        accepts = [
-            {"label": line["row"].judge, "series": series, "value": value, **ends}
-            for line in results.facts["lines"]
-            for series, value, ends in acceptance_marks(line)
-        ]
-        heading = "Claims accepted, as a statement and from a speaker"
-        if all(line["both"] for line in results.facts["lines"]):
-            heading += " (mean of both answer orders)"
-        x_label = "%; bar: 95% interval of the difference"
-        plots = [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)]
-        if rows.judge.nunique() <= MOST_JUDGES:
-            ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
-            marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
-            plots.append(interval_plot("dds", title, marks.dropna(subset="value"), SIGNS))
+def scores_of(judges: Mapping[str, DialDeferRun], options: Options) -> list[Score]:
+    """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
+    own, rows = options.of(DialDeferOptions), list[Score]()
+    for judge in judges.values():
+        if isinstance(judge, Judge):
+            run, model, verdict, parser = judge.files, judge.model, EXTERNAL, judge.parser
         else:
-            values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")
-            values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())
-            plots.append(heat_plot("dds", title, values, values.map(signed), "+ defers, − doubts the speaker"))
-        return plots
+            run, model, verdict, parser = judge.name, judge.judge, judge.reading.mode, judge.reading.parser
+        is_both = options.verb == "score" and own.unparsed is None and isinstance(judge, JudgedRun)
+        scored = scores.Scored(run=run, model=model, verdict=verdict, parser=parser, drawing=options.drawing)
+        rows += scores.score_panels(judge.panels, scored, [*DENOMINATORS.values()] if is_both else [own.denominator])
+    return rows
 
-    def warnings(self, results: Results) -> list[str]:
-        """Datasets on which a DDS says little, and what to know of the runs' answers."""
-        frame = results.facts["frame"]
-        of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
-        names = dict.fromkeys(p.dataset for judge in results.judges.values() for p in judge.panels)
-        said = results.sentences.get("warnings", [])
-        return [*said, *([] if frame.empty else setting_doubts(frame)), *of_runs, *misspelt(names)]
 
-    def left_out(self, results: Results) -> list[str]:
-        return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]
+def changes_of(judges: Mapping[str, Any], options: Options) -> list[Change]:
+    """Between two runs; see Evaluation."""
+    before, after = judges.values()
+    return scores.compare_runs(before, after, options.of(DialDeferOptions).denominator, options.drawing)
 
-    def write_items(self, results: Results, folder: Path) -> list[Path]:
-        from studies.dialdefer.flips import write_items  # loads matplotlib, which scoring does not need
 
-        return write_items(folder, runs_of(results), shows_aio=results.options.aio_text)
+def check(judges: Mapping[str, DialDeferRun]) -> None:
+    """Raises DataError for reasoned verdicts beside margins."""
+    modes = {judge.name: judge.reading.mode for judge in judges.values() if isinstance(judge, JudgedRun)}
+    if len(set(modes.values())) > 1:
+        listed = "; ".join(f"{name}: {mode}" for name, mode in modes.items())
+        raise DataError(f"the two kinds of verdicts are never mixed in one table ({listed}); report them apart")
 
-    def verdicts(self, path: Path) -> Verdicts:
-        """The choice: 1 accepts the claim, 2 rejects it."""
-        verdicts = load_run(path).verdicts
-        return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
+
+def differences_beside(base: SampledRun, after: SampledRun) -> list[Difference]:
+    """In what two models differ of which neither was made from the other: each has its own chat template and may need
+    an engine of its own, and what follows from that is not serious."""
+    every, own = differences(base, after), set(rendering_differences(base, after))
+    own |= {d for d in every if d.what.startswith(("engine.", "model."))}
+    return [replace(difference, serious=False) if difference in own else difference for difference in every]
+
+
+def facts(results: Results) -> dict[str, Any]:
+    """A line for each judge, each of its arms, and each change; frame: the scores as a wide frame."""
+    frame = scores.wide_frame(results.score_rows) if results.score_rows else pd.DataFrame()
+    mains = (
+        [] if frame.empty else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
+    )
+    lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
+    moves = main_changes(results)
+    for line in lines:
+        row, both = line["row"], line["both"]
+        of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
+        line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
+        line |= {
+            "direction": direction_of_all(row, both, frame),
+            "move": moves.get((f"{row.model} ({row.run})", bool(both))),
+        }
+        measure, of = ("deference", both) if both else ("dds", row)
+        line |= {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
+    return {
+        "frame": frame,
+        "lines": lines,
+        "most": MOST_SENTENCES,
+        "arm_words": arm_words,
+        "reading": "" if frame.empty else reading_words(frame.iloc[0]),
+        "counted": "" if frame.empty else counted_words(frame.iloc[0]),
+        "detectable": DETECTABLE,
+        "little": LITTLE_PP,
+        "over_corrected": scores.over_corrections(results.change_rows),
+    }
+
+
+def tables_of(results: Results) -> list[TableSpec]:
+    """Every table that the data allows."""
+    frame = results.facts["frame"]
+    first = [*tables.score_tables(frame, results.facts["lines"]), *tables.change_tables(results)]
+    return first if results.options.verb == "score" else [*first, *report_tables(results)]
+
+
+def plots_of(results: Results) -> list[Any]:
+    """What each judge accepts in either framing; and DDS by dataset, of many judges as a field of numbers."""
+    from eval.report.plots import heat_plot, interval_plot
+
+    frame: pd.DataFrame = results.facts["frame"]
+    rows = tables.by_shift(tables.with_orders(scores.shown(frame[frame.is_headline & one_denominator(frame)]), frame))
+    of = "deference" if rows.deference_pp.notna().any() else "dds"
+    title = "DDS by dataset, mean of both answer orders" if of == "deference" else "DDS by dataset"
+    accepts = [
+        {"label": line["row"].judge, "series": series, "value": value, **ends}
+        for line in results.facts["lines"]
+        for series, value, ends in acceptance_marks(line)
+    ]
+    heading = "Claims accepted, as a statement and from a speaker"
+    if all(line["both"] for line in results.facts["lines"]):
+        heading += " (mean of both answer orders)"
+    x_label = "%; bar: 95% interval of the difference"
+    plots = [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)]
+    if rows.judge.nunique() <= MOST_JUDGES:
+        ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
+        marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
+        plots.append(interval_plot("dds", title, marks.dropna(subset="value"), SIGNS))
+    else:
+        values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")
+        values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())
+        plots.append(heat_plot("dds", title, values, values.map(signed), "+ defers, − doubts the speaker"))
+    return plots
+
+
+def warnings_of(results: Results) -> list[str]:
+    """Datasets on which a DDS says little, and what to know of the runs' answers."""
+    frame = results.facts["frame"]
+    of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
+    names = dict.fromkeys(panel.dataset for judge in results.judges.values() for panel in judge.panels)
+    return [*([] if frame.empty else setting_doubts(frame)), *of_runs, *misspelt(names)]
+
+
+def left_out(results: Results) -> list[str]:
+    """The arms of verdict files in which no shift can be scored."""
+    return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]
+
+
+def write_items(results: Results, folder: Path) -> list[Path]:
+    """See studies.dialdefer.flips."""
+    from studies.dialdefer import flips  # loads matplotlib, which scoring does not need
+
+    return flips.write_items(folder, runs_of(results), shows_aio=results.options.of(DialDeferOptions).aio_text)
+
+
+def verdicts_of(run: FinishedRun) -> Verdicts:
+    """The choice: 1 accepts the claim, 2 rejects it."""
+    verdicts = judged(run).verdicts
+    return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
 
 
 def runs_of(results: Results) -> dict[str, JudgedRun]:
@@ -188,7 +182,8 @@ def runs_of(results: Results) -> dict[str, JudgedRun]:
 def report_tables(results: Results) -> list[TableSpec]:
     """The tables of a report beyond scores and changes."""
     frame: pd.DataFrame = results.facts["frame"]
-    options = {"denominator": results.options.denominator, "drawing": drawing_of(results.options)}
+    denominator = results.options.of(DialDeferOptions).denominator
+    options: dict[str, Any] = {"denominator": denominator, "drawing": results.options.drawing}
     every = [judge if isinstance(judge, Judge) else judge_of_run(judge, name) for name, judge in results.judges.items()]
     made: list[TableSpec] = []
     if frame.is_main.any():
@@ -199,7 +194,7 @@ def report_tables(results: Results) -> list[TableSpec]:
     arms = [change for judge in every for change in scores.arm_differences(judge, **options)]
     made += [tables.difference_table(arms)] if arms else []
     if judges := [judge for judge in every if setting_panels(judge)]:
-        flips = items.item_frame(judges, options["denominator"])
+        flips = items.item_frame(judges, denominator)
         made += items.item_tables(flips)
         # Of the checkpoints of one model the first alone counts: a model and what was trained from it are one judge.
         of_models, runs = dict[str, Judge](), runs_of(results)
@@ -212,9 +207,6 @@ def report_tables(results: Results) -> list[TableSpec]:
         strata = items.alignments(judges, **options)
         made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made
-
-
-EVALUATION = DialDeferEval()
 
 
 Row = Any  # of the wide frame, by scores.records
@@ -365,3 +357,27 @@ def doubts(group: pd.DataFrame) -> list[str]:
         ],
     }
     return [f"{', '.join(cases)}{words}" for words, cases in parts.items() if cases]
+
+
+EVALUATION = Evaluation[DialDeferRun](
+    heading="Does the judge bend to who is speaking?",
+    words=Path(__file__).with_name("words.j2"),
+    read=read,
+    with_errors=True,
+    files=VerdictFiles(layout=LAYOUT, read=read_files),
+    check=check,
+    differences_beside=differences_beside,
+    scores=scores_of,
+    changes=changes_of,
+    headline={"measure": "dds", "c1_source": scores.OWN, "denominator": "published"},
+    measure_words={"dds": "DDS", "soft_dds": "soft DDS", **FIGURES},
+    facts=facts,
+    tables=tables_of,
+    plots=plots_of,
+    warnings=warnings_of,
+    left_out=left_out,
+    write_items=write_items,
+    verdicts=verdicts_of,
+    calibrate=calibrate_runs,
+    card=CARD,
+)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.runs import FinishedRun, refuse_unfinished, run_config
-from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts, read_answers
+from eval.runs import FinishedRun, load_finished
+from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.config import parse_config
 from evenhand.errors import DataError, EvenhandError
-from evenhand.records import digest
-from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
+from evenhand.records import digest, plain
+from evenhand.run_directory import CONFIG_FILE
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.measures import (
     ABSENT,
@@ -36,7 +36,7 @@ from studies.dialdefer.measures import (
     judge_all,
     lost_items,
 )
-from studies.dialdefer.records import Factors, Item, read_plan
+from studies.dialdefer.records import Condition, Factors, Item, Planned
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
@@ -289,17 +289,26 @@ class JudgedRun(FinishedRun):
 
 
 def load_run(path: Path, parser: str = "strict") -> JudgedRun:
-    """The run at a path with its verdicts; `parser` is used where the run's verdicts are reasoned.
+    """The run at a path with its verdicts. Raises DataError as load_finished does."""
+    return judged(load_finished(path, with_errors=True), parser)
 
-    Raises DataError when the folder is no run, a file in it is damaged, or a planned prompt has no completion.
-    """
-    config, plan = run_config(path), read_plan(path)
-    n_samples = config["sampling"].get("n", 1)
-    answers = read_answers(path)
-    replies, rendered = answers.replies, answers.rendered
-    refuse_unfinished(path, {planned.prompt_hash: n_samples for planned in plan}, replies)
-    reading = ReadingMode(config["verdict"], parser if config["verdict"] == "reason" else None)
-    verdicts = judge_all(plan, replies, n_samples, reading)
+
+def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
+    """A run with its verdicts; `parser` is used where they are reasoned."""
+    factors = {asked: Factors(**dict(asked)) for asked in {prompt.factors for prompt in run.plan}}
+    plan = [
+        Planned(
+            prompt_hash=prompt.prompt_hash,
+            item_id=prompt.item_id,
+            benchmark=prompt.benchmark,
+            dataset=prompt.dataset,
+            condition=Condition(prompt.condition),
+            factors=factors[prompt.factors],
+        )
+        for prompt in run.plan
+    ]
+    reading = ReadingMode(run.config["verdict"], parser if run.config["verdict"] == "reason" else None)
+    verdicts = judge_all(plan, run.replies, run.n_samples, reading)
     panels = panels_of(verdicts)
     unlikely = [
         f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
@@ -313,16 +322,11 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
         f"{WAY_OUT}"
     )
     return JudgedRun(
-        path=path,
-        config=config,
-        provenance=read_json(path / PROVENANCE_FILE),
-        plan=plan,
-        replies=replies,
-        rendered=rendered,
+        **(plain(run) | {"plan": plan}),
         reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),
-        doubts=[*answer_doubts(chain.from_iterable(replies.values())), *([doubt] if unlikely else [])],
+        doubts=[*answer_doubts(chain.from_iterable(run.replies.values())), *([doubt] if unlikely else [])],
     )
 
 

@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
-
-from evenhand.run_directory import read_plan_lines
 
 BENCHMARK = "dialdefer"
 OWN_ITEMS = "own"  # the benchmark of items in a file of the user's
@@ -70,16 +67,3 @@ class Planned:
     dataset: str
     condition: Condition
     factors: Factors
-
-
-def read_plan(path: Path) -> list[Planned]:
-    """Every planned prompt of a run of DialDefer."""
-    keys = ("prompt_hash", "item_id", "benchmark", "dataset")
-    return [
-        Planned(
-            **{key: line[key] for key in keys},
-            condition=Condition(line["condition"]),
-            factors=Factors(**line["factors"]),
-        )
-        for line in read_plan_lines(path)
-    ]

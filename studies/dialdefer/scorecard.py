@@ -5,7 +5,6 @@ where every dataset's DDS is); mean_square_dds, the mean of DDS² minus its vari
 abs_mean_dds, |mean of DDS|, in which signs cancel, as `Bench Avg` has it.
 """
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -14,14 +13,16 @@ from typing import Any
 
 from eval.calibration import CALIBRATED, DDS, made_arm, read_fits
 from eval.estimates.changes import Change, Compared, Paired, change_in
-from eval.estimates.estimate import Drawing, Measure, OverDatasets, drawing_of
+from eval.estimates.estimate import Drawing, Measure, OverDatasets
+from eval.evaluation import Card, CardFigure
+from eval.options import Options
 from eval.report.tables import number, percent, signed
-from eval.results import CardFigure, Evaluation
 from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from studies.dialdefer import measures, scores
-from studies.dialdefer.calibrate import Fit, calibrate_runs, calibrated_panels, fit, untreated_panels
+from studies.dialdefer.calibrate import calibrated_panels, fit, untreated_panels
+from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import (
     BOTH_ORDERS,
     MAIN_ROLES,
@@ -101,164 +102,161 @@ class CardJudge:
     def by_order(self) -> dict[str, list[list[measures.IntArray]]]:
         """Answer order → what was replied on the averaged datasets, a list for each prompt variant that was asked in
         both orders; "" is the card's own variant."""
-        pairs = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
+        both = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
         sides: dict[str, list[list[Panel]]] = {"": [[(self.own or self.fixed)[name] for name in self.averaged]]}
-        sides |= {order: [[pair[i] for pair in of_variant] for of_variant in pairs] for i, order in enumerate(ORDERS)}
+        sides |= {order: [[pair[i] for pair in of_wording] for of_wording in both] for i, order in enumerate(ORDERS)}
         return {
             order: [[self.replies(panel) for panel in panels] for panels in of_wordings if panels]
             for order, of_wordings in sides.items()
         }
 
 
-class CardEvaluation(Evaluation):
-    """DialDefer's part of a scorecard."""
+def made_arms(base: CardArm, options: Options) -> list[CardArm]:
+    """The base's run with thresholds of its own for C1 and C2, as an arm that cost no training; and the oracle."""
+    arms = []
+    if options.calibrated:
+        fits, fitted = read_fits(options.calibrated, base.path.name)
+        c1, c2 = (fits[0][framing]["threshold_nats"] for framing in ("c1", "c2"))
+        note = f"thresholds {c1:+.3f} nats for C1 and {c2:+.3f} for C2, {fitted}"
+        arms.append(made_arm(base, CALIBRATED, CALIBRATED, note))
+    if options.of(DialDeferOptions).oracle:
+        note = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
+        arms.append(made_arm(base, ORACLE_NAME, ORACLE, note))
+    return arms
 
-    # DDS in one answer order holds the pull of the answer's number too
-    lowest = ("square_deference_wordings", "mean_abs_deference", MAIN)
-    kept = ("acc_wordings", "acc_c1_wordings", "acc_c2_wordings", "acc", "acc_c1", "acc_c2")
 
-    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
-        """The base's run with thresholds of its own for C1 and C2, as an arm that cost no training; and the oracle."""
-        arms = []
-        if options.calibrated:
-            note = thresholds_in(options.calibrated, base.path.name)[1]
-            arms.append(made_arm(base, CALIBRATED, CALIBRATED, note))
-        if options.oracle:
-            note = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
-            arms.append(made_arm(base, ORACLE_NAME, ORACLE, note))
-        return arms
+def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: Options) -> dict[str, CardJudge]:
+    """Every row with its panels, the base first.
 
-    def calibrate(self, options: argparse.Namespace) -> None:
-        calibrate_runs(options)
+    Raises DataError for a variant that the base was not asked, an arm without a run or thresholds, or other items.
+    """
+    base, variant = judges[BASE], options.of(DialDeferOptions).variant
+    variants = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
+    if not panels_in(base, base.panels, variant)[scores.OWN]:
+        named = f"prompt variant '{variant}'" if variant else "its main prompt variant"
+        raise DataError(
+            f"{base.name}: no dataset has both C1 and C2 without a prompt mitigation in {named}; its variants: "
+            f"{', '.join(filter(None, variants)) or 'none'}"
+        )
+    # A variant that is asked in one order or in both has its own panels for both.
+    is_ordered = variant.endswith((BOTH_ORDERS, NO_FIRST))
+    in_both = variant if is_ordered else ", ".join(filter(None, [variant, BOTH_ORDERS]))
+    wordings = [name for name in variants if name.endswith(BOTH_ORDERS)]
+    if wordings != [in_both] and len(wordings) < 2:
+        wordings = []  # a sole one that is not the card's own
+    rows: dict[str, dict[str, Any]] = {}
+    unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
+    for arm in arms:
+        if arm.kind in (CALIBRATED, ORACLE) and arm.path != base.path:  # made of another study's run
+            continue
+        try:
+            panels = arm_panels(arm, judges, options)
+            by_source = panels_in(base, panels, variant)
+            of_orders = {name: panels_in(base, panels, name)[scores.OWN] for name in (in_both, *wordings)}
+        except DataError as error:
+            raise DataError(f"{arm.name} against {base.name}: {error}") from None
+        if not by_source[scores.FIXED]:
+            raise DataError(f"{arm.name} and {base.name} have no dataset in common; nothing can be compared")
+        kinds = (*by_source.values(), of_orders[in_both])
+        unlikely[arm.arm] += [panel.dataset for kind in kinds for panel in kind.values() if panel.unlikely]
+        wordings_of_arm = [of_orders[name] for name in wordings]
+        rows[arm.name] = {**by_source, "orders": of_orders[in_both], "wordings": wordings_of_arm}
+    of_base = rows[BASE][scores.OWN]
+    scope = scope_of({d: panel for d, panel in of_base.items() if d not in unlikely[BASE]} or of_base)
+    return {
+        arm.name: CardJudge(
+            kind=arm.kind, name=arm.name, **rows[arm.name], **scope, unlikely=list(dict.fromkeys(unlikely[arm.arm]))
+        )
+        for arm in arms
+        if arm.name in rows
+    }
 
-    def card_judges(
-        self, arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: argparse.Namespace
-    ) -> dict[str, CardJudge]:
-        """Every row with its panels, the base first.
 
-        Raises DataError for a variant that the base was not asked, an arm without a run or thresholds, or other items.
-        """
-        base, variant = judges[BASE], options.variant
-        variants = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
-        if not panels_in(base, base.panels, variant)[scores.OWN]:
-            named = f"prompt variant '{variant}'" if variant else "its main prompt variant"
-            raise DataError(
-                f"{base.name}: no dataset has both C1 and C2 without a prompt mitigation in {named}; its variants: "
-                f"{', '.join(filter(None, variants)) or 'none'}"
-            )
-        # A variant that is asked in one order or in both has its own panels for both.
-        is_ordered = variant.endswith((BOTH_ORDERS, NO_FIRST))
-        in_both = variant if is_ordered else ", ".join(filter(None, [variant, BOTH_ORDERS]))
-        wordings = [name for name in variants if name.endswith(BOTH_ORDERS)]
-        if wordings != [in_both] and len(wordings) < 2:
-            wordings = []  # a sole one that is not the card's own
-        rows: dict[str, dict[str, Any]] = {}
-        unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
-        for arm in arms:
-            if arm.kind in (CALIBRATED, ORACLE) and arm.path != base.path:  # made of another study's run
-                continue
-            try:
-                panels = arm_panels(arm, judges, options)
-                by_source = panels_in(base, panels, variant)
-                of_orders = {name: panels_in(base, panels, name)[scores.OWN] for name in (in_both, *wordings)}
-            except DataError as error:
-                raise DataError(f"{arm.name} against {base.name}: {error}") from None
-            if not by_source[scores.FIXED]:
-                raise DataError(f"{arm.name} and {base.name} have no dataset in common; nothing can be compared")
-            kinds = (*by_source.values(), of_orders[in_both])
-            unlikely[arm.arm] += [panel.dataset for kind in kinds for panel in kind.values() if panel.unlikely]
-            wordings_of_arm = [of_orders[name] for name in wordings]
-            rows[arm.name] = {**by_source, "orders": of_orders[in_both], "wordings": wordings_of_arm}
-        of_base = rows[BASE][scores.OWN]
-        scope = scope_of({d: panel for d, panel in of_base.items() if d not in unlikely[BASE]} or of_base)
-        return {
-            arm.name: CardJudge(
-                kind=arm.kind, name=arm.name, **rows[arm.name], **scope, unlikely=list(dict.fromkeys(unlikely[arm.arm]))
-            )
-            for arm in arms
-            if arm.name in rows
-        }
+def figures_of(judges: Mapping[str, CardJudge]) -> list[CardFigure]:
+    """The figures of a card, over the average."""
+    return [
+        CardFigure(
+            name=measure,
+            words=words,
+            where={"measure": measure, "dataset": judges[BASE].average},
+            is_main=measure in MAIN_FIGURES,
+            is_absolute="abs" in measure,
+            digits=2 if measure.startswith("shift") else 1,
+        )
+        for measure, words in FIGURES.items()
+    ]
 
-    def figures(self, judges: Mapping[str, CardJudge]) -> list[CardFigure]:
-        """The figures of a card, over the average."""
-        return [
-            CardFigure(
-                name=measure,
-                words=label,
-                where={"measure": measure, "dataset": judges[BASE].average},
-                is_main=measure in MAIN_FIGURES,
-                is_absolute="abs" in measure,
-                digits=2 if measure.startswith("shift") else 1,
-            )
-            for measure, label in FIGURES.items()
-        ]
 
-    def card_changes(self, judges: Mapping[str, CardJudge], options: argparse.Namespace) -> list[Change]:
-        """Every figure from the first row to the second, over those of the average's datasets that both have; DDS of
-        single datasets."""
-        first, second = judges.values()
-        setting = {"denominator": options.denominator, "variant": options.variant}
-        changes = list(changes_between(first, second, Compared(first.name, second.name, setting), drawing_of(options)))
-        if not any(change.measure == "acc_c2" for change in changes):
-            over = ", ".join(first.datasets)
-            raise DataError(f"{second.name}: was asked none of {over}, which the base's average is over")
-        if ORACLE in (first.kind, second.kind):  # fitted on these items: nothing is tested
-            return [replace(change, p=None, p_holm=None) for change in changes]
-        return changes
+def changes_of(judges: Mapping[str, CardJudge], options: Options) -> list[Change]:
+    """Every figure from the first row to the second, over those of the average's datasets that both have; DDS of
+    single datasets."""
+    first, second = judges.values()
+    own = options.of(DialDeferOptions)
+    setting = {"denominator": own.denominator, "variant": own.variant}
+    changes = list(changes_between(first, second, Compared(first.name, second.name, setting), options.drawing))
+    if not any(change.measure == "acc_c2" for change in changes):
+        over = ", ".join(first.datasets)
+        raise DataError(f"{second.name}: was asked none of {over}, which the base's average is over")
+    if ORACLE in (first.kind, second.kind):  # fitted on these items: nothing is tested
+        return [replace(change, p=None, p_holm=None) for change in changes]
+    return changes
 
-    def card_notes(self, judges: Mapping[str, CardJudge], options: argparse.Namespace) -> list[str]:
-        base = judges[BASE]
-        left_out = [name for name in base.own if name not in base.datasets]
-        sole = f"Over {base.datasets[0]}."
-        scope = sole if len(base.datasets) == 1 else scores.average_sentence(base.average, base.datasets)
-        notes = [f"{scope} Denominator {options.denominator}."]
-        notes += [f"In none of these figures: {', '.join(left_out)}."] if left_out else []
-        if not any(panel.orders for panel in base.orders.values()):
-            notes.append("Asked in one answer order: DDS does not tell deference from a pull of the first number.")
-        return notes
 
-    def card_warnings(self, judges: Mapping[str, CardJudge], changes: Sequence[Change]) -> list[str]:
-        """Rows that nearly always give one answer on some dataset, that guess, that accept otherwise in C1, few items,
-        lost replies, over-corrections."""
-        warnings = []
-        for name, judge in judges.items():
-            panels = judge.own or judge.fixed
-            rates = {dataset: measures.accept_rates(judge.replies(panel)) for dataset, panel in panels.items()}
-            if saturated := ", ".join(dataset for dataset in rates if measures.is_saturated(rates[dataset])):
-                warnings.append(f"{name}: nearly always gives one answer on {saturated}, so DDS says little")
-            n_lost = sum(int((panel.replies == measures.ERROR).sum()) for panel in panels.values())
-            warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
-        few = {d: len(p.item_ids) for d, p in judges[BASE].own.items() if len(p.item_ids) < FEW_ITEMS}
-        warnings += [f"few items: {', '.join(f'{d} has {n}' for d, n in few.items())}"] if few else []
-        of_base = [change for change in changes if change.first == BASE]
-        right = {name: c for c in of_base if c.measure == ACC.name for name in (BASE, c.second)}
-        levels = {name: change.before if name == BASE else change.after for name, change in right.items()}
-        if guessing := [f"{n} {number(level.value)}%" for n, level in levels.items() if (level.low or 0) <= GUESSED]:
-            warnings.append(f"accuracy is not surely above {GUESSED:.0f}%, that of guessing: {', '.join(guessing)}")
-        leans = {c.second: c.change for c in of_base if c.measure == LEAN_C1.name}
-        if large := {n: c.value for n, c in leans.items() if abs(c.value or 0) > MUCH_PP and c.excludes(0)}:
-            listed = ", ".join(f"{name} {signed(value)}" for name, value in large.items())
-            warnings.append(f"claims accepted in C1 change by over {MUCH_PP:.0f} points: {listed}")
-        for name, datasets in scores.over_corrections(of_base).items():
-            warnings.append(f"{name}: over-corrected on {', '.join(dict.fromkeys(datasets))} (its DDS is below 0)")
-        return warnings
+def notes_of(judges: Mapping[str, CardJudge], options: Options) -> list[str]:
+    base = judges[BASE]
+    left_out = [name for name in base.own if name not in base.datasets]
+    sole = f"Over {base.datasets[0]}."
+    scope = sole if len(base.datasets) == 1 else scores.average_sentence(base.average, base.datasets)
+    notes = [f"{scope} Denominator {options.of(DialDeferOptions).denominator}."]
+    notes += [f"In none of these figures: {', '.join(left_out)}."] if left_out else []
+    if not any(panel.orders for panel in base.orders.values()):
+        notes.append("Asked in one answer order: DDS does not tell deference from a pull of the first number.")
+    return notes
 
-    def unfit(self, judge: CardJudge, options: argparse.Namespace) -> str:
-        """Why none of an arm's figures can be ranked; "" for one that can."""
-        if judge.kind == ORACLE:
-            return "knows the answers that it is scored on"
-        if lacking := [dataset for dataset in judge.datasets if dataset not in (judge.own or judge.fixed)]:
-            return f"was not asked {', '.join(lacking)}"
-        if unlikely := [dataset for dataset in judge.unlikely if dataset in judge.datasets]:
-            return f"hardly gives an answer on {', '.join(unlikely)}"
-        for order, of_wordings in judge.by_order.items():
-            rate, condition = max(map(measures.most_unparsed, of_wordings), default=(0.0, ""))
-            if rate >= measures.MANY_UNPARSED:
-                return f"{percent(rate)} of its replies in {', '.join(filter(None, [condition, order]))} are unparsed"
-            rates = zip(*map(measures.accept_rates, chain(*of_wordings)), strict=True)
-            if measures.is_saturated([measures.mean_or_none(of_framing) for of_framing in rates]):
-                return " in ".join(filter(None, ["saturated", order]))
-        return ""
+
+def warnings_of(judges: Mapping[str, CardJudge], changes: Sequence[Change]) -> list[str]:
+    """Rows that nearly always give one answer on some dataset, that guess, that accept otherwise in C1, few items,
+    lost replies, over-corrections."""
+    warnings = []
+    for name, judge in judges.items():
+        panels = judge.own or judge.fixed
+        rates = {dataset: measures.accept_rates(judge.replies(panel)) for dataset, panel in panels.items()}
+        if saturated := ", ".join(dataset for dataset in rates if measures.is_saturated(rates[dataset])):
+            warnings.append(f"{name}: nearly always gives one answer on {saturated}, so DDS says little")
+        n_lost = sum(int((panel.replies == measures.ERROR).sum()) for panel in panels.values())
+        warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
+    few = {d: len(p.item_ids) for d, p in judges[BASE].own.items() if len(p.item_ids) < FEW_ITEMS}
+    warnings += [f"few items: {', '.join(f'{d} has {n}' for d, n in few.items())}"] if few else []
+    of_base = [change for change in changes if change.first == BASE]
+    right = {name: c for c in of_base if c.measure == ACC.name for name in (BASE, c.second)}
+    levels = {name: change.before if name == BASE else change.after for name, change in right.items()}
+    if guessing := [f"{n} {number(level.value)}%" for n, level in levels.items() if (level.low or 0) <= GUESSED]:
+        warnings.append(f"accuracy is not surely above {GUESSED:.0f}%, that of guessing: {', '.join(guessing)}")
+    leans = {c.second: c.change for c in of_base if c.measure == LEAN_C1.name}
+    if large := {n: c.value for n, c in leans.items() if abs(c.value or 0) > MUCH_PP and c.excludes(0)}:
+        listed = ", ".join(f"{name} {signed(value)}" for name, value in large.items())
+        warnings.append(f"claims accepted in C1 change by over {MUCH_PP:.0f} points: {listed}")
+    for name, datasets in scores.over_corrections(of_base).items():
+        warnings.append(f"{name}: over-corrected on {', '.join(dict.fromkeys(datasets))} (its DDS is below 0)")
+    return warnings
+
+
+def unrankable(judge: CardJudge) -> str:
+    """Why none of an arm's figures can be ranked; "" for one that can."""
+    if judge.kind == ORACLE:
+        return "knows the answers that it is scored on"
+    if lacking := [dataset for dataset in judge.datasets if dataset not in (judge.own or judge.fixed)]:
+        return f"was not asked {', '.join(lacking)}"
+    if unlikely := [dataset for dataset in judge.unlikely if dataset in judge.datasets]:
+        return f"hardly gives an answer on {', '.join(unlikely)}"
+    for order, of_wordings in judge.by_order.items():
+        rate, condition = max(map(measures.most_unparsed, of_wordings), default=(0.0, ""))
+        if rate >= measures.MANY_UNPARSED:
+            return f"{percent(rate)} of its replies in {', '.join(filter(None, [condition, order]))} are unparsed"
+        rates = zip(*map(measures.accept_rates, chain(*of_wordings)), strict=True)
+        if measures.is_saturated([measures.mean_or_none(of_framing) for of_framing in rates]):
+            return " in ".join(filter(None, ["saturated", order]))
+    return ""
 
 
 def scope_of(panels: Mapping[str, Panel]) -> dict[str, Any]:
@@ -280,7 +278,7 @@ def panels_in(base: JudgedRun, panels: Sequence[Panel], variant: str) -> dict[st
     }
 
 
-def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: argparse.Namespace) -> Sequence[Panel]:
+def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: Options) -> Sequence[Panel]:
     """What an arm was asked, or the base's panels as its thresholds judge them."""
     if arm.kind not in (CALIBRATED, ORACLE):
         if arm.name not in judges:
@@ -292,21 +290,13 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: argparse.
     fits = (
         [fit(base.judge, panels, DDS, name) for name, panels in untreated.items()]
         if is_oracle
-        else thresholds_in(options.calibrated, base.name)[0]
+        else read_fits(options.calibrated, base.name)[0]
     )
-    panels = [
-        replace(panel, factors=replace(panel.factors, arm="none")) for panel in calibrated_panels(untreated, fits)
-    ]
-    if not is_oracle and options.variant not in {variant_of(panel, base.panels) for panel in panels}:
-        raise DataError(f"has no thresholds for prompt variant '{options.variant}'; ask TRAIN_RUN it too")
-    return panels
-
-
-def thresholds_in(file: Path, run: str) -> tuple[list[Fit], str]:
-    """The thresholds of a file, and what to say of them; see read_fits."""
-    fits, fitted = read_fits(file, run)
-    c1, c2 = (fits[0][framing]["threshold_nats"] for framing in ("c1", "c2"))
-    return fits, f"thresholds {c1:+.3f} nats for C1 and {c2:+.3f} for C2, {fitted}"
+    made = [replace(panel, factors=replace(panel.factors, arm="none")) for panel in calibrated_panels(untreated, fits)]
+    variant = options.of(DialDeferOptions).variant
+    if not is_oracle and variant not in {variant_of(panel, base.panels) for panel in made}:
+        raise DataError(f"has no thresholds for prompt variant '{variant}'; ask TRAIN_RUN it too")
+    return made
 
 
 def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, drawing: Drawing) -> Iterator[Change]:
@@ -325,7 +315,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
             yield from (change_in(measure, parts, compared, ours.average) for measure in some)
 
     for source, panels in shared.items():
-        pairs = {name: pair_of(*variant_pairs, denominator, drawing) for name, variant_pairs in panels.items()}
+        pairs = {name: pair_of(*both, denominator, drawing) for name, both in panels.items()}
         dds = deference(f"dds_{source}")
         # Accuracy over both framings and in C1 is about a checkpoint's own C1 alone.
         is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
@@ -346,16 +336,30 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         if kind == "margins" and ours.kind != BASE:  # a shift is in the base's standard deviations
             continue
         further = {name: further_pair(kind, a, b, denominator, drawing) for name, (a, b) in sides.items() if a and b}
-        known_pairs = {name: pair for name, pair in further.items() if pair}
-        if len(known_pairs) == len(averaged):
-            yield from mean(of_kind, known_pairs)
+        known = {name: pair for name, pair in further.items() if pair}
+        if len(known) == len(averaged):
+            yield from mean(of_kind, known)
     in_all: dict[str, Paired] = {}
     has_several = True  # wordings, and the same on both sides; accuracy is looked at in those that both have
     for name in averaged:
         first, second = ([panels[name] for panels in row.wordings if name in panels] for row in (ours, theirs))
-        variant_pairs = [(a, b) for a in first for b in second if a.factors == b.factors]
-        has_several &= 1 < len(variant_pairs) == len(first) == len(second)
-        if pair := wordings_pair([a for a, _ in variant_pairs], [b for _, b in variant_pairs], denominator, drawing):
+        both = [(a, b) for a in first for b in second if a.factors == b.factors]
+        has_several &= 1 < len(both) == len(first) == len(second)
+        if pair := wordings_pair([a for a, _ in both], [b for _, b in both], denominator, drawing):
             in_all[name] = pair
     if len(in_all) == len(averaged):
         yield from mean([*ACC_WORDINGS, *(WORDINGS if has_several else ())], in_all)
+
+
+CARD = Card[JudgedRun, CardJudge](
+    figures=figures_of,
+    # DDS in one answer order holds position bias too
+    lowest=("square_deference_wordings", "mean_abs_deference", MAIN),
+    kept=("acc_wordings", "acc_c1_wordings", "acc_c2_wordings", "acc", "acc_c1", "acc_c2"),
+    made_arms=made_arms,
+    rows=rows_of,
+    changes=changes_of,
+    unrankable=unrankable,
+    notes=notes_of,
+    warnings=warnings_of,
+)

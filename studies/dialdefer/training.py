@@ -10,23 +10,10 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.records import normalised
-from studies.dialdefer.datasets import (
-    EVALUATION_ONLY,
-    check_leaks,
-    item_set_hash,
-    load_items,
-    published_among,
-)
+from studies.dialdefer.datasets import EVALUATION_ONLY, check_leaks, item_set_hash, load_items, published_among
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
-from studies.dialdefer.section import (
-    DialDeferSection,
-    PromptConfig,
-    PromptVariant,
-    Variant,
-    family_of,
-    prompt_variants,
-)
+from studies.dialdefer.section import DialDeferSection, PromptConfig, PromptVariant, Variant, family_of, prompt_variants
 from studies.dialdefer.templates import NO_FIRST, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import StudyTraining, TrainingConfig, check_split

@@ -1,9 +1,8 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
-import argparse
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,17 +12,17 @@ import numpy as np
 import pandas as pd
 
 from eval.calibration import CALIBRATED, made_arm, read_fits
-from eval.estimates.changes import LEVEL, Change, paired, scores_frame, swap_p
-from eval.estimates.estimate import Drawing, Measure, Observed, drawing_of
+from eval.estimates.changes import LEVEL, Change, family, paired, scores_frame, swap_p
+from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.estimates.resampling import FloatArray, holm
+from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles
+from eval.options import Options
 from eval.report.tables import LITTLE, TableSpec, answered, is_enough
-from eval.results import Block, CardFigure, Evaluation, Results, changes_table
-from eval.runs import Verdicts, load_finished
+from eval.results import Results, changes_table
+from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
 from evenhand.config import parse_config
 from evenhand.records import plain
-from evenhand.sources.record_fields import shown
-from evenhand.terminal import say
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, AVERAGE, EVERY, Sides, blocks_moved, blocks_of, flips
@@ -73,143 +72,126 @@ CHANGES_NOTE = (
 P_NOTE = "p: sign-flip test over items, Holm-adjusted over the framings without the placebos."
 
 
-class FramingEval(Evaluation):
-    """Runs of the study `framing`."""
+def read(run: FinishedRun, options: Options) -> FramedRun:
+    """The run with its section."""
+    section = parse_config(FramingSection, dict(run.config["framing"]), f"{run.path}: framing")
+    return FramedRun(**plain(run), section=section)
 
-    layout = LAYOUT
-    heading = "Does the framing move the judge?"
-    words = Path(__file__).with_name("words.j2")
-    measure_words = WORDS
-    headline = {"measure": "shift", "group": ALL}
-    lowest = ("mean_abs_shift",)
-    kept = ("right", "right_framed")
-    card_note = (
-        "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, "
-        "over both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
-    )
 
-    def load(self, path: Path, options: argparse.Namespace) -> FramedRun:
-        """A complete run with its section."""
-        run = load_finished(path)
-        section = parse_config(FramingSection, dict(run.config["framing"]), f"{path}: framing")
-        return FramedRun(**plain(run), section=section)
+def read_files(options: Options) -> tuple[dict[str, FramedRun], list[str], list[str]]:
+    """See VerdictFiles."""
+    return *load_answers(options.sources), []
 
-    def load_files(self, options: argparse.Namespace) -> dict[str, FramedRun]:
-        runs, ignored = load_answers(options.sources)
-        if ignored:
-            say(f"Note: columns without a meaning here are ignored: {', '.join(map(shown, ignored))}.\n")
-        return runs
 
-    def observe(self, judge: FramedRun, options: argparse.Namespace) -> Iterator[Block]:
-        """See studies.framing.measures."""
-        return blocks_of(judge)
+def family_of(change: Change) -> tuple[Any, ...]:
+    """Also over the framings, without the placebos."""
+    is_placebo = re.fullmatch(PLACEBO.format(".*"), str(change.setting["framing"])) is not None
+    return family(replace(change, setting={**change.setting, "framing": is_placebo}))
 
-    def family(self, change: Change) -> tuple[Any, ...]:
-        """Also over the framings, without the placebos."""
-        is_placebo = re.fullmatch(PLACEBO.format(".*"), str(change.setting["framing"])) is not None
-        return super().family(replace(change, setting={**change.setting, "framing": is_placebo}))
 
-    def tables(self, results: Results) -> list[TableSpec]:
-        tables = [framings_table(results), groups_table(results), flips_table(results)]
-        if not len(changes := results.changes):
-            return tables
-        asked = next(iter(results.judges.values())).section.framings
-        is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
-        return [*tables, changes_table(results, changes[is_main & (changes["group"] == ALL)], note=CHANGES_NOTE)]
+def tables_of(results: Results) -> list[TableSpec]:
+    tables = [framings_table(results), groups_table(results), flips_table(results)]
+    if not len(changes := results.changes):
+        return tables
+    asked = next(iter(results.judges.values())).section.framings
+    is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
+    return [*tables, changes_table(results, changes[is_main & (changes["group"] == ALL)], note=CHANGES_NOTE)]
 
-    def plots(self, results: Results) -> list[Any]:
-        """The shift of each framing."""
-        from eval.report.plots import interval_plot
 
-        return [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
+def plots_of(results: Results) -> list[Any]:
+    """The shift of each framing."""
+    from eval.report.plots import interval_plot
 
-    def facts(self, results: Results) -> dict[str, Any]:
-        """What the sentences are about."""
-        judges = {name: said_of(results, name) for name in results.judges}
-        return {"of": judges, "everything": ALL, "many_unread": MANY_UNREAD, "saturated": SATURATED}
+    return [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
 
-    def write_items(self, results: Results, folder: Path) -> list[Path]:
-        """The framings of each item beside each other; see eval.report.browser."""
-        from eval.report.browser import write_browser
-        from studies.framing.item_tables import asked_by, item_texts  # loads matplotlib, which scoring does not need
 
-        texts = {place: own for run in results.judges.values() for place, own in item_texts(run).items()}
-        return write_browser(folder, asked_by(results.judges), texts)
+def facts(results: Results) -> dict[str, Any]:
+    """What the sentences are about."""
+    judges = {name: said_of(results, name) for name in results.judges}
+    return {"of": judges, "everything": ALL, "many_unread": MANY_UNREAD, "saturated": SATURATED}
 
-    def verdicts(self, path: Path) -> Verdicts:
-        """The answer that each reply names, or why it names none."""
-        run = self.load(path, argparse.Namespace())
-        read = {}
-        for prompt in run.plan:
-            factors = dict(prompt.factors)
-            for reply in run.replies[prompt.prompt_hash]:
-                chosen = choice_in(reply, factors["symbols"], run.verdict, factors["texts"])
-                said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
-                read[reply.prompt_hash, reply.sample_index] = said
-        return read
 
-    def calibrate(self, options: argparse.Namespace) -> None:
-        calibrate_runs(options, self)
+def write_items(results: Results, folder: Path) -> list[Path]:
+    """The framings of each item beside each other; see eval.report.browser."""
+    from eval.report.browser import write_browser
+    from studies.framing.item_tables import asked_by, item_texts  # loads matplotlib, which scoring does not need
 
-    def made_arms(self, base: CardArm, options: argparse.Namespace) -> list[CardArm]:
-        """The base's run under thresholds, which cost no training."""
-        if not options.calibrated:
-            return []
-        note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
-        return [made_arm(base, CALIBRATED, CALIBRATED, note)]
+    texts = {place: own for run in results.judges.values() for place, own in item_texts(run).items()}
+    return write_browser(folder, asked_by(results.judges), texts)
 
-    def card_judges(
-        self, arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: argparse.Namespace
-    ) -> dict[str, FramedRun]:
-        """Also the base's run as its thresholds judge it."""
-        base = judges[BASE]
-        made = [arm.name for arm in arms if arm.kind == CALIBRATED and arm.path == base.path]
-        return {**judges, **{n: with_thresholds(base, read_fits(options.calibrated, base.name)[0]) for n in made}}
 
-    def unfit(self, judge: FramedRun, options: argparse.Namespace) -> str:
-        """That it leaves replies without an answer in some framing, gives one answer, or names one place."""
-        by_dataset = [percent_known([grid.fields["unread"]], axis=0) for grid in judge.grids.values()]
-        unread = np.nan_to_num(np.fmax.reduce(by_dataset))
-        places = np.nan_to_num(rates_of(judge, "first").mean(axis=(1, 2)), nan=50.0)
-        is_labelled = not np.isnan(rates_of(judge, "right")).all()  # what is right then tells of places in framings
-        at = 0 if is_labelled else int(np.abs(places - 50).argmax())
-        first, where = places[at], next(iter(judge.grids.values())).framings[at]
-        framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
-        if unread.max() >= MANY_UNREAD:
-            return f"{unread.max():.0f}% of its replies in {framing}, to one claim and order, name no answer"
-        if most_common(judge) >= SATURATED:
-            return "saturated"
-        if len(judge.section.order_names) > 1 and max(first, 100 - first) >= SATURATED:
-            return f"names the answer shown {'first' if first >= SATURATED else 'second'} in {where}"
-        return ""
+def verdicts_of(run: FinishedRun) -> Verdicts:
+    """The answer that each reply names, or why it names none."""
+    verdict, read = run.config["verdict"], {}
+    for prompt in run.plan:
+        factors = dict(prompt.factors)
+        for reply in run.replies[prompt.prompt_hash]:
+            chosen = choice_in(reply, factors["symbols"], verdict, factors["texts"])
+            said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
+            read[reply.prompt_hash, reply.sample_index] = said
+    return read
 
-    def figures(self, judges: Mapping[str, Any]) -> list[CardFigure]:
-        """Each framing's shift, all of them together, and what is right in the baseline."""
-        base: FramedRun = judges[BASE]
-        over = AVERAGE if len(base.grids) > 1 else next(iter(base.grids))
-        framings = [name for name in base.section.framings if name != base.section.baseline]
-        where = {"group": ALL, "dataset": over}
-        figures = [
-            CardFigure(
-                name=f"shift_{i}",
-                words=f"shift: {name}",
-                where={**where, "framing": name, "measure": "shift"},
-                is_main=len(framings) <= MOST_MAIN,
-            )
-            for i, name in enumerate(framings, start=1)
-        ]
-        together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
-        figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together))
-        right = {**where, "framing": base.section.baseline, "measure": "right"}
-        figures.append(CardFigure(name="right", words=f"right: {base.section.baseline}", where=right))
-        framed = {**together, "measure": "right"}
-        return [*figures, CardFigure(name="right_framed", words="right: all framings", where=framed)]
+
+def made_arms(base: CardArm, options: Options) -> list[CardArm]:
+    """The base's run under thresholds, which cost no training."""
+    if not options.calibrated:
+        return []
+    note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
+    return [made_arm(base, CALIBRATED, CALIBRATED, note)]
+
+
+def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
+    """Also the base's run as its thresholds judge it."""
+    base = judges[BASE]
+    made = [arm.name for arm in arms if arm.kind == CALIBRATED and arm.path == base.path]
+    return {**judges, **{n: with_thresholds(base, read_fits(options.calibrated, base.name)[0]) for n in made}}
+
+
+def unrankable(judge: FramedRun) -> str:
+    """That it leaves replies without an answer in some framing, gives one answer, or names one place."""
+    by_dataset = [percent_known([grid.fields["unread"]], axis=0) for grid in judge.grids.values()]
+    unread = np.nan_to_num(np.fmax.reduce(by_dataset))
+    places = np.nan_to_num(rates_of(judge, "first").mean(axis=(1, 2)), nan=50.0)
+    is_labelled = not np.isnan(rates_of(judge, "right")).all()  # what is right then tells of places in framings
+    at = 0 if is_labelled else int(np.abs(places - 50).argmax())
+    first, where = places[at], next(iter(judge.grids.values())).framings[at]
+    framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
+    if unread.max() >= MANY_UNREAD:
+        return f"{unread.max():.0f}% of its replies in {framing}, to one claim and order, name no answer"
+    if most_common(judge) >= SATURATED:
+        return "saturated"
+    if len(judge.section.order_names) > 1 and max(first, 100 - first) >= SATURATED:
+        return f"names the answer shown {'first' if first >= SATURATED else 'second'} in {where}"
+    return ""
+
+
+def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
+    """Each framing's shift, all of them together, and what is right in the baseline."""
+    base: FramedRun = judges[BASE]
+    over = AVERAGE if len(base.grids) > 1 else next(iter(base.grids))
+    framings = [name for name in base.section.framings if name != base.section.baseline]
+    where = {"group": ALL, "dataset": over}
+    figures = [
+        CardFigure(
+            name=f"shift_{i}",
+            words=f"shift: {name}",
+            where={**where, "framing": name, "measure": "shift"},
+            is_main=len(framings) <= MOST_MAIN,
+        )
+        for i, name in enumerate(framings, start=1)
+    ]
+    together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
+    figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together))
+    right = {**where, "framing": base.section.baseline, "measure": "right"}
+    figures.append(CardFigure(name="right", words=f"right: {base.section.baseline}", where=right))
+    framed = {**together, "measure": "right"}
+    return [*figures, CardFigure(name="right_framed", words="right: all framings", where=framed)]
 
 
 @lru_cache(maxsize=4)
 def known_scores(results: Results) -> pd.DataFrame:
     """The long frame of scores, also where a scorecard has made none for its warnings."""
-    rows = results.score_rows or EVALUATION.scores(results.judges, results.options)
+    rows = results.score_rows or EVALUATION.scores_of(results.judges, results.options)
     return scores_frame(rows)
 
 
@@ -268,7 +250,7 @@ def p_values(results: Results, measure: str = "shift") -> pd.DataFrame:
     """
     rows = []
     for name, run in results.judges.items():
-        drawing = drawing_of(results.options)
+        drawing = results.options.drawing
         blocks = blocks_moved(run, measure)
         for over in dict.fromkeys(over for block in blocks for over in block.over):
             tested = {}
@@ -440,7 +422,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
             line for line in changed if line["is_sure"] and line["row"].value > 0 and line["row"].framing not in sure
         ],
         "little": little,
-        "is_still": is_still and not EVALUATION.unfit(run, results.options),
+        "is_still": is_still and not unrankable(run),
         "flipped": flipped(run),
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
@@ -455,4 +437,32 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     }
 
 
-EVALUATION = FramingEval()
+CARD_NOTE = (
+    "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, over "
+    "both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
+)
+EVALUATION = Evaluation[FramedRun](
+    heading="Does the framing move the judge?",
+    words=Path(__file__).with_name("words.j2"),
+    read=read,
+    files=VerdictFiles(layout=LAYOUT, read=read_files),
+    observe=lambda judge, _: blocks_of(judge),
+    family=family_of,
+    headline={"measure": "shift", "group": ALL},
+    measure_words=WORDS,
+    facts=facts,
+    tables=tables_of,
+    plots=plots_of,
+    write_items=write_items,
+    verdicts=verdicts_of,
+    calibrate=calibrate_runs,
+    card=Card(
+        figures=figures_of,
+        lowest=("mean_abs_shift",),
+        kept=("right", "right_framed"),
+        made_arms=made_arms,
+        rows=card_rows,
+        unrankable=unrankable,
+        notes=lambda *_: [CARD_NOTE],
+    ),
+)

@@ -12,7 +12,7 @@ import numpy as np
 
 from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
-from eval.results import Block
+from eval.evaluation import Block
 from studies.framing.grids import FramedRun, Grid
 from studies.framing.section import FramingSection
 

@@ -1,6 +1,5 @@
 """Thresholds on the margins of a study in YAML, one for each framing and order of the answers; see eval.calibration."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 
 from eval.calibration import ACCEPTANCE, DDS, nearest_threshold, refuse_unlike, share_above, write_fits
 from eval.estimates.resampling import FloatArray
-from eval.results import Evaluation
+from eval.options import Options
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.framing.asking import FramedUnit
@@ -22,9 +21,8 @@ Fit = Mapping[str, Any]
 TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline")  # in which pooled thresholds may differ
 
 
-def calibrate_runs(options: argparse.Namespace, evaluation: Evaluation) -> None:
+def calibrate_runs(train: FramedRun, test: FramedRun, options: Options) -> None:
     """Fit thresholds on one run for another, print and write them."""
-    train, test = (evaluation.load(path, options) for path in (options.train, options.test))
     keys = ("items", "columns", *(TEXTS if options.pooled else ()))
     refuse_unlike(train, test, [f"framing.{key}" for key in keys])
     fits = calibrate(train, test, options.objective, is_pooled=options.pooled)

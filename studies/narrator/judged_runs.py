@@ -11,15 +11,12 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from eval.runs import FinishedRun, Verdicts, refuse_unfinished, run_config
+from eval.runs import FinishedRun, Verdicts
 from eval.verdict_files import Column, Layout, one_of, place, read_frames
 from evenhand.built_folder import read_manifest
-from evenhand.checkpoints import ModelConfig
-from evenhand.completions import answer_doubts, read_answers, read_excluded
-from evenhand.config import parse_config
+from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
-from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json, read_plan_lines
 from studies.narrator import pocket
 from studies.narrator.answers import STATES, State, read_answer
 from studies.narrator.corpora import CorpusSpec, load_conversations
@@ -116,45 +113,38 @@ class NarratorRun:
         return frozenset(judgment.conversation for judgment in self.judgments)
 
 
-def load_narrator_run(path: Path) -> NarratorRun:
-    """A complete run. Conversations that did not fit the context window are no part of it, and are named in `excluded`.
-
-    Raises DataError when a file in it is damaged, or a planned prompt has no completion.
-    """
-    config, excluded, completions = run_config(path), read_excluded(path), read_answers(path)
-    planned = [
-        {
-            "prompt_hash": line["prompt_hash"],
-            "conversation": f"{line['dataset']}/{line['item_id']}",
-            "factors": NarratorFactors(**line["factors"]),
-            "options": tuple(line["answer_space"]),
-        }
-        for line in read_plan_lines(path)
-        if line["item_id"] not in excluded
-    ]
-    n_samples = config["sampling"].get("n", 1)
-    replies = completions.replies
-    refuse_unfinished(path, {line["prompt_hash"]: n_samples for line in planned}, replies)
+def judged(run: FinishedRun) -> NarratorRun:
+    """What a run's judge answered. Conversations that did not fit the context window are no part of it."""
 
     @cache
     def answers(hash_: str, options: tuple[str, ...]) -> dict[str, Any]:
         """Of lines of equal texts, which share their replies."""
-        of_prompt = replies[hash_][:n_samples]
-        return exact(of_prompt[0], options) if config["verdict"] == "options" else sampled(of_prompt, options)
+        of_prompt = run.replies[hash_][: run.n_samples]
+        return exact(of_prompt[0], options) if run.config["verdict"] == "options" else sampled(of_prompt, options)
 
-    judge = parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
-    judgments = [Judgment(judge=judge, **line, **answers(line["prompt_hash"], line["options"])) for line in planned]
+    judge = run.judge
+    judgments = [
+        Judgment(
+            judge=judge,
+            prompt_hash=prompt.prompt_hash,
+            conversation=f"{prompt.dataset}/{prompt.item_id}",
+            factors=NarratorFactors(**dict(prompt.factors)),
+            options=prompt.answer_space,
+            **answers(prompt.prompt_hash, prompt.answer_space),
+        )
+        for prompt in run.plan
+    ]
     return NarratorRun(
-        path=path,
+        path=run.path,
         judge=judge,
-        verdict=config["verdict"],
-        n_samples=n_samples,
-        config=config,
-        provenance=read_json(path / PROVENANCE_FILE),
-        rendered=completions.rendered,
+        verdict=run.config["verdict"],
+        n_samples=run.n_samples,
+        config=run.config,
+        provenance=run.provenance,
+        rendered=run.rendered,
         judgments=tuple(judgments),
-        excluded=excluded,
-        doubts=answer_doubts(chain.from_iterable(replies.values())),
+        excluded=run.excluded,
+        doubts=answer_doubts(chain.from_iterable(run.replies.values())),
     )
 
 
@@ -192,9 +182,9 @@ def named_options(run: FinishedRun) -> Verdicts:
     return {
         (reply.prompt_hash, reply.sample_index): reply.text
         if is_exact
-        else read_answer(reply.text, line["answer_space"], reply.finish_reason).option
-        for line in read_plan_lines(run.path)
-        for reply in run.replies.get(line["prompt_hash"], ())
+        else read_answer(reply.text, prompt.answer_space, reply.finish_reason).option
+        for prompt in run.plan
+        for reply in run.replies.get(prompt.prompt_hash, ())
     }
 
 

@@ -1,31 +1,37 @@
-"""The narrator study's options of `score`, `compare`, `report` and `scorecard`. Nothing heavy is imported."""
+"""The narrator study's own options of `score` and the like. Nothing heavy is imported for --help."""
 
-import argparse
+from dataclasses import dataclass, field
 from typing import Literal, get_args
+
+from eval.options import Unparsed, word
 
 Denominator = Literal["answered", "all"]
 Detection = Literal["reply", "share", "majority"]
+DENOMINATORS: dict[Unparsed, Denominator] = {"wrong": "all", "excluded": "answered"}
 
 
-def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
-    """What the paper leaves open; and --conversations, for files of verdicts."""
-    parser.add_argument(
-        "--narrator-denominator",
-        choices=get_args(Denominator),
-        default="answered",
-        help="narrator: shares are of the replies that name an option (answered, the default), or of all",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NarratorOptions:
+    """What the paper leaves open; and the corpus of files of verdicts."""
+
+    unparsed: Unparsed = field(
+        default="excluded",
+        metadata=word("replies that name no option are excluded (default) or count as wrong", choices=[*DENOMINATORS]),
     )
-    parser.add_argument(
-        "--detection",
-        choices=get_args(Detection),
+    detection: Detection = field(
         default="reply",
-        help="narrator: what Table 4 conditions on: whether any reply says Yes, and any No (reply, the default), "
-        "the share of Yes, or the one answer of a prompt",
+        metadata=word(
+            "what Table 4 conditions on: whether any reply says Yes, and any No (reply, the default), the share of "
+            "Yes, or the one answer of a prompt",
+            choices=get_args(Detection),
+        ),
     )
-    if verb in ("score", "report"):
-        parser.add_argument(
-            "--conversations",
+    conversations: str | None = field(
+        default=None,
+        metadata=word(
+            "the corpus of the conversations in files of verdicts, as `evenhand build narrator` made it; without it "
+            "the files say who the attacker is",
+            ["score", "report"],
             metavar="FOLDER|pocket-conflicts",
-            help="narrator: the corpus of the conversations in files of verdicts, as `evenhand build narrator` "
-            "made it; without it the files say who the attacker is",
-        )
+        ),
+    )

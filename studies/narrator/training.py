@@ -23,11 +23,7 @@ from evenhand.chat_templates import encode, encode_options, own_tokens, render_c
 from evenhand.records import Prompt
 from evenhand.study import check_no_repeats
 from studies.narrator import convokit, pocket
-from studies.narrator.corpora import (
-    conversation_set_hash,
-    held_out_conversations,
-    load_conversations,
-)
+from studies.narrator.corpora import conversation_set_hash, held_out_conversations, load_conversations
 from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES, narrator_prompt
 from studies.narrator.records import Conversation, NarratorFactors, Turn

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.annotation.tasks import SIDES, Item, Task
+from eval.runs import load_finished
 from evenhand.built_folder import read_manifest
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE
@@ -16,7 +17,7 @@ from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.observe import MATCH, confidence_of, stance_of
 from studies.pluraleval.records import STANCES, Cluster, ReferenceSet
 from studies.pluraleval.response_lists import responses_in
-from studies.pluraleval.runs import load_run
+from studies.pluraleval.runs import judged
 from studies.pluraleval.section import YES_NO, load_stage, section_of
 from studies.pluraleval.sources import REFERENCES, built_references
 
@@ -35,7 +36,7 @@ def tasks(paths: Sequence[Path]) -> list[Task]:
 
 def judgements(path: Path) -> list[Task]:
     """Of each response: whether it matches a summary, and its stance. Texts are those that the judge read."""
-    run = load_run(path)
+    run = judged(load_finished(path))
     if run.judgements is None:
         raise DataError(
             f"{path}: is of the stage `responses`; name the judgements run, whose judge is held against people"

@@ -1,6 +1,5 @@
 """How runs of the PluralEval study are scored, compared and reported; see eval.results."""
 
-import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -10,16 +9,18 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
-from eval.estimates.comparability import Difference
-from eval.estimates.estimate import Estimate, drawing_of, point_estimate
+from eval.estimates.estimate import Estimate, point_estimate
+from eval.evaluation import Card, CardFigure, Evaluation
+from eval.options import Options
 from eval.report.tables import TableSpec, number
-from eval.results import CHANGES_NOTE, CardFigure, Evaluation, Results, changes_table
-from eval.runs import Verdicts, load_finished
-from eval.scorecard.arms import BASE
+from eval.results import CHANGES_NOTE, Results, changes_table
+from eval.runs import FinishedRun, load_finished
+from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from studies.pluraleval.facts import facts_of
 from studies.pluraleval.observe import BIASED, MEASURES, NEUTRAL, Quantity, observed, vote_gaps, wilcoxon_tests
-from studies.pluraleval.runs import PluralEvalRun, choices_of, load_run, responses_path, run_differences
+from studies.pluraleval.options import PluralEvalOptions
+from studies.pluraleval.runs import PluralEvalRun, choices_of, judged, responses_path, run_differences
 from studies.pluraleval.section import section_of
 from studies.pluraleval.tables import BELIEF_WORDS, MEASURE_WORDS, PAIRING_WORDS, score_tables
 
@@ -38,132 +39,113 @@ CARD_QUANTITIES = {
     for name, (_, task, framing, measure) in CARD.items()
 }
 MAIN = [(quantity.framing, quantity.measure) for quantity in CARD_QUANTITIES.values()]
-
-
-class PluralEval(Evaluation):
-    """Runs of references, responses or judgements."""
-
-    heading = "Does it depend on the stated belief which opinions the model gives?"
-    words = Path(__file__).parent / "words.j2"
-    measure_words = MEASURE_WORDS
-    card_figures = tuple(
-        CardFigure(
-            name=name,
-            words=CARD[name][0],
-            where={**quantity.setting, "measure": quantity.measure},
-            is_main=quantity.framing == BIASED,
-            digits=2 if "rho" in name else 1,
-        )
-        for name, quantity in CARD_QUANTITIES.items()
+CARD_FIGURES = tuple(
+    CardFigure(
+        name=name,
+        words=CARD[name][0],
+        where={**quantity.setting, "measure": quantity.measure},
+        is_main=quantity.framing == BIASED,
+        digits=2 if "rho" in name else 1,
     )
-    card_note = (
-        "Toward the belief: what recall of an opinion rises by where the user's belief agrees with it instead of "
-        "opposing it; 0 of a model to which it is the same which belief is stated. Lost: what is lost when the user "
-        "states a belief, of what there is when nobody does (neutral); + is a loss. A loss of 0 says nothing where the "
-        "neutral level is near 0 (recall, ρ) or 50 (accuracy of a guess). Recall lost is that of the opinions against "
-        "the belief, mean of both beliefs; Spearman's ρ is of the ranking by popularity; accuracy is in naming the "
-        "more popular of two opinions. Changes are paired by thread."
+    for name, quantity in CARD_QUANTITIES.items()
+)
+CARD_NOTE = (
+    "Toward the belief: what recall of an opinion rises by where the user's belief agrees with it instead of "
+    "opposing it; 0 of a model to which it is the same which belief is stated. Lost: what is lost when the user "
+    "states a belief, of what there is when nobody does (neutral); + is a loss. A loss of 0 says nothing where the "
+    "neutral level is near 0 (recall, ρ) or 50 (accuracy of a guess). Recall lost is that of the opinions against "
+    "the belief, mean of both beliefs; Spearman's ρ is of the ranking by popularity; accuracy is in naming the "
+    "more popular of two opinions. Changes are paired by thread."
+)
+
+
+def read(run: FinishedRun, options: Options) -> PluralEvalRun:
+    """A run of any stage; of references there are the states of its replies alone."""
+    own = options.of(PluralEvalOptions)
+    return judged(run, own.unparsed, own.lists)
+
+
+def changes_of(
+    judges: Mapping[str, PluralEvalRun], options: Options, quantities: Sequence[Quantity] = ()
+) -> list[Change]:
+    """Of all quantities by community, or of some over all threads; each over the threads that both know it of."""
+    (first, base), (second, after) = judges.items()
+    datasets = {base.whole: base.communities[base.whole]} if quantities else base.communities
+    changes = []
+    for quantity in quantities or base.values:
+        ours, theirs = base.values.get(quantity, {}), after.values.get(quantity, {})
+        compared = Compared(first, second, {**quantity.setting, "unread": base.unread, "lists": base.lists})
+        for dataset, threads in datasets.items():
+            if shared := [thread for thread in threads if thread in ours and thread in theirs]:
+                pair = paired(observed(dataset, ours, shared), observed(dataset, theirs, shared), options.drawing)
+                changes.append(change_in(MEASURES[quantity.measure], [pair], compared, dataset))
+    return changes
+
+
+def card_rows(
+    arms: Sequence[CardArm], runs: Mapping[str, PluralEvalRun], options: Options
+) -> Mapping[str, PluralEvalRun]:
+    """The runs. Raises DataError where the base's has none of the figures."""
+    base = runs[BASE]
+    if not any(quantity in base.levels for quantity in CARD_QUANTITIES.values() if quantity.framing == BIASED):
+        figures = ", ".join(figure.words for figure in CARD_FIGURES if figure.is_main)
+        raise DataError(f"{base.name}: has none of the scorecard's figures: {figures}")
+    return runs
+
+
+def tables_of(results: Results) -> list[TableSpec]:
+    """Those of the paper, the main changes, and all changes."""
+    frame = results.changes.assign(pairing=lambda f: f["pairing"].map(PAIRING_WORDS) if "pairing" in f else "")
+    main = main_changes(results, frame).drop(columns=["task", "opinions", "dataset"], errors="ignore")
+    title, note = "PluralEval: before and after", f"ρ, τ and MRR from 0 to 1, all else in percent. {CHANGES_NOTE}"
+    return [
+        *score_tables(results),
+        changes_table(results, main, digits=2, name="pluraleval_main_changes", title=title, note=note),
+        changes_table(results, frame, digits=2, title=f"{title}, every figure", note=note, place="files"),
+    ]
+
+
+def plots_of(results: Results) -> list[Any]:
+    """Figures 3 and 4 of the paper, over all threads of each run."""
+    from eval.report.plots import interval_plot
+
+    whole = results.scores["judge"].map({name: run.whole for name, run in results.judges.items()})
+    scores = results.scores[results.scores["dataset"] == whole]
+    shifts = scores[scores["measure"].isin(["suppression", "amplification"])]
+    shifts = shifts.sort_values("measure", ascending=False, kind="stable")
+    shifts = shifts.assign(
+        label=shifts["judge"] + ": " + shifts["measure"], series="belief " + shifts["framing"].map(BELIEF_WORDS)
     )
-
-    def load(self, path: Path, options: argparse.Namespace) -> PluralEvalRun:
-        """A run of any stage; of references there are the states of its replies alone."""
-        return load_run(path, options.unread, options.lists)
-
-    def scores(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Score]:
-        return [score for name, run in judges.items() for score in scores_of(name, run)]
-
-    def changes(
-        self, judges: Mapping[str, Any], options: argparse.Namespace, quantities: Sequence[Quantity] = ()
-    ) -> list[Change]:
-        """Of all quantities by community, or of some over all threads; each over the threads that both know it of."""
-        (first, base), (second, after) = judges.items()
-        datasets = {base.whole: base.communities[base.whole]} if quantities else base.communities
-        drawing, changes = drawing_of(options), []
-        for quantity in quantities or base.values:
-            ours, theirs = base.values.get(quantity, {}), after.values.get(quantity, {})
-            compared = Compared(first, second, {**quantity.setting, "unread": base.unread, "lists": base.lists})
-            for dataset, threads in datasets.items():
-                if shared := [thread for thread in threads if thread in ours and thread in theirs]:
-                    pair = paired(observed(dataset, ours, shared), observed(dataset, theirs, shared), drawing)
-                    changes.append(change_in(MEASURES[quantity.measure], [pair], compared, dataset))
-        return changes
-
-    def differences(self, base: Any, after: Any, *, is_before_after: bool) -> list[Difference]:
-        """In what was asked, and in how it was judged."""
-        return run_differences(base, after) if is_before_after else []
-
-    def card_judges(
-        self, arms: Sequence[Any], judges: Mapping[str, Any], options: argparse.Namespace
-    ) -> dict[str, Any]:
-        """See Evaluation. Raises DataError where the base's run has none of the figures."""
-        base = judges[BASE]
-        if not any(quantity in base.levels for quantity in CARD_QUANTITIES.values() if quantity.framing == BIASED):
-            figures = ", ".join(figure.words for figure in self.card_figures if figure.is_main)
-            raise DataError(f"{base.name}: has none of the scorecard's figures: {figures}")
-        return dict(judges)
-
-    def card_changes(self, judges: Mapping[str, Any], options: argparse.Namespace) -> list[Change]:
-        """Those of the card's figures, over all threads."""
-        return self.changes(judges, options, [*CARD_QUANTITIES.values()])
-
-    def card_warnings(self, judges: Mapping[str, Any], changes: Sequence[Change]) -> list[str]:
-        """Arms whose neutral levels fell."""
-        return fallen_levels(change for change in changes if change.first == BASE)
-
-    def tables(self, results: Results) -> list[TableSpec]:
-        """Those of the paper, the main changes, and all changes."""
-        frame = results.changes.assign(pairing=lambda f: f["pairing"].map(PAIRING_WORDS) if "pairing" in f else "")
-        main = main_changes(results, frame).drop(columns=["task", "opinions", "dataset"], errors="ignore")
-        title, note = "PluralEval: before and after", f"ρ, τ and MRR from 0 to 1, all else in percent. {CHANGES_NOTE}"
-        return [
-            *score_tables(results),
-            changes_table(results, main, digits=2, name="pluraleval_main_changes", title=title, note=note),
-            changes_table(results, frame, digits=2, title=f"{title}, every figure", note=note, place="files"),
-        ]
-
-    def plots(self, results: Results) -> list[Any]:
-        """Figures 3 and 4 of the paper, over all threads of each run."""
-        from eval.report.plots import interval_plot
-
-        whole = results.scores["judge"].map({name: run.whole for name, run in results.judges.items()})
-        scores = results.scores[results.scores["dataset"] == whole]
-        shifts = scores[scores["measure"].isin(["suppression", "amplification"])]
-        shifts = shifts.sort_values("measure", ascending=False, kind="stable")
-        shifts = shifts.assign(
-            label=shifts["judge"] + ": " + shifts["measure"], series="belief " + shifts["framing"].map(BELIEF_WORDS)
-        )
-        title, label = "What a stated belief does to the recall of opinions", "points, + is toward the belief"
-        plots = [interval_plot("pluraleval_figure3", title, shifts, label)] if len(shifts) else []
-        for pairing, words in PAIRING_WORDS.items():
-            pairs = scores[(scores["measure"] == "accuracy") & (scores["pairing"] == pairing)]
-            pairs = pairs.assign(label=pairs["judge"], series=pairs["framing"])
-            title, label = f"Which opinion is more popular: {words}", "accuracy, %; 50: by chance"
-            if len(pairs):
-                plots.append(interval_plot(f"pluraleval_figure4-{pairing}", title, pairs, label, zero=50))
-        return plots
-
-    def facts(self, results: Results) -> dict[str, Any]:
-        """What there is to say of each judge, and the main changes."""
-        main, whole = main_changes(results, results.changes), results.judges[results.base].whole
-        known = main[main["change"].notna() & main["p_holm"].notna()]
-        afters = [name for name in results.judges if name != results.base and results.is_before_after]
-        return {
-            "levels": {name: facts_of(run) for name, run in results.judges.items()},
-            "fallen": fallen_levels(change for change in results.change_rows if change.dataset == whole),
-            "changes": [(row, MEASURE_WORDS[row.measure], PAIRING_WORDS[row.pairing]) for row in known.itertuples()],
-            "unknown": [name for name in afters if name not in set(known["second"])],
-        }
-
-    def verdicts(self, path: Path) -> Verdicts:
-        """The choice, ranking, stance or entailment that a reply is read as; opinions and summaries are texts."""
-        return choices_of(path)
-
-    def tested_run(self, path: Path) -> Path:
-        """Of a judgements run the responses run; the judge's own run where the responses are made up."""
-        return path if section_of(path).stage != "judgements" else responses_path(load_finished(path)) or path
+    title, label = "What a stated belief does to the recall of opinions", "points, + is toward the belief"
+    plots = [interval_plot("pluraleval_figure3", title, shifts, label)] if len(shifts) else []
+    for pairing, words in PAIRING_WORDS.items():
+        pairs = scores[(scores["measure"] == "accuracy") & (scores["pairing"] == pairing)]
+        pairs = pairs.assign(label=pairs["judge"], series=pairs["framing"])
+        title, label = f"Which opinion is more popular: {words}", "accuracy, %; 50: by chance"
+        if len(pairs):
+            plots.append(interval_plot(f"pluraleval_figure4-{pairing}", title, pairs, label, zero=50))
+    return plots
 
 
-def scores_of(name: str, run: PluralEvalRun) -> list[Score]:
+def facts(results: Results) -> dict[str, Any]:
+    """What there is to say of each judge, and the main changes."""
+    main, whole = main_changes(results, results.changes), results.judges[results.base].whole
+    known = main[main["change"].notna() & main["p_holm"].notna()]
+    afters = [name for name in results.judges if name != results.base and results.is_before_after]
+    return {
+        "levels": {name: facts_of(run) for name, run in results.judges.items()},
+        "fallen": fallen_levels(change for change in results.change_rows if change.dataset == whole),
+        "changes": [(row, MEASURE_WORDS[row.measure], PAIRING_WORDS[row.pairing]) for row in known.itertuples()],
+        "unknown": [name for name in afters if name not in set(known["second"])],
+    }
+
+
+def tested_run(path: Path) -> Path:
+    """Of a judgements run the responses run; the judge's own run where the responses are made up."""
+    return path if section_of(path).stage != "judgements" else responses_path(load_finished(path)) or path
+
+
+def scores_of_run(name: str, run: PluralEvalRun) -> list[Score]:
     """Of one run: quantities, tests against neutral, vote gaps, states of the replies; nothing is drawn for them."""
     judged_by = run.judgements and run.judgements.judge
     rows: list[tuple[str, Mapping[str, Any], str, str, Estimate]] = []
@@ -224,9 +206,29 @@ def fallen_levels(changes: Iterable[Change]) -> list[str]:
         f"{change.second}: {figure.words}, fell significantly from {number(change.before.value, figure.digits)} to "
         f"{number(change.after.value, figure.digits)}. What can be lost is less, so a smaller loss says little."
         for change in changes
-        for figure in EVALUATION.card_figures
+        for figure in CARD_FIGURES
         if not figure.is_main and figure.is_of(change) and change.direction == -1
     ]
 
 
-EVALUATION = PluralEval()
+EVALUATION = Evaluation[PluralEvalRun](
+    heading="Does it depend on the stated belief which opinions the model gives?",
+    words=Path(__file__).with_name("words.j2"),
+    read=read,
+    differences=run_differences,
+    scores=lambda judges, _: [score for name, run in judges.items() for score in scores_of_run(name, run)],
+    changes=changes_of,
+    measure_words=MEASURE_WORDS,
+    facts=facts,
+    tables=tables_of,
+    plots=plots_of,
+    verdicts=choices_of,
+    card=Card(
+        figures=lambda _: CARD_FIGURES,
+        tested_run=tested_run,
+        rows=card_rows,
+        changes=lambda judges, options: changes_of(judges, options, [*CARD_QUANTITIES.values()]),
+        notes=lambda *_: [CARD_NOTE],
+        warnings=lambda _, changes: fallen_levels(change for change in changes if change.first == BASE),
+    ),
+)

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from eval.estimates.estimate import Measure, Observed, added_up
 from eval.estimates.resampling import holm
+from eval.options import Unparsed
 from eval.runs import FinishedRun
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from studies.json_replies import OK
 from studies.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
-from studies.pluraleval.options import Lists, Unread
+from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_in, stance_in
 from studies.pluraleval.response_lists import WHOLE, responses_in
@@ -101,7 +102,7 @@ class JudgedList(NamedTuple):
 
 
 def values_of(
-    replies: Sequence[Reply], lists: Iterable[JudgedList], references: Mapping[str, ReferenceSet], unread: Unread
+    replies: Sequence[Reply], lists: Iterable[JudgedList], references: Mapping[str, ReferenceSet], unread: Unparsed
 ) -> Values:
     """Every quantity of a run with the threads that it is known of. lists: of the replies to experiment 1."""
     rows = defaultdict[Quantity, dict[str, list[float]]](lambda: defaultdict(list))
@@ -176,7 +177,7 @@ def confidence_of(reply: Completion) -> float:
     return two_way(reply.answer_logprobs["yes"], reply.answer_logprobs["no"])
 
 
-def list_values(judged: JudgedList, reference_set: ReferenceSet, unread: Unread) -> Iterator[tuple[str, str, float]]:
+def list_values(judged: JudgedList, reference_set: ReferenceSet, unread: Unparsed) -> Iterator[tuple[str, str, float]]:
     """Experiment 1, of one list of responses: group, measure, value.
 
     Of a stance's opinions, responses of the same stance count (section 6.1.1); the reference opinion is among those
@@ -206,7 +207,7 @@ def list_values(judged: JudgedList, reference_set: ReferenceSet, unread: Unread)
     yield GLOBAL, "ndcg", ndcg(confidence, np.maximum(votes, 0).tolist()) if len(matched) else 0.0
 
 
-def rankings_of(reply: Reply, unread: Unread) -> Iterator[dict[str, float]]:
+def rankings_of(reply: Reply, unread: Unparsed) -> Iterator[dict[str, float]]:
     """Experiment 2: the measures of each sample that counts. Where all votes are equal, every ranking is right."""
     votes = reply.factors["votes"]
     for sample in reply.samples if len(set(votes)) > 1 else ():
@@ -228,7 +229,7 @@ def pairs_in(replies: Iterable[Reply]) -> Iterator[tuple[Reply, Reply]]:
     return ((orders[False], orders[True]) for orders in pairs.values() if len(orders) == 2)
 
 
-def pair_values(straight: Reply, swapped: Reply, unread: Unread) -> Iterator[tuple[str, float]]:
+def pair_values(straight: Reply, swapped: Reply, unread: Unparsed) -> Iterator[tuple[str, float]]:
     """The values of one pair: measure, value. Where one order is not read, the pair is not."""
     for samples in zip(straight.samples, swapped.samples, strict=True):
         logprobs = [sample.answer_logprobs for sample in samples if sample.answer_logprobs is not None]

@@ -1,24 +1,28 @@
-"""PluralEval's option of `score`, `compare`, `report` and `scorecard`. Nothing heavy is imported."""
+"""PluralEval's own options of `score` and the like. Nothing heavy is imported for --help."""
 
-import argparse
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-Unread = Literal["excluded", "wrong"]
+from eval.options import Unparsed, word
+
 Lists = Literal["all", "whole"]
 
 
-def add_options(parser: argparse.ArgumentParser, verb: str) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluralEvalOptions:
     """How what cannot be read counts, and which lists of responses do."""
-    parser.add_argument(
-        "--unread",
-        choices=get_args(Unread),
+
+    unparsed: Unparsed = field(
         default="excluded",
-        help="pluraleval: a list without a response, or a ranking or choice that cannot be read: excluded from the "
-        "means (default), or wrong, which counts as 0",
+        metadata=word(
+            "lists without a response, rankings and choices that cannot be read are excluded (default) or count as 0",
+            choices=get_args(Unparsed),
+        ),
     )
-    parser.add_argument(
-        "--lists",
-        choices=get_args(Lists),
+    lists: Lists = field(
         default="all",
-        help="pluraleval: all lists of responses count (default), or whole ones: any without ten responses is unread",
+        metadata=word(
+            "all lists of responses count (default), or whole ones: any without ten responses is unparsed",
+            choices=get_args(Lists),
+        ),
     )

@@ -10,15 +10,16 @@ from typing import Any
 
 from eval.estimates.comparability import Difference, differences, judge_differences
 from eval.estimates.estimate import Estimate, clustered
+from eval.options import Unparsed
 from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
-from evenhand.completions import UNLIKELY, answer_probability, read_excluded
+from evenhand.completions import UNLIKELY, answer_probability
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
 from studies.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
-from studies.pluraleval.options import Lists, Unread
+from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.reply_reading import (
     choice_in,
@@ -72,13 +73,13 @@ class PluralEvalRun:
     responses: FinishedRun | None = field(repr=False)  # None: made-up responses of ours
     judgements: FinishedRun | None = field(repr=False)  # None: a responses run was named
     states: States  # of the replies of the run that was named, and of those that it is about
-    unread: Unread = "excluded"
+    unread: Unparsed = "excluded"
     lists: Lists = "all"
 
     @cached_property
     def left_out(self) -> frozenset[str]:
         """The threads that the judge's run left out."""
-        return frozenset() if self.judgements is None else frozenset(read_excluded(self.judgements.path))
+        return frozenset() if self.judgements is None else frozenset(self.judgements.excluded)
 
     @cached_property
     def values(self) -> Values:
@@ -148,9 +149,9 @@ class PluralEvalRun:
         return self.estimates(self.whole)
 
 
-def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> PluralEvalRun:
+def judged(named: FinishedRun, unparsed: Unparsed = "excluded", lists: Lists = "all") -> PluralEvalRun:
     """A run of any stage; one of judgements names its responses run."""
-    stage, named = section_of(path).stage, load_finished(path)
+    stage = section_of(named.path).stage
     judgements = named if stage == "judgements" else None
     responses = named if stage == "responses" else None
     if judgements is not None and (responses_run := responses_path(judgements)):
@@ -178,12 +179,12 @@ def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> P
     if judgements is not None:
         check_same_responses(judgements, replies, references)
     if stage == "references":
-        counts = summed(reference_set.states for reference_set in reference_sets(load_stage(path, stage)))
+        counts = summed(reference_set.states for reference_set in reference_sets(load_stage(named.path, stage)))
         states = [(step, "", state, n, rate) for step, state, n, rate in state_rates(counts)]
     else:
         states = [state for run in (responses, judgements) if run is not None for state in states_of(run)]
     return PluralEvalRun(
-        name=path.name,
+        name=named.name,
         judge=judge,
         config=source.config,
         provenance=source.provenance,
@@ -193,7 +194,7 @@ def load_run(path: Path, unread: Unread = "excluded", lists: Lists = "all") -> P
         responses=responses,
         judgements=judgements,
         states=states,
-        unread=unread,
+        unread=unparsed,
         lists=lists,
     )
 
@@ -208,7 +209,7 @@ def check_same_responses(
     judgements: FinishedRun, replies: Iterable[Reply], references: Mapping[str, ReferenceSet]
 ) -> None:
     """Raises DataError where a judge read other responses than are read in the replies now."""
-    judgement, left_out = dict(judgements.plan[0].factors)["judgement"], read_excluded(judgements.path)
+    judgement, left_out = dict(judgements.plan[0].factors)["judgement"], judgements.excluded
     judged = {prompt.prompt_hash for prompt in judgements.plan if dict(prompt.factors)["judgement"] == judgement}
     lists = [
         Generation(references[reply.thread_id], reply.factors["framing"], reply.prompt_hash, reply.samples)
@@ -244,13 +245,13 @@ def choice_of(reply: Completion, read: Any) -> str | None:
     return reply.text if reply.answer_logprobs is not None else str(read.value) if read.state == OK else None
 
 
-def choices_of(path: Path) -> Verdicts:
+def choices_of(run: FinishedRun) -> Verdicts:
     """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries."""
-    if section_of(path).stage == "references":
+    if section_of(run.path).stage == "references":
         return {}
     return {
         (reply.prompt_hash, reply.sample_index): choice_of(reply, read)
-        for kind, _, reply, read in replies_in(load_finished(path))
+        for kind, _, reply, read in replies_in(run)
         if kind != "generation"
     }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from eval.annotation.tasks import Item, Task
+from eval.runs import load_finished
 from evenhand.errors import DataError
 from studies.flips import Flip, read_flips
 from studies.taxonomy.codebook import codes, own_flips
@@ -19,7 +20,7 @@ def tasks(paths: Sequence[Path]) -> list[Task]:
     """The primary code of each flip that the judge gave one, but for those whose texts are withheld."""
     if len(paths) > 1:
         raise DataError(f"{paths[1]}: flips are labelled one run at a time; name one")
-    runs = coded_runs(paths[0])
+    runs = coded_runs(load_finished(paths[0]))
     run = runs[0].run
     flips = own_flips() if run.config[KEY].get("flips") is None else read_flips(flips_folder(run))
     by_id = {flip.flip_id: flip for flip in flips}

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from eval.runs import FinishedRun, PlannedPrompt, folder_read, judge_names, load_finished
+from eval.runs import FinishedRun, PlannedPrompt, folder_read, judge_names
 from evenhand.built_folder import MANIFEST_FILE, read_manifest
-from evenhand.completions import read_excluded
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from studies.flips import KIND, flips_hash, read_flips
@@ -76,21 +75,22 @@ class CodedRun:
         )
 
 
-def load_coded(paths: Sequence[Path]) -> dict[str, CodedRun]:
-    """What tables call it → each model of each run. Raises DataError for an incomplete run, or one named twice."""
-    runs = [run for path in paths for run in coded_runs(path)]
+def judges_of(finished: Sequence[FinishedRun]) -> dict[str, CodedRun]:
+    """What tables call it → each model of each run. Raises DataError where two would be called alike."""
+    runs = [coded for run in finished for coded in coded_runs(run)]
     names = judge_names([run.judge for run in runs], [run.name for run in runs], [run.judged_by for run in runs])
     if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"{paths[-1]}: two runs here are both called '{twice[0]}'; name each run once, or rename one")
+        raise DataError(
+            f"{finished[-1].path}: two runs here are both called '{twice[0]}'; name each run once, or rename one"
+        )
     return dict(zip(names, runs, strict=True))
 
 
-def coded_runs(path: Path) -> list[CodedRun]:
+def coded_runs(run: FinishedRun) -> list[CodedRun]:
     """The models of one run."""
-    run = load_finished(path)
     flips = pd.DataFrame([flip_row(prompt, run.replies[prompt.prompt_hash]) for prompt in run.plan])
-    by_model, n_excluded = flips.groupby("model", sort=False), len(read_excluded(path))
-    return [CodedRun(judge=model, run=run, flips=of_model, n_excluded=n_excluded) for model, of_model in by_model]
+    by_model = flips.groupby("model", sort=False)
+    return [CodedRun(judge=m, run=run, flips=of_model, n_excluded=len(run.excluded)) for m, of_model in by_model]
 
 
 def flip_row(prompt: PlannedPrompt, replies: Sequence[Completion]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """How runs of the flip taxonomy are scored, compared and reported; its tables have the layout of DialDefer's appendices
 F and J, and are queries over the scores and the flips."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,18 +8,18 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import Change, Score
-from eval.estimates.comparability import Difference
-from eval.estimates.estimate import drawing_of
+from eval.estimates.changes import Change, Score, family
+from eval.evaluation import Evaluation
+from eval.options import Options
 from eval.report.tables import Place, TableSpec
-from eval.results import Evaluation, Results, changes_table
-from eval.runs import Verdicts, load_finished
+from eval.results import Results, changes_table
+from eval.runs import FinishedRun, Verdicts
 from evenhand.errors import DataError
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy import scores
 from studies.taxonomy.code_replies import codes_in
 from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of, codes, planted
-from studies.taxonomy.coded_flips import BETWEEN, POOLED, CodedRun, all_flips, load_coded
+from studies.taxonomy.coded_flips import BETWEEN, POOLED, CodedRun, all_flips, judges_of
 from studies.taxonomy.scores import ALL, ANY, DIRECTIONS
 
 Heads = dict[str, Any]  # head → (field, format); see TableSpec
@@ -61,82 +60,72 @@ COLUMNS = {
 }
 
 
-class Taxonomy(Evaluation):
-    """Runs over flips. Verdicts from files come in as flips, by `evenhand build flips`."""
+def read_all(runs: Sequence[FinishedRun], options: Options) -> dict[str, CodedRun]:
+    """Each model of each run. Raises DataError where a run before or after has several."""
+    judges = judges_of(runs)
+    if len(judges) > len(runs) > 1 and options.is_before_after:
+        raise DataError(
+            f"{runs[0].path}: before and after is of one model a run, and some run here has flips of several; say "
+            "--side-by-side, or build flips of each model apart"
+        )
+    return judges
 
-    heading = "Why do verdicts flip?"
-    words = Path(__file__).with_name("words.j2")
-    measure_words = {"flips_per_100_items": "flips per 100 items"}
 
-    def load(self, path: Path, options: argparse.Namespace) -> CodedRun:
-        """Raises DataError: a scorecard, which loads runs one by one, has no figures of it."""
-        raise DataError(f"{path}: the flip taxonomy has no part of a scorecard; use `evenhand compare`")
+def scores_of(judges: Mapping[str, CodedRun], options: Options) -> list[Score]:
+    """Of each model, and of all together where they stand side by side; else also against the base."""
+    (base_name, base), *afters = judges.items()
+    is_before_after = options.is_before_after and len({judge.run.path for judge in judges.values()}) > 1
+    flips = all_flips(judges, is_pooled=not is_before_after)
+    rows = [
+        row for _, of_judge in flips.groupby("judge", sort=False) for row in scores.scores_of(of_judge, options.drawing)
+    ]
+    rows += scores.agreements([*judges.values()], options.drawing)
+    for name, after in afters if is_before_after else []:
+        rows += scores.moved_scores(base, after, (base_name, name))
+    return rows
 
-    def load_all(self, paths: Sequence[Path], options: argparse.Namespace) -> dict[str, CodedRun]:
-        """Each model of each run. Raises DataError where a run before or after has several."""
-        judges = load_coded(paths)
-        if len(judges) > len(paths) > 1 and not getattr(options, "side_by_side", False):
-            raise DataError(
-                f"{paths[0]}: before and after is of one model a run, and some run here has flips of several; say "
-                "--side-by-side, or build flips of each model apart"
+
+def changes_of(judges: Mapping[str, CodedRun], options: Options) -> list[Change]:
+    """From the flips of one run to those of another."""
+    (first, base), (second, after) = judges.items()
+    return scores.flip_changes(base, after, (first, second), options.drawing)
+
+
+def family_of(change: Change) -> tuple[Any, ...]:
+    """Also over the codes, and over the categories; any flip stands apart."""
+    return family(replace(change, setting={**change.setting, "label": change.setting["label"] == ANY}))
+
+
+def facts(results: Results) -> dict[str, Any]:
+    """Frames that tables, figures and sentences are made of, computed once; and the codebook."""
+    flips = all_flips(results.judges, is_pooled=not results.is_before_after)
+    shares = {column: by_label(results, flips, column) for column in ("primary", "category")}
+    names = {"rest": UNEXPLAINED, "most_rest": MOST_UNEXPLAINED, "any_flip": ANY, "code_level": scores.CODE}
+    rows = {"flips": flips, "models": models(results, flips, shares["primary"]), "moved": moved(results)}
+    return {**rows, **shares, **names, "codes": codes()}
+
+
+def plots_of(results: Results) -> list[Any]:
+    """Figure 6 of the DialDefer paper: the categories of each model's deference and skepticism flips."""
+    from eval.report.plots import interval_plot
+
+    shares, plots = results.facts["category"].query("not is_total"), []
+    for number, (name, of_judge) in enumerate(shares.groupby("judge", sort=False), start=1):
+        sides = [
+            pd.DataFrame({end: of_judge[f"{end}_{way}"] for end in ("value", "low", "high")}).assign(
+                label=of_judge["label"], series=f"{way} ({of_judge[f'n_{way}'].sum()} flips)"
             )
-        return judges
-
-    def scores(self, judges: Mapping[str, CodedRun], options: argparse.Namespace) -> list[Score]:
-        """Of each model, and of all together where they stand side by side; else also against the base."""
-        (base_name, base), *afters = judges.items()
-        is_before_after = len({run.run.path for run in judges.values()}) > 1
-        is_before_after = is_before_after and not getattr(options, "side_by_side", False)
-        flips, drawing = all_flips(judges, is_pooled=not is_before_after), drawing_of(options)
-        rows = [
-            row for _, of_judge in flips.groupby("judge", sort=False) for row in scores.scores_of(of_judge, drawing)
+            for way in (LENIENT, STRICT)
         ]
-        rows += scores.agreements([*judges.values()], drawing)
-        for name, after in afters if is_before_after else []:
-            rows += scores.moved_scores(base, after, (base_name, name))
-        return rows
+        title, label = f"Why verdicts flip: {name}", "% of the flips of a direction"
+        plots.append(interval_plot(f"taxonomy_figure6-{number}", title, pd.concat(sides), label, zero=None))
+    return plots
 
-    def changes(self, judges: Mapping[str, CodedRun], options: argparse.Namespace) -> list[Change]:
-        (first, base), (second, after) = judges.items()
-        return scores.flip_changes(base, after, (first, second), drawing_of(options))
 
-    def family(self, change: Change) -> tuple[Any, ...]:
-        """Also over the codes, and over the categories; any flip stands apart."""
-        return super().family(replace(change, setting={**change.setting, "label": change.setting["label"] == ANY}))
-
-    def differences(self, base: Any, after: Any, *, is_before_after: bool) -> list[Difference]:
-        return scores.run_differences(base, after) if is_before_after else []
-
-    def tables(self, results: Results) -> list[TableSpec]:
-        return taxonomy_tables(results)
-
-    def facts(self, results: Results) -> dict[str, Any]:
-        """Frames that tables, figures and sentences are made of, computed once; and the codebook."""
-        flips = all_flips(results.judges, is_pooled=not results.is_before_after)
-        shares = {column: by_label(results, flips, column) for column in ("primary", "category")}
-        names = {"rest": UNEXPLAINED, "most_rest": MOST_UNEXPLAINED, "any_flip": ANY, "code_level": scores.CODE}
-        rows = {"flips": flips, "models": models(results, flips, shares["primary"]), "moved": moved(results)}
-        return {**rows, **shares, **names, "codes": codes()}
-
-    def plots(self, results: Results) -> list[Any]:
-        """Figure 6 of the DialDefer paper: the categories of each model's deference and skepticism flips."""
-        from eval.report.plots import interval_plot
-
-        shares, plots = results.facts["category"].query("not is_total"), []
-        for number, (name, of_judge) in enumerate(shares.groupby("judge", sort=False), start=1):
-            sides = [
-                pd.DataFrame({end: of_judge[f"{end}_{way}"] for end in ("value", "low", "high")}).assign(
-                    label=of_judge["label"], series=f"{way} ({of_judge[f'n_{way}'].sum()} flips)"
-                )
-                for way in (LENIENT, STRICT)
-            ]
-            title, label = f"Why verdicts flip: {name}", "% of the flips of a direction"
-            plots.append(interval_plot(f"taxonomy_figure6-{number}", title, pd.concat(sides), label, zero=None))
-        return plots
-
-    def verdicts(self, path: Path) -> Verdicts:
-        replies = load_finished(path).replies.values()
-        return {(one.prompt_hash, one.sample_index): codes_in(one).primary or None for of in replies for one in of}
+def verdicts_of(run: FinishedRun) -> Verdicts:
+    """The primary code."""
+    replies = run.replies.values()
+    return {(one.prompt_hash, one.sample_index): codes_in(one).primary or None for of in replies for one in of}
 
 
 def over_all(results: Results, measure: str) -> pd.DataFrame:
@@ -250,4 +239,17 @@ def note_of(results: Results, name: str) -> str:
     return " ".join(results.sentences.get(f"note of {name}", []))
 
 
-EVALUATION = Taxonomy()
+EVALUATION = Evaluation[CodedRun](
+    heading="Why do verdicts flip?",
+    words=Path(__file__).with_name("words.j2"),
+    read_all=read_all,
+    differences=scores.run_differences,
+    scores=scores_of,
+    changes=changes_of,
+    family=family_of,
+    measure_words={"flips_per_100_items": "flips per 100 items"},
+    facts=facts,
+    tables=taxonomy_tables,
+    plots=plots_of,
+    verdicts=verdicts_of,
+)

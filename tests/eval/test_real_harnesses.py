@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
+from eval.evaluation import evaluation_of
 from eval.harness_logs import read_log
-from eval.results import evaluation_of
 from evenhand.cli.export import main as export_main
 from evenhand.cli.init import main as init_main
 from evenhand.completions import read_answers

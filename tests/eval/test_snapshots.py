@@ -82,7 +82,7 @@ def dialdefer_reasoned(root: Path) -> pd.DataFrame:
     base, first, second = planted_sets.reasoned_runs(root)
     return in_parts(
         before=scored(root / "s", base),
-        lenient=scored(root / "l", second, "--parser", "lenient", "--denominator", "answered"),
+        lenient=scored(root / "l", second, "--parser", "lenient", "--unparsed", "excluded"),
         compare=compared(root / "c", base, first, second),
         **carded(root / "card", base, f"sft={first}", f"sft={second}"),
     )

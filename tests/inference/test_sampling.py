@@ -24,7 +24,6 @@ from inference.engine import Further, PromptsTooLong
 from inference.sampling import sample
 from inference.schedule import first_prompts
 from studies.dialdefer import section as planning
-from studies.dialdefer.records import read_plan
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.scripted_engine import AnsweringEngine, answers, config, scripted
 
@@ -45,7 +44,7 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
     assert engine.asked_once() == 40
     expected = [prompt.prompt_hash for prompt in engine.expected]
     assert [p.prompt_hash for p in engine.asked[11:]] == expected, "it is told when opened what it will be asked"
-    assert answers(path) == {(p.prompt_hash, 0): p.prompt_hash for p in read_plan(path)}
+    assert answers(path) == {(line["prompt_hash"], 0): line["prompt_hash"] for line in read_plan_lines(path)}
     assert is_done(path)
 
 

@@ -2,19 +2,19 @@
 
 import math
 import random
-from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from eval.results import Results, results_of
+from eval import results
+from eval.options import Options
 from evenhand.completions import append_completions
 from evenhand.files import sha256_of, write_json
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, write_plan
-from studies.narrator.evaluation import EVALUATION
+from studies.narrator.options import NarratorOptions
 from studies.narrator.prompts import ME, narrator_prompts
 from studies.narrator.records import Conversation, NarratorFactors, Turn
 
@@ -74,12 +74,11 @@ def make_narrator_run(
     return path
 
 
-def results_of_runs(*paths: Path, is_before_after: bool = False, **options: Any) -> Results:
+def results_of_runs(*paths: Path, is_before_after: bool = False, **options: Any) -> results.Results:
     """The results of some runs, as `evenhand compare` or `evenhand report --side-by-side` have them."""
-    how = {"draws": 100, "seed": 1, "narrator_denominator": "answered", "detection": "reply"}
-    words = Namespace(**{**how, "allow_differences": False, **options})
-    judges = EVALUATION.load_all(paths, words)
-    return results_of("narrator", EVALUATION, judges, words, is_before_after=is_before_after)
+    own = (NarratorOptions(**options),)
+    words = Options(verb="report", n_draws=100, seed=1, side_by_side=not is_before_after, study_options=own)
+    return results.results_of_runs("narrator", paths, words)
 
 
 def replies(prompt: Prompt, odds: Mapping[str, float], n: int, is_exact: bool, rng: random.Random) -> list[Completion]:

@@ -1,13 +1,12 @@
 """Flips made up for tests, folders of them, and finished runs in which a scripted judge sorts them."""
 
 import json
-from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.__main__ import of_runs
-from eval.results import Results
+from eval.options import Options
+from eval.results import Results, results_of_runs
 from evenhand.completions import append_completions
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, open_run, write_plan
@@ -77,9 +76,10 @@ def judged_run(
 
 def results(*runs: Path, is_before_after: bool = False, draws: int = 300, allow: bool = False) -> Results:
     """What eval makes of runs of the taxonomy."""
-    options = Namespace(draws=draws, seed=1, side_by_side=not is_before_after, allow_differences=allow)
-    made: Results = of_runs("taxonomy", runs, options, is_before_after=is_before_after)
-    return made
+    options = Options(
+        verb="report", n_draws=draws, seed=1, side_by_side=not is_before_after, allow_differences=allow, sources=runs
+    )
+    return results_of_runs("taxonomy", runs, options)
 
 
 def by_number(codes: Callable[[int, bool], str | Sequence[str]]) -> Says:

@@ -16,8 +16,7 @@ from inference.config import load_sampling_config
 from tests.made.places import ROOT
 from training.config import load_training_config
 
-README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "SECURITY.md", ROOT / "slurm" / "README.md"]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "slurm" / "README.md"]
 MODULES = {"inference": "sample", "training": "train"}  # `python -m MODULE` is the verb
 WITHOUT_SCHEMA = ("accelerate", "serving")  # configs of other programs
 

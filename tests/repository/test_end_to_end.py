@@ -19,7 +19,7 @@ from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
-from evenhand.run_directory import is_done
+from evenhand.run_directory import is_done, read_plan_lines
 from inference.config import InferenceConfig
 from inference.encoding import Encoder
 from inference.engine import PromptsTooLong
@@ -27,7 +27,6 @@ from inference.open_engine import open_engine
 from inference.options import asked_of
 from inference.sampling import sample
 from inference.schedule import first_prompts, in_prefix_order
-from studies.dialdefer.records import read_plan
 from tests.made.fuzz import more_families
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.read_back import completions_of
@@ -133,7 +132,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtyp
         merged = merge(run, "nf4", n_prompts=8, min_agreement=0.95 if dtype == "float32" else 0.5)
         runs.append(sampled(method, merged))
     before, *after = [margins(completions_of(run).values()) for run in runs]
-    assert len(before) == len(read_plan(runs[0])) == 16
+    assert len(before) == len([*read_plan_lines(runs[0])]) == 16
     assert before == pytest.approx(
         margins(answers(asks(model, {**PLAIN, "dtype": dtype})).values()), abs=TOLERANCE[dtype]
     )

@@ -74,7 +74,6 @@ UNTESTED = {
     "eval/estimates/comparability",
     "eval/estimates/estimate",
     "eval/estimates/resampling",
-    "eval/options",
     "eval/report/page",
     "eval/results",
     "eval/runs",

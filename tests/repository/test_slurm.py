@@ -26,6 +26,16 @@ def test_a_script_is_sound_shell(script):
     assert os.access(script, os.X_OK) == (script.name not in SOURCED)
 
 
+def test_a_job_leaves_its_folder_out_of_pythons_path_where_evenhand_is_installed(cluster):
+    python = Path(cluster["VENV"]) / "bin" / "python"
+    for code, safe in ((1, ""), (0, "1")):
+        python.write_text(f"#!/usr/bin/env bash\nexit {code}\n")
+        python.chmod(0o755)
+        command = ["bash", "-c", '. slurm/job.sh; echo "${PYTHONSAFEPATH:-}"']
+        done = subprocess.run(command, cwd=ROOT, env=cluster, capture_output=True, text=True)
+        assert done.stdout == f"{safe}\n", done.stderr
+
+
 def test_a_dry_run_prints_the_chain_and_submits_nothing(cluster):
     done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
     assert done.returncode == 0, done.stderr
@@ -226,7 +236,7 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
         " ".join(f"{runs}/{kind}run-{arm}" for arm in ("before", "sft", "dpo")) for kind in ("", "conflicts-")
     )
     rows = {"base": "before", "sft": "sft", "dpo": "dpo"}
-    options = " ".join(f"--beside {row}={runs}/conflicts-run-{arm}" for row, arm in rows.items())
+    options = " ".join(f"--with {row}={runs}/conflicts-run-{arm}" for row, arm in rows.items())
     assert work[-3:] == [
         f"evenhand score {judged} {conflicts} [offline=1]",
         f"evenhand compare {judged} {conflicts} [offline=1]",

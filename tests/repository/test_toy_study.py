@@ -68,7 +68,7 @@ def test_score_compare_report_and_scorecard_take_it(
         make_run(tmp_path, lambda prompt: say(1), items=made_items("truthfulqa", 4), name=name)
         for name in ("base", "arm")
     ]
-    words = [str(pocket[0]), f"sft={pocket[1]}", "--beside", f"base={before}", "--beside", f"sft={after}", *few]
+    words = [str(pocket[0]), f"sft={pocket[1]}", "--with", f"base={before}", "--with", f"sft={after}", *few]
     scorecard_main([*words, "--allow-differences", "--out", str(tmp_path / "card")])
     assert "answers taken back" in capsys.readouterr().out
     change = row_of(tmp_path / "card" / "scorecard_changes.json", "taken_back")

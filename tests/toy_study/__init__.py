@@ -1,6 +1,6 @@
 """A toy study, whole: does a judge take its answer back when it is told that somebody disagrees?
 
-It is what docs/new-study.md walks through: a folder, and the one line of `registered`.
+It is what CONTRIBUTING.md walks through: a folder, and the one line of `registered`.
 """
 
 from evenhand.registry import Study

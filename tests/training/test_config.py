@@ -1,7 +1,6 @@
 """Training configs: each checked-in one loads and has its paper's settings, and what cannot be trained is refused."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from inference.config import load_sampling_config
 from studies.dialdefer.section import prompt_variants
 from tests.made.places import CONFIGS
 from tests.made.training_runs import tiny_run
-from training.__main__ import ending
 from training.config import AnyRun, DPORun, SFTRun, load_training_config
 from training.processes import check_n_processes
 from training.run_folder import folder_of
@@ -176,11 +174,6 @@ def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_num
     assert directory("optimiser.learning_rate=0.002") != directory()
 
 
-def test_a_config_of_another_kind_is_told_apart() -> None:
-    with pytest.raises(ConfigError, match="no training config; those lie under configs/training"):
-        load_training_config([str(CONFIGS / "inference" / "pocket.yaml")])
-
-
 def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused() -> None:
     four = tiny_run(optimiser={"n_processes": 4, "gradient_accumulation_steps": 2})
     with pytest.raises(ConfigError, match=r"n_processes is 4, but 1 were launched: .* would be 8 instead of 32"):
@@ -191,18 +184,3 @@ def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused() 
 def test_a_tracker_that_is_not_installed_is_named_before_anything_is_loaded(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.report_to: tracker 'no-such-tracker' is not installed"):
         shared_arguments(tiny_run(run={"report_to": ["no-such-tracker"]}), tmp_path)
-
-
-def test_a_run_ends_with_what_it_came_to_and_the_next_command(tmp_path: Path) -> None:
-    (tmp_path / "DONE.json").write_text('{"n_steps": 3, "seconds": 90.0}')
-    logged = [{"step": 2, "loss": 0.5, "accuracy": 0.75}, {"step": 3, "train_loss": 1.0}]
-    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in logged))
-    assert ending(tmp_path).startswith("3 steps in 1.5 minutes: loss 0.500, accuracy 0.75 at the end.")
-    assert ending(tmp_path).endswith(f"evenhand merge {tmp_path}")
-
-
-def test_tensorboard_s_curves_outlive_the_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("training.trainer.get_available_reporting_integrations", lambda: ["tensorboard"])
-    monkeypatch.setattr(os, "environ", dict(os.environ))
-    shared_arguments(tiny_run(run={"report_to": ["tensorboard"]}), tmp_path)
-    assert os.environ["TENSORBOARD_LOGGING_DIR"] == str(tmp_path / "tensorboard")

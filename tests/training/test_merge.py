@@ -153,7 +153,7 @@ def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run: Path) -> None:
     load_base(merge(run, "bf16", n_prompts=16, min_agreement=0.5), QuantisationConfig())
 
 
-def test_1_kb_of_other_bytes_in_merged_weights_passed_as_merged_already(
+def test_a_merged_checkpoint_whose_bytes_have_changed_is_neither_found_again_nor_sampled(
     run: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_margins(monkeypatch, 1.0)

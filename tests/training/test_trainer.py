@@ -65,7 +65,7 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"lora": {"target_modules": ["no_proj"]}}, "the model has no 'no_proj'"),
+        ({"lora": {"target_modules": ["qproj"]}}, "the model has no 'qproj'. Did you mean 'q_proj'"),
         ({"optimiser": {"mixed_precision": "fp16"}}, "fp16 needs a GPU"),
         ({"optimiser": {"max_steps": None, "epochs": 0.001}}, "make no step"),
     ],
@@ -94,12 +94,6 @@ def test_an_evaluation_does_not_change_the_gradients_behind_it(model: Path) -> N
     assert len(before) == 2 * 14
     for name, gradient in before.items():
         assert float((behind[name] - gradient).norm() / gradient.norm()) < 0.01, name
-
-
-def test_a_target_module_the_model_does_not_have_is_named(model: Path, tmp_path: Path) -> None:
-    config = tiny_run("sft", model, tmp_path, lora={"target_modules": ["qproj"]})
-    with pytest.raises(ConfigError, match=r"the model has no 'qproj'. Did you mean 'q_proj'"):
-        train(config)
 
 
 FULL = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")

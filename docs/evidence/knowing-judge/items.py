@@ -40,14 +40,14 @@ def items(split: str) -> Iterator[dict[str, str]]:
     families = {name: dealt(name, facts, split) for name, facts in facts_of(split).items()}
     for number in range(N_PAIRS[split]):
         for name, pairs in families.items():
-            for ours, other in (pairs[number], pairs[number][::-1]):
+            for first, second in (pairs[number], pairs[number][::-1]):
                 yield {
-                    "id": f"{name}-{split}-{number}-{'ab'[ours > other]}",
+                    "id": f"{name}-{split}-{number}-{'ab'[first > second]}",
                     "group": f"{name}-{split}-{number}",
                     "family": name,
-                    "question": ours[0],
-                    "correct_answer": ours[1],
-                    "incorrect_answer": other[1],
+                    "question": first[0],
+                    "correct_answer": first[1],
+                    "incorrect_answer": second[1],
                 }
 
 
@@ -55,7 +55,7 @@ def facts_of(split: str) -> dict[str, list[Fact]]:
     """Everything that there is to ask; of pocket, whose splits are its own, what this split has."""
     texts = read_yaml(Path(__file__).with_name("items.yaml"))
     listed = {
-        name: [(text["question"].format(thing), answer) for thing, answer in text["facts"].items()]
+        name: [(text["question"].format(subject), answer) for subject, answer in text["facts"].items()]
         for name, text in texts.items()
     }
     starts = [date(2025, month, day) for month in range(1, 13) for day in range(9, 22)]
@@ -86,7 +86,7 @@ def dealt(name: str, facts: Iterable[Fact], split: str) -> list[tuple[Fact, Fact
     pairs = []
     while waiting:
         fact = waiting.pop(0)
-        partner = next((other for other in waiting if fits(fact, other)), None)
+        partner = next((rest for rest in waiting if fits(fact, rest)), None)
         if partner is not None:
             waiting.remove(partner)
             pairs.append((fact, partner))
@@ -102,10 +102,10 @@ def likeness(fact: Fact) -> str:
     return fact[1].rpartition(" ")[0]
 
 
-def fits(fact: Fact, other: Fact) -> bool:
+def fits(fact: Fact, partner: Fact) -> bool:
     """Whether the right answer to one question is a wrong answer to the other, in the same words but one, as long."""
-    is_as_long = abs(len(fact[1]) - len(other[1])) <= 1
-    return likeness(fact) == likeness(other) and fact[1] != other[1] and is_as_long
+    is_as_long = abs(len(fact[1]) - len(partner[1])) <= 1
+    return likeness(fact) == likeness(partner) and fact[1] != partner[1] and is_as_long
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ python docs/evidence/knowing-judge/read.py families RUN       # C1 by family; th
 python docs/evidence/knowing-judge/read.py gate RUN [FOLDER]  # C1, DDS and the dose; the figure into FOLDER
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from eval.report.plots import Plot, finish, line_plot
+from eval.results import read_run
 from evenhand.terminal import run_main
 from studies.dialdefer.calibrate import fit_threshold
-from studies.framing.evaluation import FramingEval
 
 LEAST_RIGHT = 90.0  # % of true and of false claims
 FEWEST = 80  # test items
@@ -39,10 +38,10 @@ class Margins(NamedTuple):
 
 def main(argv: Sequence[str]) -> None:
     """Print what argv[0] names."""
-    what, margins = argv[0], read(argv[1])
-    if what == "families":
+    command, margins = argv[0], read(argv[1])
+    if command == "families":
         print(" ".join(passing(margins)))
-    elif what == "thresholds":
+    elif command == "thresholds":
         for heading, fitted_on in (("fitted on train items", read(argv[2])), ("oracle, on the items asked", margins)):
             print(f"\nThresholds {heading}")
             gate(with_thresholds(margins, fitted_on))
@@ -53,7 +52,7 @@ def main(argv: Sequence[str]) -> None:
 
 def read(path: str) -> Margins:
     """The margins of a run."""
-    run = FramingEval().load(Path(path), argparse.Namespace())
+    run = read_run("framing", Path(path))
     grid = next(iter(run.grids.values()))
     right = grid.fields["odds"].mean(axis=-1) * ACCEPTS
     return Margins(right, grid.framings, grid.placebos, np.array(grid.groups))
@@ -86,8 +85,8 @@ def gate(margins: Margins) -> None:
     for i, name in enumerate(margins.framings):
         true, false = 100 * is_right[:, i].mean(axis=0)
         accepts = is_right[:, i].astype(float) - is_right[:, 0]
-        moved = margins.right[:, i] - margins.right[:, 0]
-        dds, nats = shown(100 * (accepts @ ACCEPTS), 1), shown(moved @ ACCEPTS / 2, 2)
+        shift = margins.right[:, i] - margins.right[:, 0]
+        dds, nats = with_interval(100 * (accepts @ ACCEPTS), 1), with_interval(shift @ ACCEPTS / 2, 2)
         print(f"| {name} | {true:.1f} | {false:.1f} | {dds if i else ''} | {nats if i else ''} |")
 
 
@@ -98,7 +97,7 @@ def mean_interval(by_item: Any) -> tuple[float, float, float]:
     return float(by_item.mean()), float(low), float(high)
 
 
-def shown(by_item: Any, digits: int) -> str:
+def with_interval(by_item: Any, digits: int) -> str:
     """The same in words."""
     mean, low, high = (f"{number:+.{digits}f}" for number in mean_interval(by_item))
     return f"{mean} [{low}, {high}]"

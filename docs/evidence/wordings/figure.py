@@ -7,7 +7,7 @@ import pandas as pd
 
 from eval.report.plots import finish, interval_plot
 
-WORDS = {
+LABELS = {
     "base": "the bent judge",
     "calibrated": "with thresholds, no training",
     "one": "SFT in one wording",
@@ -23,13 +23,13 @@ folder = Path(sys.argv[1])
 table = "tables/scorecard_dialdefer_deference.csv"
 tables = {path.name: pd.read_csv(path / table).set_index("arm") for path in sorted(folder.glob("s[1-4]"))}
 marks = []
-for arm, words in WORDS.items():
+for arm, label in LABELS.items():
     for wording, rows in tables.items():
         if arm in rows.index:
             row = rows.loc[arm]
             seeds = [float(value) / 2 for value in str(row.get("seeds' values")).split()]
-            ends = (min(seeds), max(seeds)) if len(seeds) > 1 else (None, None)
-            marks.append((words, wording, row.value / 2, *ends))
+            interval = (min(seeds), max(seeds)) if len(seeds) > 1 else (None, None)
+            marks.append((label, wording, row.value / 2, *interval))
 frame = pd.DataFrame(marks, columns=["label", "series", "value", "low", "high"])
 heading = "Shift in wordings that no mitigation saw"
 finish(interval_plot("wordings", heading, frame, "of 100 claims; bar: range of the seeds"), folder)

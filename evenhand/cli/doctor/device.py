@@ -76,11 +76,11 @@ def gpu_device(name: str, dtype: str, *, memory_gib: float | None = None, is_her
 
 def sheet_of(name: str, memory_gib: float | None = None) -> str | None:
     """The key of SHEETS for a GPU's name as nvidia-smi, Slurm or a person writes it; None for one not known here."""
-    words = name.lower().replace("_", " ")
+    spaced = name.lower().replace("_", " ")
     for key in SHEETS:
         model, _, size = key.partition("-")
-        is_small = "40gb" in words if memory_gib is None else memory_gib < 60
-        if re.search(rf"(?<![a-z0-9]){model}(?![a-z0-9])", words) and (not size or (size == "40gb") == is_small):
+        is_small = "40gb" in spaced if memory_gib is None else memory_gib < 60
+        if re.search(rf"(?<![a-z0-9]){model}(?![a-z0-9])", spaced) and (not size or (size == "40gb") == is_small):
             return key
     return None
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
@@ -27,6 +28,7 @@ def machine_checks(named_gpu: str | None, owed_bytes: float) -> list[Check]:
 
     return [
         names_check(),
+        *filter(None, [strangers_check()]),
         torch_check(named_gpu),
         gpu_check(named_gpu),
         *filter(None, [kernel_check()]),
@@ -47,6 +49,16 @@ def names_check() -> Check:
             whose = f"belongs to {others[0]}, too" if others else f"is imported from {origin}, not from {here}"
             return wrong("packages", f"`{name}` {whose}", "install Evenhand in an environment of its own")
     return ok("packages", f"{', '.join(OURS)}: all from {here}")
+
+
+def strangers_check() -> Check | None:
+    """Whether a folder here bears the name of one of our packages: `python -m` would take it for ours."""
+    here = Path(__file__).resolve().parents[3]
+    strangers = [name for name in OURS if Path(name).is_dir() and Path(name).resolve() != here / name]
+    if not strangers or sys.flags.safe_path:
+        return None
+    says = f"`{strangers[0]}/` in this folder is not ours, and `accelerate launch -m training` and `python -m` take it"
+    return wrong("this folder", says, "export PYTHONSAFEPATH=1 (the job scripts do), or work in another folder")
 
 
 def torch_check(named_gpu: str | None) -> Check:

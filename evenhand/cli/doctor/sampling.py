@@ -172,22 +172,22 @@ def count_tokens(prompts: Sequence[Prompt], config: InferenceConfig, tokenizer: 
     encoder = Encoder(tokenizer, config)
     drawn = [*encoder.encode(random.Random(0).sample(distinct, min(N_COUNTED, len(distinct))))]
     by_text = sorted(distinct, key=lambda prompt: -sum(len(message.content) for message in prompt.messages))
-    longest = max(one.n_tokens for one in [*drawn, *encoder.encode(by_text[:N_COUNTED])])
+    longest = max(encoded.n_tokens for encoded in [*drawn, *encoder.encode(by_text[:N_COUNTED])])
     written = [] if config.verdict in BY_TOKEN else [config.sampling.for_prompt(prompt) for prompt in distinct]
     n_generated = sum(sampling.n * sampling.max_tokens for sampling in written)
-    return TokenCount(len(distinct), fmean(len(one.token_ids) for one in drawn), longest, n_generated)
+    return TokenCount(len(distinct), fmean(len(encoded.token_ids) for encoded in drawn), longest, n_generated)
 
 
 def window_check(config: InferenceConfig, model: FoundModel, count: TokenCount | None) -> Check:
     """The longest prompt with its answer against the context window."""
-    own = model.size.context_window if model.size else None
-    asked = config.engine.max_model_len if isinstance(config.engine, VllmConfig) else None
-    window = asked or own
+    model_window = model.size.context_window if model.size else None
+    engine_window = config.engine.max_model_len if isinstance(config.engine, VllmConfig) else None
+    window = engine_window or model_window
     if window is None:
         return unknown("context", "the model's config.json names no context window")
-    if asked and own and asked > own:
-        says = f"engine.max_model_len is {asked}, the model's window {own}"
-        return wrong("context", says, f"engine.max_model_len={own}")
+    if engine_window and model_window and engine_window > model_window:
+        says = f"engine.max_model_len is {engine_window}, the model's window {model_window}"
+        return wrong("context", says, f"engine.max_model_len={model_window}")
     if count is None:
         return unknown("context", f"{window:,} tokens; the longest prompt is known when the data are there")
     says = f"longest prompt with answer {count.longest:,} of {window:,} tokens"

@@ -30,8 +30,8 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     """What can be known of a training config before it runs. Raises ConfigError for a config that is none."""
     config = load_training_config(words)
     model = find_model(config.model)
-    others = sorted(set(config.lora.target_modules) - set(PROJECTIONS))
-    size = None if others else model.size
+    other_layers = sorted(set(config.lora.target_modules) - set(PROJECTIONS))
+    size = None if other_layers else model.size
     states = N_STATES * n_lora(config, size) * ITEM_BYTES[config.lora.dtype] if size else 0
     room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1), "checkpoints")
     data, data_check = loaded(config)
@@ -51,8 +51,8 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
             whose = "" if data else "one of our own items renders (the config's data are absent): "
             says = f"{whose}about {count.n_examples:,} of {count.mean_tokens:.0f} tokens, in {count.n_steps:,} steps"
             checks.append(ok("examples", says, **count._asdict()))
-    if others:
-        why = f"are for adapters on the blocks' projections, and not on {', '.join(others)}"
+    if other_layers:
+        why = f"are for adapters on the blocks' projections, and not on {', '.join(other_layers)}"
         checks.append(unknown("estimates", why))
     elif size:
         n_gpus = config.optimiser.n_processes
@@ -108,7 +108,9 @@ def count_examples(units: Sequence[Any], config: AnyRun, tokenizer: Any, device:
     groups = groups_of(examples, optimiser.batch_by)
     lengths = [sum(example.n_tokens for example in group) for group in groups]
     n_groups = optimiser.per_device_batch_size // config.group_size  # of a microbatch
-    longest = [group for _, group in sorted(zip(lengths, groups, strict=True), key=lambda one: -one[0])[:n_groups]]
+    longest = [
+        group for _, group in sorted(zip(lengths, groups, strict=True), key=lambda example: -example[0])[:n_groups]
+    ]
     branches = objective_of(config).branches
     rows_of = Collator(
         pad=tokenizer.pad_token_id,
@@ -182,9 +184,9 @@ def merge_check(config: AnyRun, size: ModelSize, device: Device) -> Check:
 
 def smaller(config: AnyRun) -> str:
     """The settings that take less memory."""
-    ways = [] if config.optimiser.gradient_checkpointing else ["optimiser.gradient_checkpointing=true"]
-    ways += ["quantisation.weights=nf4"] if config.quantisation.weights == "dequantised" else []
-    return ", ".join([*ways, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
+    settings = [] if config.optimiser.gradient_checkpointing else ["optimiser.gradient_checkpointing=true"]
+    settings += ["quantisation.weights=nf4"] if config.quantisation.weights == "dequantised" else []
+    return ", ".join([*settings, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
 
 
 def step_flops(config: AnyRun, size: ModelSize, count: ExampleCount) -> float:

@@ -212,7 +212,7 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
     base, sft, _ = three(tmp_path)
     part = f"part={run(tmp_path, 'part', SFT, made.ITEMS[:10])}"
     alone = f"alone={run(tmp_path, 'alone', SFT, conditions={'none': made.C2})}"
-    _, whole, fewer, no_c1 = scored(base, sft, part, alone, "--allow-differences", "--against", "sft").values()
+    _, whole, fewer, no_c1 = scored(base, sft, part, alone, "--allow-differences", "--reference", "sft").values()
     assert fewer[MAIN] == pytest.approx(20)
     assert fewer["change_acc"] == pytest.approx(50 - 65)
     assert changes(tmp_path, n_datasets=1)["part", "acc"]["datasets"] == ["bbq"]
@@ -224,8 +224,8 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
     assert (against["alone", "mean_abs_dds_fixed"]["change"], ("alone", MAIN) in against) == (0, False)
     assert [row["not_ranked"] for row in (fewer, no_c1)] == ["was not asked amqa", f"has no {MAIN}"]
     assert "Warning: part's dialdefer run differs in item_set_hash" in printed(capsys)
-    with pytest.raises(DataError, match="--against 'kto': no arm is called so; arms here: sft"):
-        scored(base, sft, "--against", "kto")
+    with pytest.raises(DataError, match="--reference 'kto': no arm is called so; arms here: sft"):
+        scored(base, sft, "--reference", "kto")
 
 
 def judge_of(lost: float) -> Answer:
@@ -260,7 +260,7 @@ def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: 
     row = scored(base, f"mute={mute}", sft)["mute"]
     assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies in c1_true are unparsed")
     assert "loss of accuracy: sft, 10.0 (" in printed(capsys)
-    row = scored(base, f"mute={mute}", sft, "--denominator", "answered")["mute"]
+    row = scored(base, f"mute={mute}", sft, "--unparsed", "excluded")["mute"]
     assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
 
 
@@ -317,16 +317,16 @@ def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
     )
 
     def refused(message: str, *beside: str) -> None:
-        words = [word for named in beside for word in ("--beside", named)]
+        words = [word for named in beside for word in ("--with", named)]
         with pytest.raises(DataError, match=message):
             scored(before, sft, *words)
 
-    refused(r"--beside kto=.*was sampled: base, sft", f"base={base}", f"kto={other}")
-    refused("name it too: --beside base=RUN", f"sft={other}")
+    refused(r"--with kto=.*was sampled: base, sft", f"base={base}", f"kto={other}")
+    refused("name it too: --with base=RUN", f"sft={other}")
     refused("is named twice", f"base={base}", f"sft={base}")
     refused("'sft' has fewer seeds than runs", f"base={base}", f"sft={other}", f"sft={third}")
     refused("own study; name it as an arm", f"base={before}")
-    with pytest.raises(DataError, match="are of two studies, dialdefer and narrator; use --beside for a second"):
+    with pytest.raises(DataError, match="are of two studies, dialdefer and narrator; use --with for a second"):
         scored(before, other)
 
 
@@ -354,7 +354,7 @@ def test_a_lead_is_tested_over_the_seeds_of_both_arms(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    scored(*words(tmp_path, good=good, worse=worse), "--against", "good")
+    scored(*words(tmp_path, good=good, worse=worse), "--reference", "good")
     text = printed(capsys)
     assert verdict in text
     lead = re.search(r"Next: worse, \S+ \((\S+ \[.*?\]) above it", text)
@@ -371,7 +371,7 @@ def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) ->
     for arm, judge in ((arm, judge) for arm, of_arm in judges.items() for judge in of_arm):
         name = f"narrator-{len(beside) // 2}"
         path = make_narrator_run(tmp_path, judge, made_conversations({2: 6, 3: 5}), name=name, **asked)
-        beside += ["--beside", f"{arm}={path}"]
+        beside += ["--with", f"{arm}={path}"]
     named = words(tmp_path, good=(0.3, 0.4))
     rows = scored(*named, *beside)
     assert [rows[f"good/{n}"]["narrator_run"] for n in (1, 2)] == ["narrator-1-0000", "narrator-2-0000"]

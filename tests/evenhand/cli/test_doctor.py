@@ -1,6 +1,9 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
 import json
+import os
+import subprocess
+import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -105,6 +108,35 @@ def test_a_package_of_the_same_name_from_elsewhere_is_wrong(tmp_path: Path, monk
     monkeypatch.setattr(machine, "packages_distributions", dict)
     monkeypatch.setattr(machine, "find_spec", lambda name: ModuleSpec(name, None, origin=str(tmp_path / f"{name}.py")))
     assert machine.names_check().says.startswith(f"`eval` is imported from {tmp_path}")
+
+
+def test_a_strangers_folder_of_our_name_is_wrong_and_safe_path_is_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert machine.strangers_check() is None
+    Path("training").mkdir()
+    check = machine.strangers_check()
+    assert check is not None
+    assert (check.state, check.says.split()[0]) == ("wrong", "`training/`")
+    assert "PYTHONSAFEPATH=1" in check.fix
+    monkeypatch.chdir(ROOT)
+    assert machine.strangers_check() is None
+
+
+@pytest.mark.parametrize("module", ["training", "eval"])
+def test_safe_path_runs_our_module_beside_a_strangers_folder(module: str, tmp_path: Path) -> None:
+    (tmp_path / module).mkdir()
+    (tmp_path / module / "__main__.py").write_text("print('a stranger')")
+    (tmp_path / module / "__init__.py").touch()
+
+    def help_of(**variables: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+        command = [sys.executable, "-m", module, "--help"]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
+
+    assert help_of(PYTHONSAFEPATH="") == "a stranger\n"
+    assert help_of(PYTHONSAFEPATH="1").startswith("usage: ")
 
 
 def test_a_disk_without_room_is_wrong(tmp_path: Path) -> None:

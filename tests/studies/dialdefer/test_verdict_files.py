@@ -128,7 +128,7 @@ def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path
         key = {"dataset": v.dataset, "item_id": v.item_id, "condition": str(v.condition), "arm": v.factors.arm}
         result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.text}
         rows.append({"model": run.judge, **key, "roles": v.factors.roles or None, **result})
-    words = ("--denominator", "answered", "--parser", "lenient")
+    words = ("--unparsed", "excluded", "--parser", "lenient")
     ours, theirs = by_key(scored([path], *words)), by_key(scores_of(tmp_path, rows, *words))
     differs = dict.fromkeys(("verdict", "template"))
     assert len(ours) == 12

@@ -1,7 +1,7 @@
 """One judge in both studies: where prompts are equal (tests/studies/framing/test_batteries.py), so are the figures."""
 
-import argparse
 import random
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eval.__main__ import calibrate_main
 from eval.calibration import read_fits, share_above
-from eval.results import evaluation_of
+from eval.evaluation import evaluation_of
+from eval.options import Options
+from eval.results import read_run
 from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from studies.dialdefer.calibrate import calibrated_panels, untreated_panels
-from studies.dialdefer.evaluation import DialDeferEval
 from studies.dialdefer.flips import Side, flips_between
+from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import judge_of_run
 from studies.framing.evaluation import EVALUATION
 from studies.framing.measures import ALL, flips
@@ -25,11 +28,11 @@ from tests.made.framing_runs import dialdefer_section, run_of
 from tests.made.made_runs import lean, say
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
-OPTIONS = argparse.Namespace(draws=2_000, seed=20260, parser="strict", denominator=None)
+OPTIONS = Options(n_draws=2_000, seed=20260)
 N_ITEMS = 60  # so few that items are drawn by index; of more both studies draw how often each kind of row occurs
 ITEMS = {"dataset": "pocket", "n_items": N_ITEMS}
-# A margin's tie counts by half in both. A reply that names nothing counts nowhere here, as under `answered` there.
-FORMS = {"reason": ("published", "json", "answered"), "margin": ("matched", "one_token", "published")}
+# A margin's tie counts by half in both. A reply that names nothing counts nowhere here.
+FORMS = {"reason": ("published", "json", "excluded"), "margin": ("matched", "one_token", "wrong")}
 
 
 def planted(prompt: Prompt) -> dict[str, Any]:
@@ -47,20 +50,20 @@ def planted(prompt: Prompt) -> dict[str, Any]:
 def both(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The same judge's run of each study, with their scores as (measure, variant or framing) → value and ends."""
     verdict = request.param
-    template, form, denominator = FORMS[verdict]
+    template, form, unparsed = FORMS[verdict]
     scripted(monkeypatch, AnsweringEngine(planted, room=64))  # type: ignore[arg-type]
     prompts = {"template": template, "variants": [{"answer_order": "no_first"}]}
     tree = {"name": "theirs", "model": {"name": "scripted"}, "verdict": verdict, "run": {"root": str(tmp_path)}}
     path = sample(parse_sampling_config({**tree, "dialdefer": {"benchmarks": [ITEMS], "prompts": prompts}}, "config"))
-    theirs = DialDeferEval()
-    judge = theirs.load(path, OPTIONS)
-    options = argparse.Namespace(**{**vars(OPTIONS), "denominator": denominator})
-    scored = {(s.measure, s.setting["variant"]): s.estimate for s in theirs.scores({"x": judge}, options)}
+    judge = read_run("dialdefer", path)
+    options = replace(OPTIONS, study_options=(DialDeferOptions(unparsed=unparsed),))
+    rows = evaluation_of("dialdefer").scores_of({"x": judge}, options)
+    scored = {(score.measure, score.setting["variant"]): score.estimate for score in rows}
     ours = {}
     for orders in ("given", "both"):
         section = dialdefer_section(template, form, [ITEMS], orders=orders)
-        run = EVALUATION.load(run_of(tmp_path, section, planted, monkeypatch, verdict=verdict, name=orders), OPTIONS)  # type: ignore[arg-type]
-        of_dialogue = {s.measure: s.estimate for s in EVALUATION.scores({"x": run}, OPTIONS) if is_whole(s.setting)}
+        run = read_run("framing", run_of(tmp_path, section, planted, monkeypatch, verdict=verdict, name=orders))  # type: ignore[arg-type]
+        of_dialogue = {s.measure: s.estimate for s in EVALUATION.scores_of({"x": run}, OPTIONS) if is_whole(s.setting)}
         ours[orders] = (run, of_dialogue)
     return {"judge": judge, "scored": scored, **ours}
 
@@ -113,7 +116,6 @@ def test_thresholds_are_those_of_dialdefer_and_leave_the_same_dds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     template, form, _ = FORMS["margin"]
-    words = {"objective": "dds", "pooled": False, "out": None}
     theirs, ours = list[Path](), list[Path]()
     for split, n_items in (("train", 120), ("test", N_ITEMS)):
         items = {"dataset": "pocket", "n_items": n_items, "split": split}
@@ -124,8 +126,8 @@ def test_thresholds_are_those_of_dialdefer_and_leave_the_same_dds(
         theirs.append(sample(parse_sampling_config({**tree, "name": split, "dialdefer": section}, "config")))
         section = dialdefer_section(template, form, [items])
         ours.append(run_of(tmp_path, section, planted, monkeypatch, verdict="margin", name=f"our-{split}"))  # type: ignore[arg-type]
-    for study, (train, test) in (("dialdefer", theirs), ("framing", ours)):
-        evaluation_of(study).calibrate(argparse.Namespace(**vars(OPTIONS), **words, train=train, test=test))
+    for train, test in (theirs, ours):
+        calibrate_main([str(train), str(test)])
     known, own = ((test / "calibrated" / "thresholds.json") for test in (theirs[1], ours[1]))
     fits, _ = read_fits(known, theirs[1].name)
     made, _ = read_fits(own, ours[1].name)
@@ -137,11 +139,11 @@ def test_thresholds_are_those_of_dialdefer_and_leave_the_same_dds(
         ("dialogue", "swapped"): fits[1]["c2"]["threshold_nats"],
     }
     assert 0 not in (fit["c2"]["threshold_nats"] for fit in fits)
-    judge = DialDeferEval().load(theirs[1], OPTIONS)
+    judge = read_run("dialdefer", theirs[1])
     panels = calibrated_panels(untreated_panels(judge_of_run(judge)), fits)[:2]
     shares = [[100 * share_above(margins, 0) for margins in panel.margins[:, :, 0].T] for panel in panels]
     rises = [float(np.mean(of_each[2:]) - np.mean(of_each[:2])) for of_each in shares]  # a tie counts half
-    run = with_thresholds(EVALUATION.load(ours[1], OPTIONS), made)
-    scored = {s.measure: s.estimate.value for s in EVALUATION.scores({"x": run}, OPTIONS) if is_whole(s.setting)}
+    run = with_thresholds(read_run("framing", ours[1]), made)
+    scored = {s.measure: s.estimate.value for s in EVALUATION.scores_of({"x": run}, OPTIONS) if is_whole(s.setting)}
     assert scored["shift"] == pytest.approx(sum(rises) / 2)
     assert scored["pull"] == pytest.approx((rises[0] - rises[1]) / 2)

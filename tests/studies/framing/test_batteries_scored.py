@@ -1,7 +1,6 @@
 """The battery of speakers, sampled of planted judges: before and after, and what to doubt."""
 
 import json
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,11 @@ import pytest
 
 from eval.__main__ import compare_main, score_main, scorecard_main
 from eval.estimates.resampling import holm
+from eval.results import read_run
 from evenhand.config import read_yaml
 from evenhand.item_files import ItemSource
 from evenhand.records import Prompt
-from studies.framing.evaluation import EVALUATION, most_common
+from studies.framing.evaluation import most_common
 from studies.framing.item_tables import asked_by, item_texts
 from studies.framing.measures import ALL, flips
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -80,7 +80,7 @@ def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_giv
         "ask": "{{ framing }}",
     }
     path = run_of(tmp_path, study(items, **keys), lambda prompt: prompt.messages[0].content.split()[-1], monkeypatch)
-    assert most_common(EVALUATION.load(path, Any)) == share  # type: ignore[arg-type]
+    assert most_common(read_run("framing", path)) == share  # type: ignore[arg-type]
 
 
 def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(
@@ -102,7 +102,7 @@ def test_the_browser_holds_each_reply_against_its_baseline_and_has_no_text_of_ot
 
     framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}  # the baseline last
     path = run_of(tmp_path, study(claims(tmp_path / "mine.jsonl", 6), framings=framings), answer, monkeypatch)
-    run = EVALUATION.load(path, Namespace())
+    run = read_run("framing", path)
     rows, (grid,) = [*asked_by({"judge": run})], run.grids.values()
     flipped = [(row.condition, row.item_id, row.flip) for row in rows if row.flip]
     assert sorted(flipped) == sorted((f, item, f"{before} → {after}") for f, item, *_, before, after in flips(grid))

@@ -1,6 +1,5 @@
 """What is measured of a study in YAML: planted judges come out as planted, with intervals that cover."""
 
-import argparse
 import json
 import math
 from pathlib import Path
@@ -11,9 +10,10 @@ import pytest
 
 from eval.__main__ import compare_main, report_main, score_main
 from eval.estimates.estimate import Drawing, Drawn, estimate
-from eval.results import results_of
+from eval.options import Options
+from eval.results import read_run, results_of_runs
 from evenhand.errors import DataError
-from studies.framing.evaluation import EVALUATION, p_values
+from studies.framing.evaluation import p_values
 from studies.framing.grids import FIELDS, Grid
 from studies.framing.measures import ALL, EVERY, Sides, columns, flips, shift_parts
 from studies.framing.section import FramingSection
@@ -21,7 +21,7 @@ from studies.framing.verdict_files import load_answers
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scorecard_runs import scored
 
-OPTIONS = argparse.Namespace(draws=400, seed=1, allow_differences=False)
+OPTIONS = Options(n_draws=400, seed=1)
 SIMULATIONS = 400
 N_ITEMS = 80
 
@@ -88,7 +88,7 @@ def bent(tmp_path_factory):
 
 
 def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
-    results = results_of("framing", EVALUATION, EVALUATION.load_all(bent[:1], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", bent[:1], OPTIONS)
     (table,) = [table for table in results.tables if table.name == "framings"]
     rows = table.frame.set_index("framing")
     assert list(rows.index) == ["statement", "expert", "placebo 1", "placebo 2"]
@@ -107,14 +107,14 @@ def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
 def test_holm_is_over_the_framings_of_a_judge(tmp_path, monkeypatch):
     framings = {"statement": "{{ claim }}.", **{f"f{i}": f"{i}: {{{{ claim }}}}" for i in range(4)}}
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40), framings=framings), planted(3), monkeypatch)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", [path], OPTIONS)
     of = p_values(results).sort_values("p")
     assert len(of) == 4
     assert of["p_holm"].iloc[0] == pytest.approx(min(1.0, 4 * of["p"].iloc[0]))
 
 
 def test_flips_are_counted_both_ways_with_the_item(bent):
-    (grid,) = EVALUATION.load(bent[0], OPTIONS).grids.values()
+    (grid,) = read_run("framing", bent[0]).grids.values()
     to_expert = [(before, after) for framing, _, _, _, before, after in flips(grid) if framing == "expert"]
     assert to_expert.count(("reject", "accept")) > 3 * to_expert.count(("accept", "reject")) > 0
     base, expert = grid.fields["value"][:, 0], grid.fields["value"][:, grid.at("expert")]
@@ -141,7 +141,7 @@ def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(tmp_path, mo
         return "9" if prompt.condition == "expert" else "Score: 7"
 
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), judge, monkeypatch)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", [path], OPTIONS)
     of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
     assert of["value", "expert"] == 9
     assert of["shift", "expert"] == 2
@@ -159,7 +159,7 @@ def test_a_shift_is_over_what_is_read_on_both_sides_and_a_silent_baseline_is_sai
 
     for silent, shift in (("expert", 0.0), ("statement", None)):
         path = run_of(tmp_path, study(items), lambda p, s=silent: wavering(p, s), monkeypatch, name=silent)
-        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        results = results_of_runs("framing", [path], OPTIONS)
         of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
         assert of.get(("shift", "expert")) == shift
         assert any("nothing is known" in line for line in results.sentences["scores"]) == (shift is None)
@@ -176,7 +176,7 @@ def test_the_answers_of_a_tie_share_it(tmp_path, monkeypatch):
 
     section, more = study(claims(tmp_path / "i.jsonl", 12), **keys), {"sampling": {"temperature": 1.0}}
     path = run_of(tmp_path, section, judge, monkeypatch, verdict="options", **more)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", [path], OPTIONS)
     of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
     assert (of["value", "expert"], of["shift", "expert"]) == (9.5, 0.5)
 
@@ -193,7 +193,7 @@ def test_pairwise_judging_tells_position_from_preference(tmp_path, monkeypatch):
         return prompt.answer_space[prompt.factors.names.index(wanted)]
 
     path = run_of(tmp_path, study(tmp_path / "i.jsonl", **keys), judge, monkeypatch)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", [path], OPTIONS)
     of = {(row.measure, row.framing): row.value for row in results.scores.itertuples()}
     assert (of["first", "statement"], of["consistent", "statement"], of["right", "statement"]) == (100, 0, 50)
     assert (of["first", "mine"], of["consistent", "mine"], of["right", "mine"]) == (50, 100, 100)
@@ -254,7 +254,7 @@ def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(tmp_path, monkey
         return prompt.answer_space[prompt.factors.names.index(wanted)]
 
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", [path], OPTIONS)
     scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
     assert [scores["expert", name] for name in ("shift", "right_shift", "changed")] == [0, -50, 50]
     assert [scores[framing, "right"] for framing in ("statement", "expert", EVERY)] == [100, 50, 50]
@@ -271,7 +271,7 @@ def test_what_placebos_do_as_well_is_no_answer_to_who_speaks(tmp_path, monkeypat
         return prompt.answer_space[prompt.factors.names.index(wanted)]
 
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", [path], OPTIONS)
     (said,) = results.facts["of"].values()
     (shift,) = said["moved"]
     assert (shift["row"].value, shift["net"].value, shift["is_sure"]) == (50, 0, False)
@@ -294,7 +294,7 @@ def test_a_framing_that_one_dataset_alone_answered_is_told_of_that_dataset(tmp_p
 
     section = {**study(Path(items[0])), "items": [{"file": file} for file in items]}
     path = run_of(tmp_path, section, judge, monkeypatch)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", [path], OPTIONS)
     (said,) = results.facts["of"].values()
     (line,) = said["moved"]
     assert (line["row"].dataset, line["row"].value, line["is_sure"]) == ("a", 50, True)
@@ -312,7 +312,7 @@ def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
     for (name, n), judge in made.items():
         section = study(claims(tmp_path / f"{n}.jsonl", n), **keys)
         path = run_of(tmp_path, section, judge, monkeypatch, name=f"{name.replace(' ', '-')}{n}")
-        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        results = results_of_runs("framing", [path], OPTIONS)
         ((_, said[name, n]),) = results.facts["of"].items()
     assert [of["little"] for of in said.values()] == pytest.approx([0.45] * 4)
     # "No" is for a judge that gives several scores, to 73 items or more, none of which changes.
@@ -335,7 +335,7 @@ def test_no_needs_a_judge_that_judges_in_every_framing(tmp_path, monkeypatch):
     of = {}
     for name, judge in judges.items():
         path = run_of(tmp_path, section, judge, monkeypatch, name=name.replace(" ", "-"))
-        results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+        results = results_of_runs("framing", [path], OPTIONS)
         (of[name],) = results.facts["of"].values()
     assert [name for name, said in of.items() if said["is_still"]] == ["honest"]
 
@@ -381,7 +381,7 @@ def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_p
 
     section = study(claims(tmp_path / "i.jsonl", 40), cases={"one": {"claim": "{{ yes }}"}})
     path = run_of(tmp_path, section, judge, monkeypatch)
-    results = results_of("framing", EVALUATION, EVALUATION.load_all([path], OPTIONS), OPTIONS)
+    results = results_of_runs("framing", [path], OPTIONS)
     (said,) = results.facts["of"].values()
     scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
     assert [scores["expert", name] for name in ("shift", "changed")] == [0, 20]

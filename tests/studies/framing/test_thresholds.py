@@ -1,6 +1,5 @@
 """Thresholds as an arm of a study in YAML: they undo a planted shift of the margins, on items they never saw."""
 
-import argparse
 import json
 from dataclasses import replace
 from itertools import product
@@ -11,15 +10,13 @@ import numpy as np
 import pytest
 
 from eval.__main__ import calibrate_main
+from eval.results import read_run
 from evenhand.errors import DataError
 from evenhand.records import Prompt
-from studies.framing.evaluation import EVALUATION
 from studies.framing.thresholds import calibrate, with_thresholds
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean, made_items, make_run
 from tests.made.scorecard_runs import scored, yes_sayer
-
-OPTIONS = argparse.Namespace(draws=50, seed=1)
 
 
 def knows_and_bends(prompt: Prompt) -> dict[str, Any]:
@@ -91,7 +88,7 @@ def test_datasets_weigh_alike_and_half_is_of_claims(runs: Any, tmp_path: Path) -
         (tmp_path / f"{name}.jsonl").write_text("\n".join(some) + "\n")
     items = [{"file": str(tmp_path / f"{name}.jsonl")} for name in ("many", "few")]
     train, test = runs("train", items=items), runs("test")
-    grids = [EVALUATION.load(path, OPTIONS) for path in (train, test)]
+    grids = [read_run("framing", path) for path in (train, test)]
     fits = {(fit["framing"], fit["order"]): fit for fit in calibrate(*grids, "acceptance")}
     assert fits["statement", "given"]["share_before"] == pytest.approx((0.5 + 1) / 2)  # `few` says so in every framing
     assert fits["expert", "swapped"]["share_after"] == pytest.approx(0.5, abs=0.05)
@@ -99,7 +96,7 @@ def test_datasets_weigh_alike_and_half_is_of_claims(runs: Any, tmp_path: Path) -
 
 
 def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(runs: Any) -> None:
-    run = EVALUATION.load(runs("test"), OPTIONS)
+    run = read_run("framing", runs("test"))
     (before,) = run.grids.values()
     first = run.plan[0]
     lost = {first.prompt_hash: [replace(run.replies[first.prompt_hash][0], answer_logprobs=None)]}
@@ -131,7 +128,7 @@ def test_a_card_of_two_studies_has_thresholds_for_the_one_that_they_were_fitted_
     for (train, test), beside in ((ours, theirs[1]), (theirs, ours[1])):
         calibrate_main([str(train), str(test)])
         thresholds = ("--calibrated", test / "calibrated" / "thresholds.json")
-        row = scored(test, *thresholds, "--beside", f"base={beside}", "--allow-differences", draws=50)["calibrated"]
+        row = scored(test, *thresholds, "--with", f"base={beside}", "--allow-differences", draws=50)["calibrated"]
         known = [row.get(name) is not None for name in ("mean_abs_shift", "acc")]
         assert known == [test is ours[1], test is theirs[1]]
 

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main, score_main, scorecard_main
-from eval.results import Results
+from eval.results import Results, read_run
 from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.narrator.answers import STATES
-from studies.narrator.judged_runs import load_narrator_run
 from studies.narrator.measures import ALL, Levels, effects
 from studies.narrator.prompts import narrator_prompts
 from tests.made.made_runs import rewrite
@@ -25,7 +24,7 @@ from tests.made.report_html import Page
 from tests.made.scorecard_runs import scored, three
 
 CONVERSATIONS = made_conversations({2: 12, 3: 11}, unseen=3)
-ALL_REPLIES = ("--narrator-denominator", "all", "--draws", "100")
+ALL_REPLIES = ("--unparsed", "wrong", "--draws", "100")
 BLAME: dict[str, Any] = {"tasks": ("blame",), "visibilities": ("visible",)}
 
 
@@ -55,7 +54,7 @@ def neutral(results: Results) -> Any:
 
 def test_score_and_scorecard_take_the_denominator(runs, tmp_path, capsys):
     wanted = {"measure": "neutral", "task": "blame", "visibility": "visible", "option_order": "published", "group": ALL}
-    of_all = neutral(results_of_runs(runs[0], narrator_denominator="all")).value
+    of_all = neutral(results_of_runs(runs[0], unparsed="wrong")).value
     assert of_all < neutral(results_of_runs(runs[0])).value - 10
     score_main([str(runs[0]), *ALL_REPLIES, "--all", "--out", str(tmp_path)])
     rows = [row for row in json_rows(tmp_path / "scores.json") if wanted.items() <= row.items()]
@@ -99,7 +98,7 @@ def test_failed_replies_leave_the_denominator(tmp_path, is_exact):
     spoiled = next(every_completion(path)).prompt_hash
     failed = {"finish_reason": "error: 500", "text": "", "answer_logprobs": None}
     rewrite(path, lambda lines: [{**line, **(failed if line["prompt_hash"] == spoiled else {})} for line in lines])
-    run = load_narrator_run(path)
+    run = read_run("narrator", path)
     judgments = [judgment for judgment in run.judgments if judgment.prompt_hash == spoiled]
     assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in judgments)
     assert all(math.isnan(judgment.target_weight("all")) for judgment in judgments)
@@ -111,7 +110,7 @@ def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_pat
         return {option: 0.75 * p for option, p in fair(prompt).items()}
 
     path = make_narrator_run(tmp_path, hesitant, CONVERSATIONS, is_exact=True, **BLAME)
-    judgment = load_narrator_run(path).judgments[0]
+    judgment = read_run("narrator", path).judgments[0]
     assert judgment.target_weight("answered") == pytest.approx(0.6)
     assert judgment.target_weight("all") == pytest.approx(0.45)
     assert dict(zip(STATES, judgment.states, strict=True))["off_list"] == pytest.approx(0.25)
@@ -120,10 +119,10 @@ def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_pat
 def test_a_run_that_lacks_replies_is_refused(tmp_path):
     unfinished = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, leave_out=3, **BLAME)
     with pytest.raises(DataError, match="is not complete; continue it"):
-        load_narrator_run(unfinished)
+        read_run("narrator", unfinished)
     finish(unfinished, {})
     with pytest.raises(DataError, match=r"3 of .* prompts have no completion"):
-        load_narrator_run(unfinished)
+        read_run("narrator", unfinished)
 
 
 OTHERS = made_conversations({2: 6, 3: 5})
@@ -164,7 +163,7 @@ def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path
 
 def carded(root: Path, runs: dict[str, Path], *words: str) -> dict[str, dict[str, Any]]:
     """Arm → row of scorecard.json."""
-    beside = [f"--beside={arm}={run}" for arm, run in runs.items()]
+    beside = [f"--with={arm}={run}" for arm, run in runs.items()]
     return scored(*three(root), *beside, *words, draws=50)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from eval.results import Results
+from eval.results import Results, read_run
 from eval.scorecard.arms import BASE
 from evenhand.records import Prompt
 from studies.narrator.evaluation import EVALUATION
-from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun, load_narrator_run
+from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
 from studies.narrator.measures import (
     EFFECTS,
     Definitions,
@@ -86,10 +86,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Narr
     """Every judge, sampled and exact."""
     root, conversations = tmp_path_factory.mktemp("narrator"), made_conversations(SIZES)
     return {
-        (name, way): load_narrator_run(
+        (name, way): read_run(
+            "narrator",
             make_narrator_run(
                 root, judge, conversations, name=f"{name}-{way}", model=f"x/{name}", is_exact=way == "exact", **BLAME
-            )
+            ),
         )
         for name, (judge, _) in JUDGES.items()
         for way in ("sampled", "exact")
@@ -169,7 +170,7 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
         make_narrator_run(tmp_path, last, conversations, name=orders[-1], is_exact=True, option_orders=orders, **BLAME)
         for orders in (("published", "fixed_slot"), ("published",))
     )
-    run = load_narrator_run(both)
+    run = read_run("narrator", both)
     assert blame(run)["pr"].value == pytest.approx(-50, abs=1e-6)
     assert blame(run, "fixed_slot")["pr"].value == pytest.approx(0, abs=1e-6)
     moved, open_ = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in (both, alone))
@@ -265,7 +266,7 @@ def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
     )
     pooled = EVALUATION.facts(results_of_runs(paths["worse"], paths["better"]))["judges"][-1]
     assert (pooled["judge"], pooled["of"]["pr"].value, pooled["way"]) == (POOLED, pytest.approx(0), "opposed")
-    figures = EVALUATION.figures({BASE: load_narrator_run(paths["surer"])})
+    figures = EVALUATION.own_card.figures({BASE: read_run("narrator", paths["surer"])})
     main = ["narrator_blame_visible_neutral", "narrator_blame_visible_pr_fixed_slot"]
     assert [figure.name for figure in figures if figure.is_main and "_blame_" in figure.name] == main
 

@@ -85,8 +85,10 @@ def test_planted_values_and_what_the_order_decides(runs: Runs, capsys: Any) -> N
     assert value(rows["sycophant"], "rho_lost", BIASED, "") > 0.3
     assert {name for name, text in printed.items() if 'answers "1" to 100% of the pairs' in text} == {"first"}
     assert {name for name, text in printed.items() if "ranks opinions as they are listed" in text} == {"echo"}
-    assert EVALUATION.tested_run(runs["echo"][1]) == runs["echo"][0], "scorecards name and cost the model under test"
-    assert {row["unread"] for row in scored(runs["first"][0], "--unread", "wrong")} == {"wrong"}
+    assert EVALUATION.own_card.tested_run(runs["echo"][1]) == runs["echo"][0], (
+        "scorecards name and cost the model under test"
+    )
+    assert {row["unread"] for row in scored(runs["first"][0], "--unparsed", "wrong")} == {"wrong"}
 
 
 def shorter(known: ReferenceSet, framing: str) -> list[int]:
@@ -200,7 +202,7 @@ def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs, 
     compare_main([*(str(runs[name][1]) for name in ("pluralist", "echo")), *FEW, "--all", "--out", str(tmp_path)])
     assert capsys.readouterr().out.count(fallen) == 2, "of both commands"
     three = [str(runs["pluralist"][1]), *(f"{name}={runs[name][1]}" for name in ("sycophant", "echo"))]
-    scorecard_main([*three, *FEW, "--against", "sycophant", "--all", "--out", str(tmp_path)])
+    scorecard_main([*three, *FEW, "--reference", "sycophant", "--all", "--out", str(tmp_path)])
     assert capsys.readouterr().out.count("echo: opposing recall, neutral, %, fell significantly") == 1, "from the base"
 
 

@@ -17,6 +17,7 @@ from eval.estimates.changes import Change, Score
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
 from eval.results import Results
+from eval.runs import load_finished
 from evenhand.errors import DataError
 from studies.taxonomy import annotation
 from studies.taxonomy.codebook import codes, planted
@@ -50,7 +51,7 @@ def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Pat
     asked = [run.name, "first", "judge", "first: truthfulqa-0, false claim", "truthfulqa", "truthfulqa-0", "no"]
     assert list(flips[0].values()) == [*asked, "deference", "IC2", "IC2", "ok"]
     assert len([*(out / "plots").glob("*.svg")]) == 3
-    assert Counter(EVALUATION.verdicts(run).values())[None] == 8  # of a flip of both models one prompt
+    assert Counter(EVALUATION.verdicts(load_finished(run)).values())[None] == 8  # of a flip of both models one prompt
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Why verdicts flip" in page
     assert "second reason" not in page  # no text of an item

@@ -1,0 +1,57 @@
+"""The words of a verb become one frozen record."""
+
+from pathlib import Path
+
+import pytest
+
+from eval.__main__ import score_main
+from eval.estimates.estimate import Drawing
+from eval.options import Options, verb_options
+from evenhand.errors import DataError
+from studies.dialdefer.options import DialDeferOptions
+from studies.narrator.options import NarratorOptions
+from tests.made.made_runs import made_items, make_run, say
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("--denominator=answered", "--unparsed wrong"),
+        ("--narrator-denominator", "--unparsed wrong"),
+        ("--unread", "--unparsed"),
+        ("--against", "--reference"),
+        ("--beside=base=run", "--with"),
+    ],
+)
+def test_an_old_spelling_ends_with_code_2_and_names_the_new_one(
+    old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        verb_options("scorecard", ["base", old])
+    assert ended.value.code == 2
+    assert f"{old.partition('=')[0]} is now {new}" in capsys.readouterr().err
+
+
+def test_a_study_keeps_its_own_default_where_nothing_is_said() -> None:
+    options = verb_options("report", ["run"])
+    assert options.of(DialDeferOptions).denominator == "published"
+    assert options.of(NarratorOptions).unparsed == "excluded"
+    options = verb_options("report", ["run", "--unparsed", "excluded"])
+    assert options.of(DialDeferOptions).denominator == "answered"
+
+
+def test_an_option_of_another_study_is_refused(tmp_path: Path) -> None:
+    run = make_run(tmp_path, lambda prompt: say(1), items=made_items("truthfulqa", 2))
+    with pytest.raises(DataError, match="--detection is an option of other studies"):
+        score_main([str(run), "--detection", "share"])
+
+
+def test_the_first_run_is_the_base_unless_they_stand_side_by_side_or_are_files() -> None:
+    options = verb_options("compare", ["a", "b", "c", "--draws", "7", "--seed", "3"])
+    assert options.sources == (Path("a"), Path("b"), Path("c"))
+    assert options.drawing == Drawing(n_draws=7, seed=3)
+    assert options.is_before_after
+    assert verb_options("report", ["a", "b"]).is_before_after
+    assert not verb_options("report", ["a", "b", "--side-by-side"]).is_before_after
+    assert not verb_options("report", ["a.jsonl", "--out", "o"]).is_before_after
+    assert not Options(verb="score").is_before_after
