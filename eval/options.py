@@ -1,7 +1,7 @@
 """The words of `evenhand score | compare | report | scorecard | calibrate` → one frozen record for all of eval."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.runs import is_verdict_file
+from evenhand.files import shipped_yaml
 from evenhand.item_files import HUB, downloaded
 from evenhand.registry import STUDIES, load_part
 
@@ -80,141 +81,8 @@ def positive(text: str) -> int:
     return number
 
 
-def out(default: str) -> dict[str, Any]:
-    """--out."""
-    return {"type": Path, "help": f"folder for the results (default: {default})"}
-
-
-SWITCH, LIST = {"action": "store_true"}, {"action": "append"}
-SHARED: dict[str, dict[str, Any]] = {
-    "--draws": {"dest": "n_draws", "type": positive, "help": f"bootstrap draws (default: {N_DRAWS})"},
-    "--all": {**SWITCH, "dest": "is_all", "help": "print every table, warning and file, not the answer alone"},
-    "--seed": {"type": int, "help": f"seed of the bootstrap (default: {SEED})"},
-}
-SOURCES = {
-    "nargs": "+",
-    "type": Path,
-    "metavar": "RUN|FILE",
-    "help": "run directories, the base first; or .jsonl, .csv (both also .gz) and .parquet files of verdicts, also "
-    "hf://datasets/..., read together; or logs of inspect (.eval, .json) and lm-eval (samples_*.jsonl)",
-}
-MAPPING: dict[str, Any] = {
-    "type": Path,
-    "metavar": "FILE",
-    "help": "a YAML file that says which verdicts the samples of a harness's log are, for tasks that "
-    "`evenhand export` did not write",
-}
-BASE_RUN = {"type": Path, "metavar": "BASE_RUN", "help": "the run of the untrained model"}
-ALLOW = {**SWITCH, "help": "compare runs whose prompts, rendering, engine or precision differ; the results say so"}
-VERBS: dict[Verb, tuple[str, dict[str, dict[str, Any]]]] = {  # verb → description, its words
-    "score": (
-        "Each study's measures with 95% intervals, of finished sampling runs.",
-        {
-            **SHARED,
-            "sources": SOURCES,
-            "--out": out("RUN/scores"),
-            "--mapping": MAPPING,
-            "--fail-if": {
-                **LIST,
-                "metavar": "CONDITION",
-                "help": "exit with code 4 where a row of scores.json meets it: 'dds.low > 10', or 'dataset=pocket acc "
-                "< 80'; may be repeated",
-            },
-            "--report-to": {
-                **LIST,
-                "choices": ("mlflow", "tensorboard", "trackio", "wandb"),
-                "help": "log the scores to a tracker that is installed; may be repeated",
-            },
-            "--card": {
-                "type": Path,
-                "metavar": "README.md",
-                "help": "a model card whose metadata the scores are put into",
-            },
-        },
-    ),
-    "compare": (
-        "What changed from a base run to one or more runs after it: each measure with its interval, paired by unit. "
-        "Runs of several studies may be named together, the base of each before those after it. Refuses runs that "
-        "differ in more than the model.",
-        {
-            **SHARED,
-            "base": BASE_RUN,
-            "after": {"nargs": "+", "type": Path, "metavar": "AFTER_RUN", "help": "runs of models made from it"},
-            "--out": out("LAST_RUN/compare"),
-            "--allow-differences": ALLOW,
-        },
-    ),
-    "report": (
-        "report.html, its plots as PNG and SVG, its tables as Markdown, CSV and LaTeX, and scores: of one run, of a "
-        "base run and those after it, or of different models side by side. Runs of several studies may stand in it.",
-        {
-            **SHARED,
-            "sources": SOURCES,
-            "--out": out("LAST_RUN/report"),
-            "--mapping": MAPPING,
-            "--side-by-side": {
-                **SWITCH,
-                "help": "the runs are of different models, none of which was made from another: no before and after",
-            },
-            "--allow-differences": ALLOW,
-        },
-    ),
-    "scorecard": (
-        "One row for a base model and each arm made from it: the figures of each study, such as accuracy and |DDS|, "
-        "and what the training took, with changes against the base paired by unit. Refuses runs that differ in more "
-        "than the model. The cost is read from the training run in which the sampled checkpoint lies.",
-        {
-            **SHARED,
-            "base": BASE_RUN,
-            "arms": {
-                "nargs": "*",
-                "metavar": "[NAME=]ARM_RUN",
-                "help": "sampling runs of checkpoints made from it; without NAME= they are called by their label or "
-                "training run; runs of one NAME are seeds of one arm",
-            },
-            "--reference": {
-                **LIST,
-                "dest": "references",
-                "metavar": "ARM",
-                "help": "also the changes of the other arms against this one; may be repeated",
-            },
-            "--with": {
-                **LIST,
-                "dest": "with_runs",
-                "metavar": "NAME=RUN",
-                "help": "an arm's run of another study, by the name of its row (the base's is `base`): adds that "
-                "study's figures; once for each arm that has one",
-            },
-            "--calibrated": {
-                "type": Path,
-                "metavar": "FILE",
-                "help": "thresholds.json of `evenhand calibrate` for BASE_RUN, as a further arm",
-            },
-            "--out": out("BASE_RUN/scorecard"),
-            "--allow-differences": ALLOW,
-        },
-    ),
-    "calibrate": (
-        "A mitigation without training: for each prompt variant the threshold on the margin, such as log P(1) - log "
-        "P(2), that serves a run over train items best, for a run over test items (`evenhand scorecard --calibrated` "
-        "scores it). Both runs need margins and the same model; no item may be in both.",
-        {
-            "train": {"type": Path, "metavar": "TRAIN_RUN", "help": "the run that thresholds are fitted on"},
-            "test": {"type": Path, "metavar": "TEST_RUN", "help": "the run that they are for"},
-            "--objective": {
-                "choices": ("dds", "acceptance"),
-                "help": "dds: each accepts as much as the baseline (C1), which stays as it is; acceptance: each "
-                "accepts half (default: dds)",
-            },
-            "--pooled": {
-                **SWITCH,
-                "help": "one pair of thresholds, for the baseline and for all else, over everything that TRAIN_RUN was "
-                "asked: what a threshold is worth in prompt variants that it was not fitted in",
-            },
-            "--out": {"type": Path, "help": "folder for thresholds.json (default: TEST_RUN/calibrated)"},
-        },
-    ),
-}
+TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "positive": positive, "int": int}
+COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, with argparse's keys; the words of each verb
 RENAMED = {  # last word of an old spelling → what to write
     "denominator": "--unparsed wrong (was: published, all) or --unparsed excluded (was: answered)",
     "unread": "--unparsed",
@@ -225,17 +93,20 @@ RENAMED = {  # last word of an old spelling → what to write
 
 def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb as a record. Ends the program with code 2 for words that do not fit."""
-    description, words = VERBS[verb]
+    command = COMMANDS["verbs"][verb]
     parser = argparse.ArgumentParser(
         prog=f"evenhand {verb}",
-        description=description,
+        description=command["description"],
         epilog="docs/verdict-files.md lists the columns that files of verdicts have.",
         argument_default=argparse.SUPPRESS,
     )
     own = {study: load_part(study, part.options) for study, part in STUDIES.items() if part.options}
     add_study_options(parser, verb, own)
-    for name, keys in words.items():
-        parser.add_argument(name, **keys)
+    for name in command["words"]:
+        keys = COMMANDS["words"][name]
+        types = {"type": TYPES[keys["type"]]} if "type" in keys else {}
+        words = keys["help"].format(n_draws=N_DRAWS, seed=SEED, folder=command["folder"])
+        parser.add_argument(name, **{**keys, **types, "help": words})
     for name in (word.partition("=")[0] for word in argv if word.startswith("--")):
         if new := RENAMED.get(name.rpartition("-")[2]):
             parser.error(f"{name} is now {new}")

@@ -32,6 +32,7 @@ from eval.estimates.estimate import (
     ratio,
 )
 from eval.estimates.resampling import (
+    ALPHA,
     MOST_ENUMERATED,
     FloatArray,
     all_swaps,
@@ -41,8 +42,6 @@ from eval.estimates.resampling import (
     rng_for,
     swapped_sums,
 )
-
-LEVEL = 0.05  # of a change that is called one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +78,7 @@ class Change:
         """-1 or +1 for a fall or a rise that is shown, 0 where none is; None where it is unknown."""
         if self.p_holm is None or self.change.low is None or self.change.value is None:
             return None
-        return 0 if self.p_holm >= LEVEL or not self.change.excludes(0) else (1 if self.change.value > 0 else -1)
+        return 0 if self.p_holm >= ALPHA or not self.change.excludes(0) else (1 if self.change.value > 0 else -1)
 
     def as_dict(self) -> dict[str, Any]:
         """One row of the long form, as compare.json and scorecard_changes.json hold them."""

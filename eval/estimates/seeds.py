@@ -20,7 +20,7 @@ import numpy as np
 
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate, Influences
-from eval.estimates.resampling import LEVEL, standard_error
+from eval.estimates.resampling import ALPHA, standard_error, t_quantile
 
 SEEDS = "n_seeds"  # in the setting of a change over seeds
 LEAST_P = 1e-15
@@ -38,11 +38,9 @@ class Noise:
         """Of the interval with level 1 - p."""
         if not self.variance:
             return 0.0
-        from scipy.special import stdtrit  # exact, which t_quantile is not below three degrees of freedom
-
         seeds = [(min(1.0, added / self.variance), n_degrees) for added, n_degrees in self.seeds]
         parts = [(1 - sum(weight for weight, _ in seeds), self.n_degrees), *seeds]
-        return math.sqrt(self.variance) * sum(-weight * float(stdtrit(n, p / 2)) for weight, n in parts)
+        return math.sqrt(self.variance) * sum(-weight * t_quantile(p / 2, n) for weight, n in parts)
 
 
 def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
@@ -69,7 +67,7 @@ def combined(groups: Sequence[Sequence[Estimate]]) -> Estimate:
     mean, noise = mean_of(groups[0]), noise_of(groups)
     if noise is None or mean.low is None or mean.high is None:
         return replace(mean, low=None, high=None)
-    middle, half = (mean.low + mean.high) / 2, noise.half_width(1 - LEVEL)
+    middle, half = (mean.low + mean.high) / 2, noise.half_width(ALPHA)
     return replace(mean, low=middle - half, high=middle + half)
 
 

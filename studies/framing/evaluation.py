@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from eval.calibration import CALIBRATED, made_arm, read_fits
-from eval.estimates.changes import LEVEL, Change, family, paired, scores_frame, swap_p
+from eval.estimates.changes import Change, family, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed
-from eval.estimates.resampling import FloatArray, holm
+from eval.estimates.resampling import ALPHA, FloatArray, holm
 from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles
 from eval.options import Options
 from eval.report.tables import LITTLE, TableSpec, answered, is_enough
@@ -380,7 +380,7 @@ class RowsOf(NamedTuple):
                 "p": p.get((row.dataset, row.framing), math.nan),
             }
             is_known = not unread & {(row.dataset, row.framing), (row.dataset, run.section.baseline)}
-            lines.append({**line, "is_sure": is_known and line["p"] < LEVEL and is_beyond(line["net"])})
+            lines.append({**line, "is_sure": is_known and line["p"] < ALPHA and is_beyond(line["net"])})
         return lines
 
 

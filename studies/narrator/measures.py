@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from eval.estimates.changes import Score
 from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
-from eval.estimates.resampling import mcnemar_p
+from eval.estimates.resampling import ALPHA, mcnemar_p
 from studies.narrator.answers import STATES
 from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
 from studies.narrator.options import Denominator, Detection
@@ -27,7 +27,6 @@ ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
 ANSWERED = "answered under every narrator"  # where some were not: what is left when each is compared with itself
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected")
 FEWEST_CONVERSATIONS = 10  # a number of speakers with fewer leaves Figure 3
-LEVEL = 0.05  # of the tests of a judge's shares of answers together
 SMALLEST_BIAS = 1.0  # percentage points by which they differ, from which on a warning is worth it
 COMPARED: tuple[tuple[Perspective, Perspective], ...] = (
     ("attacker", "neutral"),
@@ -436,7 +435,7 @@ def state_rates(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
 
 def widening(n_intervals: int) -> float:
     """By how much 95 % intervals are widened where several are read together (Bonferroni's rule)."""
-    return NormalDist().inv_cdf(1 - LEVEL / 2 / max(n_intervals, 1)) / NormalDist().inv_cdf(1 - LEVEL / 2)
+    return NormalDist().inv_cdf(1 - ALPHA / 2 / max(n_intervals, 1)) / NormalDist().inv_cdf(1 - ALPHA / 2)
 
 
 def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, Perspective, Perspective], Estimate]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from eval.estimates.resampling import standard_error
+from eval.estimates.resampling import ALPHA, standard_error
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results
 from studies.pluraleval.observe import GROUPS, MARKED
@@ -15,7 +15,6 @@ FILE = Path(__file__).with_name("tables.yaml")
 WORDS = yaml_tables(FILE)["words"]  # column → value → how tables write it
 BELIEF_WORDS, PAIRING_WORDS = WORDS["belief"], WORDS["pairing"]
 MEASURE_WORDS = WORDS["measure"] | {f"{measure}_lost": f"{text} lost" for measure, text in WORDS["measure"].items()}
-MARK = 0.05  # below this p a figure has a mark
 FIELDS = ["value", "low", "high", "n_units", "share"]
 
 
@@ -60,7 +59,7 @@ def metrics(scores: pd.DataFrame) -> pd.DataFrame:
         p, p_holm = (
             frame.get(f"value {name}_{test}", pd.Series(1.0, frame.index)) for test in ("wilcoxon_p", "wilcoxon_p_holm")
         )
-        mark = (p < MARK).map({True: "*", False: ""}) + (p_holm < MARK).map({True: "*", False: ""})
+        mark = (p < ALPHA).map({True: "*", False: ""}) + (p_holm < ALPHA).map({True: "*", False: ""})
         share = frame.get(f"share {name}", pd.Series(math.nan, frame.index))
         frame[name] = [None if pd.isna(x) else f"{x:.3f}{stars}" for x, stars in zip(share, mark, strict=True)]
     return frame

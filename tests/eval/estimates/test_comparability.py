@@ -1,0 +1,45 @@
+"""In what two runs differ, and which differences are serious."""
+
+import pytest
+from pydantic import BaseModel
+
+from eval.estimates.comparability import Difference, config_differences, one_checkpoint, refuse_serious, unlike_leaves
+from evenhand.errors import DataError
+from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
+
+
+def test_of_an_engines_keys_only_those_that_can_change_an_answer_are_serious() -> None:
+    """What an engine is and computes with, and what it is asked; every other key is about speed and patience."""
+    schemas: list[type[BaseModel]] = [VllmConfig, OpenAIConfig, TransformersConfig]
+    keys = [key for schema in schemas for key in schema.model_fields]
+    before, after = ({"engine": dict.fromkeys(keys, value)} for value in ("one", "another"))
+    differing = {difference.what: difference.serious for difference in config_differences(before, after)}
+    serious = {"kind", "dtype", "json_mode", "send_seed", "extra_body"}
+    assert differing == {f"engine.{key}": key in serious for key in keys}
+
+
+def test_every_leaf_that_is_unlike_is_named_once():
+    base, after = {"a": [{"b": 1}, {"b": 2}], "c": [1, 2]}, {"a": [{"b": 1}, {"b": 3}], "d": None}
+    assert list(unlike_leaves(base, after)) == [("a[1].b", 2, 3), ("c", [1, 2], "not set"), ("d", "not set", None)]
+    assert list(unlike_leaves(base, base)) == []
+
+
+def test_what_is_meant_to_differ_is_no_difference():
+    base = {"name": "a", "model": {"name": "b", "label": None}, "run": {"root": "x"}}
+    after = {"name": "c", "model": {"name": "d", "label": "e"}, "run": {"root": "y"}}
+    assert list(config_differences(base, after)) == []
+
+
+def test_serious_differences_alone_are_refused():
+    note = Difference("torch", "1", "2", serious=False)
+    refuse_serious("base", {"after": [note]})
+    with pytest.raises(DataError, match="after: format: chat before, raw after") as refusal:
+        refuse_serious("base", {"after": [note, Difference("format", "chat", "raw", serious=True)]})
+    assert "torch" not in str(refusal.value)
+
+
+def test_one_checkpoint_is_known_by_its_hash_or_of_a_copy():
+    first, second = ({"model": {"checkpoint_hash": name}, "created": name} for name in "ab")
+    assert (one_checkpoint(first, first), one_checkpoint(first, second)) == ("a", "")
+    assert one_checkpoint({"created": "t"}, {"created": "t"}) == "that of the run begun t"
+    assert one_checkpoint({"created": "t"}, {"created": "u"}) == ""

@@ -1,0 +1,157 @@
+"""Laws of a measure's value and interval over clusters."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import t
+
+from eval.estimates.estimate import (
+    Drawing,
+    Drawn,
+    Estimate,
+    Measure,
+    Observed,
+    Row,
+    added_by_noise,
+    added_up,
+    by_chance,
+    clustered,
+    estimate,
+    influences,
+    moved_by,
+    without_interval,
+)
+from eval.estimates.resampling import FEWEST_CLUSTERS, standard_error
+
+SHARE = Measure(name="share", unit="%", statistic=lambda m: 100 * m[..., 0], interval="cluster_t", is_share=True)
+FALL = Measure(name="fall", unit="pp", statistic=lambda m: 100 * (m[..., 0] - m[..., 1]), interval="cluster_t")
+ROWS = st.lists(
+    st.tuples(st.integers(0, 9).map(str), st.floats(0, 1, width=32), st.sampled_from([0.5, 1.0, 3.0])),
+    min_size=2,
+    max_size=30,
+)
+
+
+def observed(*parts: Iterable[Row]) -> Observed:
+    return added_up("made", parts)
+
+
+def each(values: Iterable[float]) -> list[Row]:
+    """A cluster for each value."""
+    return [(f"{i}", v, 1.0) for i, v in enumerate(values)]
+
+
+def share(rows: Iterable[Row]) -> Estimate:
+    return clustered(SHARE, observed(rows))
+
+
+def fall(first: Iterable[Row], second: Iterable[Row]) -> Estimate:
+    return clustered(FALL, observed(first, second))
+
+
+def se(measure: Measure, seen: Observed) -> float:
+    """A standard error, as a fraction."""
+    moved = influences(seen, measure)
+    return standard_error(moved[~np.isnan(moved)]) / 100
+
+
+@given(st.lists(st.floats(0, 1, width=32), min_size=2, max_size=30))
+def test_with_one_row_a_cluster_it_is_the_textbook_standard_error(values):
+    assert share(each(values)).value == pytest.approx(100 * np.mean(values), abs=1e-10)
+    assert se(SHARE, observed(each(values))) == pytest.approx(np.std(values, ddof=1) / math.sqrt(len(values)), abs=1e-9)
+
+
+@given(ROWS, ROWS)
+def test_a_difference_is_paired_within_clusters(first, second):
+    a, b = observed(first), observed(second)
+    assert se(FALL, observed(first, first)) == pytest.approx(0, abs=1e-12) or len(a.units) < 2
+    apart = observed(first, [(f"other {cluster}", v, w) for cluster, v, w in second])
+    n_clusters = len(apart.units)
+    squares = sum(float(np.square(influences(side, SHARE) / 100).sum()) for side in (a, b))
+    assert se(FALL, apart) == pytest.approx(math.sqrt(n_clusters / (n_clusters - 1) * squares), abs=1e-12)
+    assert fall(first, second).value == pytest.approx(100 * float(a.means[0] - b.means[0]))
+
+
+def test_what_is_unknown_or_weighs_nothing_is_no_row():
+    seen = observed([("a", 0.5, 1.0), ("b", math.nan, 1.0), ("c", 1.0, 0.0)])
+    assert (seen.means.tolist(), seen.units) == ([0.5], ("a",))
+    nothing = share([])
+    assert (nothing.value, nothing.low, nothing.half) == (None, None, None)
+
+
+def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree():
+    few = share(each(i / 9 for i in range(FEWEST_CLUSTERS - 1)))
+    assert few.value is not None
+    assert few.low is None
+    none_accused = share(each([0.0] * 60))
+    assert none_accused.low == 0
+    assert none_accused.high == pytest.approx(6.0, abs=0.05)  # Wilson's, over 60 clusters
+    same = fall(each([1.0] * 60), each([0.0] * 60))
+    assert (same.value, same.low) == (100.0, 100.0)
+
+
+@pytest.mark.parametrize("truth", [0, 25])
+def test_the_mean_square_is_unbiased(truth: float) -> None:
+    square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
+    items = np.random.default_rng(6).normal(truth, 80, (400, 8, 30))
+    values = [without_interval(square, [observed(each(values)) for values in of_run]).value for of_run in items]
+    error = np.std(values) / np.sqrt(len(values))
+    assert abs(np.mean(values) - truth**2) < 3 * error < 100  # noise adds 213
+
+
+def test_with_clusters_of_one_the_interval_is_students_t():
+    values = np.random.default_rng(1).normal(0.1, 0.3, 12)
+    here, low, high = (
+        getattr(clustered(FALL, observed(each(values), each(values * 0))), k) for k in ("value", "low", "high")
+    )
+    half = 100 * t.ppf(0.975, 11) * values.std(ddof=1) / math.sqrt(12)
+    assert (low, high) == pytest.approx((here - half, here + half))
+
+
+def test_the_order_of_units_and_their_names_change_nothing():
+    values = np.random.default_rng(2).random(20)
+    forward, backward = share(each(values)), share([(f"unit {i}", v, 1.0) for i, v in enumerate(values[::-1])])
+    assert (forward.low, forward.value, forward.high) == pytest.approx((backward.low, backward.value, backward.high))
+
+
+def test_noise_that_is_taken_off_a_square_is_the_variance_of_the_mean():
+    square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
+    values = np.random.default_rng(3).normal(2, 5, 30)
+    assert added_by_noise(square, [observed(each(values))]) == pytest.approx(values.var(ddof=1) / 30)
+    assert added_by_noise(SHARE, [observed(each(values))]) == 0
+
+
+def test_chance_is_the_mean_of_folded_normals_over_datasets():
+    folded = Measure(name="d", unit="pp", statistic=lambda m: 100 * m[..., 0], over_datasets="mean of absolute values")
+    draws = np.random.default_rng(4)
+    parts = [added_up(name, [each(draws.normal(0, sd, 40))]) for name, sd in (("a", 1), ("b", 3))]
+    level = Estimate(value=1.0, low=None, high=None, n_units=80, moved=moved_by(folded, parts))
+    errors = [100 * part.earned.std(ddof=1) / math.sqrt(40) for part in parts]
+    simulated = np.abs(draws.normal(0, errors, (200_000, 2))).mean()
+    assert by_chance(level) == pytest.approx(simulated, rel=0.01)
+
+
+@pytest.mark.parametrize("over", ["mean", "mean of absolute values", "absolute value of the mean"])
+def test_over_datasets_by_hand(over):
+    measure = Measure(name="", unit="", statistic=lambda means: means[..., 0], over_datasets=over)
+    parts = [observed(each([value] * 5)) for value in (3.0, -1.0)]
+    expected = {"mean": 1, "mean of absolute values": 2, "absolute value of the mean": 1}[over]
+    assert without_interval(measure, parts).value == expected
+    assert measure.slopes(np.array([3.0, -1.0])).sum() == (0 if over == "mean of absolute values" else 1)
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.4])
+def test_a_bootstrap_interval_covers_a_known_mean(truth: float):
+    mean = Measure(name="mean", unit="", statistic=lambda means: means[..., 0])
+    draws = np.random.default_rng(5)
+    covered = [
+        not estimate(
+            mean, [Drawn(observed=observed(each(draws.normal(truth, 1, 60))), drawing=Drawing(n_draws=300, seed=k))]
+        ).excludes(truth)
+        for k in range(200)
+    ]
+    assert 0.89 <= np.mean(covered) <= 0.985
