@@ -27,11 +27,11 @@ from studies.narrator.measures import (
     BY_CONVERSATION,
     DETECTION,
     UNITS,
-    Asked,
     Definitions,
     Levels,
+    Setting,
     main_order,
-    told_setting,
+    main_setting,
     widening,
 )
 from studies.narrator.options import DENOMINATORS, NarratorOptions
@@ -163,8 +163,8 @@ def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
 
 
 def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict[str, Any]:
-    """What the template says of a judge in its told_setting, and warns of. last: PR with Me last, if it has another."""
-    told = told_setting(key[1:4] for key in levels.estimates if key[0] == judge)
+    """What the template says of a judge in its main_setting, and warns of. last: PR with Me last, if it has another."""
+    told = main_setting(key[1:4] for key in levels.estimates if key[0] == judge)
     task, side, order = told
     of, seen = surely(levels.of(judge, task, side, order)), levels.of(judge, DETECTION, "visible", levels.order)
     basis = surely(levels.of(judge, task, side, order, group=ANSWERED)) or of
@@ -228,7 +228,7 @@ def wider_by(each: Estimate, points: float) -> Estimate:
     return replace(each, low=max(-100.0, each.low - points), high=min(100.0, each.high + points))
 
 
-def as_unread(basis: Mapping[str, Estimate], levels: Levels, judge: str, told: Asked) -> dict[str, Estimate]:
+def as_unread(basis: Mapping[str, Estimate], levels: Levels, judge: str, told: Setting) -> dict[str, Estimate]:
     """Measures, as much wider as the replies that name no option could have moved them."""
     states = [levels.of(judge, *told, perspective=who) for who in measures.PERSPECTIVES]
     lost = sorted(100 - (of["chosen"].value or 0.0) - (of["error"].value or 0.0) for of in states if of)
@@ -279,12 +279,12 @@ def lean(of: Mapping[str, Estimate], *, is_last: bool) -> str:
 
 
 def move(results: Results, judge: str) -> dict[str, Any]:
-    """What the template says of how PR, neutral M and FAR moved to a run, in the told_setting of both."""
+    """What the template says of how PR, neutral M and FAR moved to a run, in the main_setting of both."""
     changes = results.changes[(results.changes["second"] == judge) & results.changes["measure"].isin(TOLD)]
     rows = list(changes.itertuples())
     if not (prs := [row for row in rows if row.measure == "pr"]):
         return {"judge": judge, "pr": None}
-    told = told_setting((row.task, row.visibility, row.option_order) for row in prs)
+    told = main_setting((row.task, row.visibility, row.option_order) for row in prs)
     of = {(r.measure, r.option_order): r for r in rows if (r.task, r.visibility) == told[:2]}
     pr, far = of["pr", told.option_order], of.get(("far", told.option_order))
     both = [results.judges[name].judgments for name in (results.base, judge)]

@@ -42,7 +42,7 @@ BY_MODEL: Unit = attrgetter("unit")
 BY_CONVERSATION: Unit = attrgetter("conversation")  # of two runs, paired
 
 
-class Asked(NamedTuple):
+class Setting(NamedTuple):
     """A setting of the study: what is compared only within itself."""
 
     task: Task
@@ -60,13 +60,13 @@ class Asked(NamedTuple):
         return self.option_order == "published" and self.task != DETECTION
 
 
-def told_setting(settings: Iterable[tuple[Any, ...]]) -> Asked:
+def main_setting(settings: Iterable[tuple[Any, ...]]) -> Setting:
     """Of these, the one that sentences tell of: the most subjective task, the attack shown, Me in its name's slot.
 
     With Me last, the attacker's place moves with the narrator.
     """
     return min(
-        (Asked(*setting) for setting in settings),
+        (Setting(*setting) for setting in settings),
         key=lambda setting: (
             -TASKS.index(setting.task),
             setting.visibility != "visible",
@@ -120,12 +120,12 @@ DELTA = part("delta", 0, 1, unit="pp")
 ELIMINATOR_GAIN = part("eliminator_gain", 0, unit="pp")  # beside Δ_non-att: what of it needs no evidence
 
 
-def by_setting(judgments: Iterable[Judgment]) -> dict[Asked, list[Judgment]]:
+def by_setting(judgments: Iterable[Judgment]) -> dict[Setting, list[Judgment]]:
     """Judgments of each task, visibility and option order, in the order of the study's tables."""
-    settings = defaultdict[Asked, list[Judgment]](list)
+    settings = defaultdict[Setting, list[Judgment]](list)
     for judgment in judgments:
-        settings[Asked(*(getattr(judgment.factors, name) for name in Asked._fields))].append(judgment)
-    in_order = (Asked(t, side, order) for order in OPTION_ORDERS for t in TASKS for side in VISIBILITIES)
+        settings[Setting(*(getattr(judgment.factors, name) for name in Setting._fields))].append(judgment)
+    in_order = (Setting(t, side, order) for order in OPTION_ORDERS for t in TASKS for side in VISIBILITIES)
     return {setting: settings[setting] for setting in in_order if setting in settings}
 
 
@@ -335,7 +335,7 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
             yield {**setting._asdict(), "group": group, "n_speakers": size}, effect(setting, of_group, d)
 
 
-def effect(setting: Asked, judgments: Sequence[Judgment], d: Definitions) -> dict[str, Any]:
+def effect(setting: Setting, judgments: Sequence[Judgment], d: Definitions) -> dict[str, Any]:
     """What perspective does in one setting, over one group of conversations.
 
     chance: what a judge would have that draws an option at random: the mean of 1/n over conversations, and over the
@@ -438,7 +438,7 @@ def widening(n_intervals: int) -> float:
     return NormalDist().inv_cdf(1 - ALPHA / 2 / max(n_intervals, 1)) / NormalDist().inv_cdf(1 - ALPHA / 2)
 
 
-def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, Perspective, Perspective], Estimate]:
+def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Setting, Perspective, Perspective], Estimate]:
     """How much more of one judge's replies name an option under a perspective than under another, in every setting.
 
     M is of the replies that name an option. Where fewer do under one perspective than under another, those that are
@@ -446,7 +446,7 @@ def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Asked, Per
     out. Only differences that are no chance, the largest first: their 95 % intervals, widened by Bonferroni's rule,
     exclude 0.
     """
-    differences: dict[tuple[Asked, Perspective, Perspective], Estimate] = {}
+    differences: dict[tuple[Setting, Perspective, Perspective], Estimate] = {}
     chosen, error = STATES.index("chosen"), STATES.index("error")
     for setting, members in by_setting(judgments).items():
         rows = [

@@ -11,7 +11,7 @@ import pandas as pd
 from eval.estimates.changes import Change, Score, family
 from eval.evaluation import Evaluation
 from eval.options import Options
-from eval.report.tables import Place, TableSpec
+from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from evenhand.errors import DataError
@@ -22,42 +22,13 @@ from studies.taxonomy.codebook import MOST_UNEXPLAINED, UNEXPLAINED, category_of
 from studies.taxonomy.coded_flips import BETWEEN, POOLED, CodedRun, all_flips, judges_of
 from studies.taxonomy.scores import ALL, ANY, DIRECTIONS
 
-Heads = dict[str, Any]  # head → (field, format); see TableSpec
 TOTAL = "Total"
 ENDS = ["value", "low", "high"]  # of an estimate
 PAIR = ["judge", "label"]
 AGREEMENT_WORDS = {"agreement": "equal, %", "kappa": "Cohen's κ", "alpha": "Krippendorff's α"}
 
 
-def heads(text: str) -> Heads:
-    """Columns written as "head=field format", or "head=low..high format" for an interval, with commas between."""
-    columns: Heads = {}
-    for column in text.split(", "):
-        head, _, field = column.partition("=")
-        ends, _, form = field.partition(" ")
-        columns[head] = (tuple(ends.split("..")) if ".." in ends else ends, form)
-    return columns
-
-
-SHARE = "n=n, %=value, 95%=low..high .1f"
-SIDES = f"def. n=n_{LENIENT}, def. %=value_{LENIENT}, skep. n=n_{STRICT}, skep. %=value_{STRICT}"
-CODE = "model=judge, code=label, failure type=words"
-COLUMNS = {
-    "models": "model=judge, judged by=judged_by, flips=n_flips, with a code=is_coded, deference %=lenient, "
-    f"top code=top, %=value, 95%=low..high .1f, {UNEXPLAINED} %=value_rest, {UNEXPLAINED} 95%=low_rest..high_rest .1f, "
-    f"below {MOST_UNEXPLAINED:.0f}%=is_met, codes a flip=n_codes",
-    "categories": f"model=judge, category=label, {SHARE}, {SIDES}",
-    "codes": f"{CODE}, category=category, {SHARE}, listed %=listed",
-    "directions": f"{CODE}, {SIDES}, ratio=value_ratio .2f, ratio 95%=low_ratio..high_ratio .2f",
-    "agreement": "model=judge, raters=raters, primary=level, measure=words, items=n_units, value=value .2f, "
-    "95%=low..high .2f",
-    "states": "model=judge, judged by=judged_by, state=state, of=n_units, share=value .1%",
-    "moved": "run=second, primary code=label, before=n_before, removed=n_removed, removed %=removed_value, "
-    "95%=removed_low..removed_high .1f, left=n_left, same code=n_same, no verdict=n_unknown, after=n_after, "
-    "made=n_made, made %=made_value, made 95%=made_low..made_high .1f",
-    "flips": "run=run, model=model, judged_by=judged_by, flip_id=flip_id, dataset=dataset, item_id=item_id, "
-    "claim_is_true=claim_is_true, direction=direction, primary=primary, codes=codes, state=state",
-}
+FILE = Path(__file__).with_name("tables.yaml")
 
 
 def read_all(runs: Sequence[FinishedRun], options: Options) -> dict[str, CodedRun]:
@@ -207,36 +178,21 @@ def taxonomy_tables(results: Results) -> list[TableSpec]:
     states, flips = over_all(results, "state_rate"), facts["flips"]
     states, flips = (frame[frame["judge"] != POOLED] for frame in (states, flips))
     flips = flips.assign(primary=flips["primary"].replace("", None), codes=flips["codes"].str.replace(BETWEEN, " "))
-    changed = []
-    if len(facts["moved"]):
-        title = "Which failures were removed, left and made"
-        changed = [
-            spec(results, "moved", title, facts["moved"], "console", is_change=True),
-            changes_table(
-                results, digits=2, title="Flips per 100 items, before and after", note=note_of(results, "changes")
-            ),
-        ]
-    return [
-        *changed,
-        spec(results, "models", "Top code and unexplained flips (F.2)", facts["models"], "page"),
-        spec(results, "categories", "Primary failure categories", facts["category"], "console"),
-        spec(results, "codes", "Primary failure codes", primary, "console"),
-        spec(results, "directions", "Primary failure codes by direction", primary, "page"),
-        spec(results, "agreement", "Agreement on the primary code", rated, "console"),
-        spec(results, "states", "States of the judge's replies", states, "files"),
-        spec(results, "flips", "The codes of each flip", flips, "files"),
-    ]
-
-
-def spec(results: Results, name: str, title: str, frame: pd.DataFrame, place: Place, **keys: Any) -> TableSpec:
-    """A table of this study; its note is a part of the template."""
-    keys |= {"columns": heads(COLUMNS[name]), "note": note_of(results, name)}
-    return TableSpec(name=f"taxonomy_{name}", title=title, frame=frame, place=place, **keys)
-
-
-def note_of(results: Results, name: str) -> str:
-    """A table's note in the template."""
-    return " ".join(results.sentences.get(f"note of {name}", []))
+    frames = {
+        "models": facts["models"],
+        "categories": facts["category"],
+        "codes": primary,
+        "directions": primary,
+        "agreement": rated,
+        "states": states,
+        "flips": flips,
+    }
+    tables = [table_from(FILE, f"taxonomy_{name}", frame) for name, frame in frames.items()]
+    if not len(facts["moved"]):
+        return tables
+    title, note = "Flips per 100 items, before and after", yaml_tables(FILE)["taxonomy_changes"]["note"]
+    changes = changes_table(results, digits=2, title=title, note=note)
+    return [table_from(FILE, "taxonomy_moved", facts["moved"], is_change=True), changes, *tables]
 
 
 EVALUATION = Evaluation[CodedRun](

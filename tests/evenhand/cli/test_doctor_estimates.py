@@ -177,6 +177,15 @@ def test_memory_is_weights_adapter_and_what_the_largest_microbatch_keeps() -> No
     assert longest["activations"] / parts["activations"] == pytest.approx(16 * 768 / 3200, rel=0.01)
 
 
+@pytest.mark.parametrize(("mixed", "held", "n_bytes"), [("bf16", "bfloat16", 2), ("no", "float32", 4)])
+def test_logits_are_vocabulary_by_scored_tokens_as_computed_and_three_times_in_float32(
+    mixed: str, held: str, n_bytes: int
+) -> None:
+    config = trained(*BIG, f"optimiser.mixed_precision='{mixed}'", f"quantisation.compute_dtype={held}")
+    logits = training.memory_parts(config, QWEN, COUNT, A100)["logits"]
+    assert logits == pytest.approx(16 * 152_064 * (n_bytes + 3 * 4) / GIB)
+
+
 def test_fp16_holds_no_second_copy_of_the_weights_unless_they_are_held_in_bf16() -> None:
     fp16 = (*BIG, "optimiser.mixed_precision=fp16", "optimiser.gradient_checkpointing=false")
     same, other = (

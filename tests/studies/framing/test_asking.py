@@ -10,7 +10,6 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
 from evenhand.records import Completion, Prompt
 from inference.config import parse_sampling_config
-from studies.framing.replies import CHOSEN, ERROR, TIE, UNREAD, choice_in
 from studies.framing.section import FramingSection
 from tests.made.framing_runs import claims, study
 
@@ -189,95 +188,3 @@ def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_gro
 def test_pocket_is_at_hand_without_a_file():
     tree = study("pocket", columns={}, cases={"": {"claim": "{{ correct_answer }} {{ family }}"}})
     assert "{" not in prompts_of(tree)[0].messages[-1].content
-
-
-@pytest.mark.parametrize(
-    ("template", "is_let_in"),
-    [
-        ("{{ claim | upper }}{% if yes %}x{% endif %}{% for x in parts %}{{ loop.index }}{{ x }}{% endfor %}", True),
-        ("{{ claim.__class__.__mro__ }}", False),
-        ("{{ yes.upper }}", False),
-        ("{{ ''['__class__'] }}", False),
-        ("{{ 'x' * 1000000000 }}", False),
-        ("{{ 10 ** 10 ** 10 }}", False),
-        ("{% for i in range(1000000000) %}x{% endfor %}", False),
-        ("{% for a in parts %}{% for b in parts %}x{% endfor %}{% endfor %}", False),
-        ("{% set x = yes ~ yes %}{{ x }}", False),
-        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", False),
-        ("{% include '/etc/passwd' %}", False),
-        ("{{ lipsum.__globals__ }}", False),
-        ("{{ yes | attr('__class__') }}", False),
-        ("{{ parts | join('xxxxxxxxxxxxxxxxxxxxx') }}", False),
-        ("{{ yes | upper | lower | upper | lower }}", False),
-        ("{{ (yes ~ yes) | lower ~ (yes ~ yes) | lower }}", False),
-        ("{{ parts | join(', ') | join(', ') }}", False),
-        ("{{ [1] | tojson(300000000) }}", False),
-        ("{{ 5 | round(999999999) }}", False),
-        ("{{ '%300000000d' is divisibleby(1) }}", False),
-        ("{{ range }}", False),
-        ("{% for c in yes %}{{ c }}{% endfor %}", False),
-        ("{{ " + "(" * 1200 + "yes" + ")" * 1200 + " }}", False),
-        ("{% if yes %}" * 110 + "x" + "{% endif %}" * 110, False),
-        ("{{ yes }}" * 3000, False),
-    ],
-)
-def test_a_template_fills_values_in_and_can_do_no_more(template, is_let_in, tmp_path):
-    row = {"id": "a", "topic": "t", "yes": "{{ 7 * 7 }} {% x", "no": "n", "parts": ["p", "q"]}
-    write_jsonl(tmp_path / "items.jsonl", [row])
-    tree = study(tmp_path / "items.jsonl", framings={"statement": "{{ claim }}", "odd": template})
-    if is_let_in:
-        texts = [p.messages[-1].content for p in prompts_of(tree) if p.condition == "odd" and p.factors.case == "true"]
-        assert "{{ 7 * 7 }} {% X" in texts[0]
-        assert "1p2q" in texts[0]
-    else:
-        with pytest.raises((ConfigError, DataError)):
-            prompts_of(tree)
-
-
-SCALE = tuple(map(str, range(1, 11)))
-TEXTS = ("Yes, it is correct.", "No, it is not.")
-
-
-@pytest.mark.parametrize(
-    ("text", "symbols", "place"),
-    [
-        ("1", ("1", "2"), 0),
-        (" **2**\n\nsince it is wrong", ("1", "2"), 1),
-        ("<think>1 or 2?</think>2", ("1", "2"), 1),
-        ("I looked at 1 and 2.\nAnswer: 1", ("1", "2"), 0),
-        ("1, since 3 is odd", ("1", "2"), 0),
-        ("2. No, it is not.", ("1", "2"), 1),
-        ("Yes, it is correct.", ("1", "2"), 0),
-        ("1. First, I check the claim.", ("1", "2"), None),
-        ("1 is wrong, I would say", ("1", "2"), None),
-        ("1 or 2", ("1", "2"), None),
-        ("10", ("1", "2"), None),
-        ("1.5", ("1", "2"), None),
-        ("10", SCALE, 9),
-        ("Score: 7/10", SCALE, 6),
-        ("8 out of 10, it is clear", SCALE, 7),
-        ("7/9", SCALE, None),
-        ("yes, it is.", ("Yes", "No"), 0),
-        ("Nothing to say", ("Yes", "No"), None),
-        ("A", ("A", "B"), 0),
-        ("A careful look shows that the second is better", ("A", "B"), None),
-        ("", ("1", "2"), None),
-    ],
-)
-def test_a_free_reply_names_one_symbol_or_none(text, symbols, place):
-    said = Completion(prompt_hash="x", sample_index=0, text=text, finish_reason="stop")
-    chosen = choice_in(said, symbols, "answer", TEXTS if symbols == ("1", "2") else symbols)
-    assert (chosen.place, chosen.state) == (place, UNREAD if place is None else CHOSEN)
-
-
-def test_a_reasoned_reply_is_its_last_object_and_log_probabilities_are_compared():
-    def said(text: str, verdict: str, **more: Any) -> tuple[tuple[int, ...], str]:
-        reply = Completion(prompt_hash="x", sample_index=0, text=text, **{"finish_reason": "stop", **more})
-        return choice_in(reply, ("A", "B", "C"), verdict)
-
-    draft = 'First {"chosen_answer": "A"}, no: {"reasoning": "{2}", "chosen_answer": "B"}'
-    assert said(draft, "reason") == ((1,), CHOSEN)
-    assert said("B", "reason") == ((), UNREAD)
-    assert said("A", "options", answer_logprobs={"A": -1.0, "B": -0.5, "C": -9.0}) == ((1,), CHOSEN)
-    assert said("A", "options", answer_logprobs={"A": -9.0, "B": -0.5, "C": -0.5}) == ((1, 2), TIE)
-    assert said("", "options", finish_reason="error: 500") == ((), ERROR)

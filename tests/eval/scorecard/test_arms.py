@@ -1,0 +1,29 @@
+"""Rows of a scorecard: which checkpoints contradict each other."""
+
+from pathlib import Path
+
+from eval.scorecard.arms import BASE, TRAINED, CardArm, training_doubts, unknown_bases
+
+
+def row(name: str, checkpoint: str | None, base_hash: str | None = None) -> CardArm:
+    return CardArm(
+        name=name,
+        arm=name,
+        kind=BASE if name == BASE else TRAINED,
+        path=Path(name),
+        config={},
+        provenance={"model": {"checkpoint_hash": checkpoint}},
+        cost={},
+        base_hash=base_hash,
+    )
+
+
+def test_an_arm_contradicts_a_base_of_another_checkpoint_and_none_that_a_server_answered_for() -> None:
+    arm = row("sft", "c-sft", base_hash="c-base")
+    assert training_doubts([row(BASE, "c-base"), arm]) == []
+    assert training_doubts([row(BASE, "c-new"), arm]) == [
+        "sft was trained from checkpoint c-base, and the base's run is of c-new"
+    ]
+    served = row(BASE, None)
+    assert training_doubts([served, arm]) == []
+    assert unknown_bases([served, arm])[0].startswith("Note: not known what sft was trained from")

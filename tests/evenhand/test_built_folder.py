@@ -1,0 +1,19 @@
+"""Built folders: what of them is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evenhand.built_folder import FORMAT, MANIFEST_FILE, read_manifest, write_rows
+from evenhand.errors import DataError
+
+
+@pytest.mark.parametrize("wanted", [{"build": "made"}, {"build": "other", "file": "rows.jsonl"}])
+def test_a_manifest_of_another_format_version_is_refused(wanted: dict[str, str], tmp_path: Path) -> None:
+    manifest = write_rows(tmp_path, "rows.jsonl", [{"id": 1}], "made", {})
+    assert read_manifest(tmp_path, **wanted) == manifest
+    for version in (FORMAT - 1, FORMAT + 1, None):
+        (tmp_path / MANIFEST_FILE).write_text(json.dumps({**manifest, "format": version}))
+        with pytest.raises(DataError, match="or of another version of it"):
+            read_manifest(tmp_path, **wanted)
