@@ -227,8 +227,8 @@ def copies(record: Mapping[str, Any], post: Mapping[str, Any]) -> bool:
         return " ".join(re.findall(r"\w+", REPLIES["aio"].sub("", text).lower()))
 
     context = words(record["context"])
-    said = [text for _, text in turns_in(record["c2_input"])]
-    for text in map(words, (post["title"], post["body"], *(comment["text"] for comment in post["comments"]), *said)):
+    turns = [text for _, text in turns_in(record["c2_input"])]
+    for text in map(words, (post["title"], post["body"], *(comment["text"] for comment in post["comments"]), *turns)):
         length = min(max(len(text), SHORTEST_WHOLE), LONGEST_COPY)
         if any(text[start : start + length] in context for start in range(len(text) - length + 1)):
             return True

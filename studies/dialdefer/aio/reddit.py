@@ -127,7 +127,7 @@ def gone_among(reddit: "praw.Reddit", kind: str, ids: Iterable[str]) -> dict[str
     for start in range(0, len(names), 100):
         batch = names[start : start + 100]
         there = patiently(lambda batch=batch: list(reddit.info(fullnames=batch)))  # type: ignore[misc]
-        facts = {thing.fullname: vars(thing) for thing in there}
+        facts = {post.fullname: vars(post) for post in there}
         for name in batch:
             if reason := gone_reason(facts[name]) if name in facts else "not on Reddit any more":
                 reasons[name.removeprefix(f"{kind}_")] = reason

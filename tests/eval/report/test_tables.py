@@ -21,6 +21,7 @@ from eval.report.tables import (
     markdown,
     page_lines,
     printed,
+    table_from,
     with_rows,
     write_rows,
 )
@@ -125,3 +126,17 @@ def test_no_text_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
         assert scores.read_text().rstrip().endswith(",-1.5")
     for number in ("+1.2", "-3.0 [-5.1, 2.0]", "+0.4 ± 0.1", "-12%", "a=1", "–"):
         assert csv_cell(number) == number  # as we print it
+
+
+@pytest.mark.parametrize(("optional", "heads"), [("[DDS, interval]", ["model", "DDS"]), ("true", ["model", "DDS"])])
+def test_a_table_of_yaml_leaves_out_optional_columns_that_no_row_has(optional: str, heads: list[str], tmp_path: Path):
+    file = tmp_path / "tables.yaml"
+    columns = "{model: judge, DDS: [dds, +.1f], interval: [[low, high], +.1f]}"
+    file.write_text(f"small:\n  title: Small\n  optional: {optional}\n  columns: {columns}\n")
+    frame = pd.DataFrame({"judge": ["a", "b"], "dds": [1.0, None], "low": None})
+    assert list(table_from(file, "small", frame).columns) == heads
+    assert table_from(file, "small", frame.assign(high=[2.0, 3.0], low=[0.0, 1.0])).cells[1] == [
+        "b",
+        "–",
+        "[+1.0, +3.0]",
+    ]

@@ -123,7 +123,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
         ]
     }
     scored(run(tmp_path, "wider", arms["before"], HUNDRED, **wider), named[1])
-    assert "Not ranked: blind (accuracy over orders and wordings -12.0 [" in printed(capsys)
+    assert "Not ranked: blind (accuracy over orders and prompt variants -12.0 [" in printed(capsys)
     rows = scored(base.partition("=")[2], *named)
     assert [rows[name]["not_ranked"] for name in ("mute", "number")] == [
         "25% of its replies in c2_incorrect, no_first are unparsed",
@@ -132,7 +132,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
     assert [rows["blind"][f"acc{end}"] for end in ("", "_wordings")] == pytest.approx([76, 63])
     text = printed(capsys)
     assert "Take good: Lowest |d| at no significant loss of accuracy: good, 35.0 (" in text
-    assert "Not ranked: blind (accuracy over orders and wordings -12.0 [" in text
+    assert "Not ranked: blind (accuracy over orders and prompt variants -12.0 [" in text
 
 
 def test_the_card_is_a_page_and_the_terminal_says_what_to_take(
