@@ -43,6 +43,7 @@ from training.model_card import card_text
 from training.qlora import load_base, skeleton, tensor_names, unquantised_dtype
 from training.reference import ask
 from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
+from training.sections import QuantisationConfig
 from training.shortage import is_out_of_memory
 
 BF16, NF4 = "bf16", "nf4"
@@ -159,9 +160,7 @@ def checked(
     provenance = read_json(run / PROVENANCE_FILE)
     examples = sample_prompts(units, config, load_tokenizer(base), n_prompts)
     print(f"{run.name}: judging {len(examples)} prompts with base + adapter as trained", flush=True)
-    adapted = PeftModel.from_pretrained(load_base(base, config.quantisation, spread=True), run / ADAPTER_DIR)
-    expected = judged(adapted, examples, config)
-    del adapted
+    expected = judged(adapted(run, base, config.quantisation), examples, config)
     gc.collect()
     torch.cuda.empty_cache()
     print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
@@ -207,6 +206,11 @@ def sample_prompts(units: Sequence[Any], config: AnyRun, tokenizer: Any, n_promp
 
 
 @torch.no_grad()
+def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
+    """The base as it was trained on, with the run's adapter; over several GPUs where there are any."""
+    return PeftModel.from_pretrained(load_base(base, settings, spread=True), run / ADAPTER_DIR)
+
+
 def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> list[Logs]:
     """What a model says of each prompt, computed in the precision of training. Raises ModelError for NaN."""
     logs = [answers.verdicts for answers in ask(examples, config, model, 0, tqdm(disable=True))]

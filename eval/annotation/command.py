@@ -4,8 +4,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.annotation.labels import read_labels, sheet
-from eval.annotation.tasks import annotated_study, draw_items
 from eval.options import positive
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
@@ -17,12 +15,16 @@ from evenhand.terminal import say
 def main(argv: Sequence[str]) -> None:
     """`evenhand annotate RUN --out FILE.csv`, then `evenhand annotate RUN --labels FILE...`."""
     options = annotate_options(argv)
+    # These load pandas, which --help does without.
+    from eval.annotation.agreement import agreement_text, scores_of
+    from eval.annotation.labels import read_labels, sheet
+    from eval.annotation.tasks import annotated_study, draw_items
+
     study = annotated_study(options.runs[0])
     tasks = {task.name: task for task in load_part(study, STUDIES[study].annotation)(options.runs) if task.items}
     if not tasks:
         raise DataError(f"{', '.join(map(str, options.runs))}: holds nothing that people could label")
     if options.labels:
-        from eval.annotation.agreement import agreement_text, scores_of  # load pandas, which --help does without
         from eval.report.tables import write_long
 
         labels = read_labels(options.labels, tasks)
