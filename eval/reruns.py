@@ -50,7 +50,8 @@ def rerun_rates(study: str, base: Path, again: Path) -> pd.DataFrame:
     Wilson's interval over prompts; n_replies, n_other_texts: replies, and those whose text is another. Rates are in
     percent; NaN where no reply of the study is a verdict.
     """
-    evaluation, runs = evaluation_of(study), [load_finished(path) for path in (base, again)]
+    evaluation = evaluation_of(study)
+    runs = [load_finished(path, with_errors=evaluation.with_errors) for path in (base, again)]
     verdicts = differing(*map(evaluation.verdicts, runs))
     texts = differing(*map(texts_of, runs))
     conditions: dict[str, set[str]] = {}
@@ -69,8 +70,10 @@ def differing(first: Mapping[tuple[str, int], Any], again: Mapping[tuple[str, in
 
 
 def texts_of(run: FinishedRun) -> dict[tuple[str, int], str]:
-    """(prompt hash, sample) → the reply's text."""
-    return {(c.prompt_hash, c.sample_index): c.text for replies in run.replies.values() for c in replies}
+    """(prompt hash, sample) → the reply's text; an engine error is no reply."""
+    return {
+        (c.prompt_hash, c.sample_index): c.text for replies in run.replies.values() for c in replies if not c.is_error
+    }
 
 
 def flip_row(verdicts: pd.Series, texts: pd.Series, hashes: Collection[str]) -> dict[str, Any]:
