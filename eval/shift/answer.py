@@ -4,7 +4,7 @@ The rules stand, each with its simulated error, in docs/results.md ("How the ans
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -25,14 +25,16 @@ Obstacle = Literal["significance", "size", "net", "floor", "unparsed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """By how much one framing moves the judge on one dataset (or group of items), or on the average of several.
+    """By how much one framing moves one measure of the judge on one dataset, or on the average of several.
 
     value, low, high: points of a share, or of a scale, with its 95 % interval.
+    little: a shift that surely lies within ±little counts as none.
     p: of the sign flip over units, not adjusted; None where unknown.
     bounds: the ends of the intervals with unparsed replies counted one way and the other; None where all were parsed.
     placebos: by how much each placebo moves the judge there.
     """
 
+    measure: str
     framing: str
     dataset: str
     value: float
@@ -40,16 +42,22 @@ class Shift:
     high: float
     n_units: int
     p: float | None
+    little: float = LITTLE
     is_average: bool = False
     bounds: tuple[float, float] | None = None
     placebos: tuple[float, ...] = ()
-    p_units: float = math.nan  # p, adjusted over the framings and datasets of the question (Holm)
+    p_units: float = math.nan  # p, adjusted over the framings and datasets of the measure (Holm)
     p_floor: float = math.nan  # of the prediction from the placebos, adjusted likewise; NaN where they are too few
 
     @property
     def sign(self) -> int:
         """-1 or +1 where the interval excludes 0, else 0."""
         return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+    @property
+    def size(self) -> float:
+        """How large it is, in either direction."""
+        return abs(self.value)
 
     @property
     def net(self) -> float:
@@ -61,16 +69,18 @@ class Shift:
         """Whether the placebos are enough to say how far a rewording moves this judge."""
         return len(self.placebos) >= FEWEST_PLACEBOS
 
-    def is_within(self, little: float) -> bool:
+    @property
+    def is_within(self) -> bool:
         """Whether all of the interval lies within ±little, however unparsed replies are counted."""
         ends = (self.low, self.high, *(self.bounds or ()))
-        return -little < min(ends) and max(ends) < little
+        return bool(-self.little < min(ends) and max(ends) < self.little)
 
-    def obstacle(self, little: float) -> Obstacle | None:
+    @property
+    def obstacle(self) -> Obstacle | None:
         """What keeps this shift from a Yes; None where nothing does."""
         if not self.sign or not self.p_units < ALPHA:
             return "significance"
-        if abs(self.value) <= little:
+        if abs(self.value) <= self.little:
             return "size"
         if self.net * self.sign <= 0:
             return "net"
@@ -83,90 +93,87 @@ class Shift:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
-    """The answer to one question about one judge.
+    """Whether the framings move one judge.
 
-    shifts: with their adjusted p, the average's first, then by size. void: why no answer is possible whatever the
-    shifts are. hidden: why a shift may be hidden, so that No is not possible.
+    shifts: of every measure that could move, with their adjusted p; averages first, then by size. void: why no answer
+    is possible, whatever the shifts are. hidden: why a shift may be hidden, so that No is not possible.
     """
 
     shifts: tuple[Shift, ...]
-    little: float
     void: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
 
     @cached_property
     def moved(self) -> tuple[Shift, ...]:
         """The shifts that make a Yes."""
-        return tuple(shift for shift in self.shifts if shift.obstacle(self.little) is None)
+        return tuple(shift for shift in self.shifts if shift.obstacle is None)
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Yes where some shift is significant, large, beyond the floor, and so however unparsed replies are counted. No
-        where the whole interval of every average, and of every dataset that is large enough, lies within ±little.
+        """Yes where some shift is significant, larger than little, beyond the floor, and so however unparsed replies
+        are counted. No where every shift is surely little, on averages and in each dataset large enough to say so.
         """
         if self.void or not self.shifts:
             return "cannot tell"
         if self.moved:
             return "yes"
-        return "no" if not self.hidden and all(self.is_still(shift) for shift in self.shifts) else "cannot tell"
+        return "no" if not self.hidden and all(map(self.is_still, self.shifts)) else "cannot tell"
+
+    @property
+    def measure(self) -> str | None:
+        """The first measure that moves."""
+        return next((shift.measure for shift in self.shifts if shift.obstacle is None), None)
 
     @property
     def direction(self) -> int | None:
-        """Of a Yes: -1, +1, or 0 for both ways; else None."""
-        signs = {shift.sign for shift in self.moved}
+        """In which way this measure moves: -1, +1, or 0 for both ways; None where nothing does."""
+        signs = {shift.sign for shift in self.moved if shift.measure == self.measure}
         return None if self.verdict != "yes" else signs.pop() if len(signs) == 1 else 0
 
     def is_still(self, shift: Shift) -> bool:
-        """Whether a shift does not stand against a No. A dataset whose interval is wider than ±little could never lie
-        within it: there only a value beyond ±little does.
+        """Whether a shift does not stand against a No. The interval of a small dataset never lies within ±little: of
+        that the value alone must.
         """
-        is_whole = shift.is_average or not any(other.is_average for other in self.shifts)
-        if is_whole or (shift.high - shift.low < 2 * self.little and is_enough(shift.n_units)):
-            return is_enough(shift.n_units) and shift.is_within(self.little)
-        return abs(shift.value) <= self.little
+        is_part = not shift.is_average and any(each.is_average for each in self.shifts)
+        if is_part and (shift.high - shift.low >= 2 * shift.little or not is_enough(shift.n_units)):
+            return abs(shift.value) <= shift.little
+        return is_enough(shift.n_units) and shift.is_within
 
-    def obstacles(self) -> dict[Obstacle, list[Shift]]:
-        """Obstacle → the significant shifts that it keeps from a Yes."""
-        kept: dict[Obstacle, list[Shift]] = {}
-        for shift in self.shifts:
-            if (why := shift.obstacle(self.little)) and why != "significance":
-                kept.setdefault(why, []).append(shift)
-        return kept
-
-    @property
-    def detectable(self) -> float:
-        """The shift of an average (else of the dataset) that would be found in 80 % of cases, at a level adjusted over
-        the shifts; NaN where unknown."""
-        wholes = [shift for shift in self.shifts if shift.is_average] or list(self.shifts)
-        half = max((shift.high - shift.low for shift in wholes), default=math.nan) / 2
-        level = -stdtrit(math.inf, ALPHA / 2 / max(1, len(self.shifts)))
-        return max(self.little, half / 1.96 * (level + 0.84))
+    def kept_by(self, obstacle: Obstacle) -> list[Shift]:
+        """The shifts that this obstacle keeps from a Yes."""
+        return [shift for shift in self.shifts if shift.obstacle == obstacle]
 
     @property
     def least_beyond_floor(self) -> float:
-        """The least distance from the mean placebo that the floor lets one see in every framing of a dataset; NaN
-        without a floor."""
-        reaches = [reach(shift.placebos, ALPHA / len(self.shifts)) for shift in self.shifts if shift.has_floor]
-        return max(reaches, default=math.nan)
+        """How far from the mean placebo a framing must move the judge before the floor lets one see it; NaN without
+        placebos enough. Of the first shift that has them, at the adjusted level."""
+        floored = [shift for shift in self.shifts if shift.has_floor]
+        return reach(floored[0].placebos, ALPHA / len(floored)) if floored else math.nan
 
 
-def answer(
-    shifts: Sequence[Shift], little: float = LITTLE, void: Sequence[str] = (), hidden: Sequence[str] = ()
-) -> Answer:
-    """The answer of some shifts, in all of which the same question is asked of one judge.
+def answer(shifts: Iterable[Shift], void: Sequence[str] = (), hidden: Sequence[str] = ()) -> Answer:
+    """The answer that shifts of one judge give; those without a value or an interval say nothing.
 
-    Both p are adjusted over all of them (Holm), the averages among them: whichever is significant makes the Yes.
+    Both p are adjusted (Holm) over all shifts of a measure, averages included.
     """
-    known = [shift for shift in shifts if not math.isnan(shift.value + shift.low + shift.high)]
-    of_units = holm([1.0 if shift.p is None else shift.p for shift in known])
-    floored = [i for i, shift in enumerate(known) if shift.has_floor]
-    of_floor = dict(zip(floored, holm([prediction_p(known[i]) for i in floored]), strict=True))
-    adjusted = [
+    by_measure: dict[str, list[Shift]] = {}
+    for shift in shifts:
+        if not math.isnan(shift.value + shift.low + shift.high):
+            by_measure.setdefault(shift.measure, []).append(shift)
+    adjusted = [each for of_measure in by_measure.values() for each in adjusted_over(of_measure)]
+    return Answer(shifts=tuple(adjusted), void=tuple(void), hidden=tuple(hidden))
+
+
+def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:
+    """The shifts of one measure with both p adjusted, averages first, then by size."""
+    floored = [i for i, shift in enumerate(shifts) if shift.has_floor]
+    of_floor = dict(zip(floored, holm([prediction_p(shifts[i]) for i in floored]), strict=True))
+    of_units = holm([1.0 if shift.p is None else shift.p for shift in shifts])
+    with_p = [
         replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan))
-        for i, (shift, p) in enumerate(zip(known, of_units, strict=True))
+        for i, (shift, p) in enumerate(zip(shifts, of_units, strict=True))
     ]
-    ordered = sorted(adjusted, key=lambda shift: (not shift.is_average, -abs(shift.value)))
-    return Answer(shifts=tuple(ordered), little=little, void=tuple(void), hidden=tuple(hidden))
+    return sorted(with_p, key=lambda shift: (not shift.is_average, -abs(shift.value)))
 
 
 def prediction_p(shift: Shift) -> float:

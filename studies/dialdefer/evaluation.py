@@ -1,6 +1,6 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,19 @@ from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import Difference, differences, rendering_differences
 from eval.evaluation import Evaluation, VerdictFiles
 from eval.options import Options
-from eval.report.tables import LITTLE, TableSpec, answered, is_enough, percent, signed
+from eval.report.tables import TableSpec, percent, signed
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
-from evenhand.completions import UNLIKELY
+from eval.shift.answer import Answer
 from evenhand.errors import DataError
 from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
+from studies.dialdefer.answers import LITTLE_DDS, answer_of
 from studies.dialdefer.calibrate import calibrate_runs
 from studies.dialdefer.measures import MANY_UNPARSED, mean_or_none
 from studies.dialdefer.options import DENOMINATORS, DialDeferOptions
-from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, judged, setting_panels
+from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, Panel, judge_of_run, judged, setting_panels
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
 from studies.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspelt
@@ -93,10 +94,11 @@ def facts(results: Results) -> dict[str, Any]:
         row, both = line["row"], line["both"]
         of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
         line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
-        line |= {
-            "direction": direction_of_all(row, both, frame),
-            "move": moves.get((f"{row.model} ({row.run})", bool(both))),
-        }
+        others = [row, in_other_order(row, frame)] if both else [row]
+        panels = panels_of(results, row)
+        line["answer"] = answer_of(panels, row, both, [it for it in others if it], frame, results.options.drawing)
+        line["kind"] = kind_of(line["answer"])
+        line["move"] = moves.get((f"{row.model} ({row.run})", bool(both)))
         measure, of = ("deference", both) if both else ("dds", row)
         line |= {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
     return {
@@ -107,7 +109,7 @@ def facts(results: Results) -> dict[str, Any]:
         "reading": "" if frame.empty else reading_words(frame.iloc[0]),
         "counted": "" if frame.empty else counted_words(frame.iloc[0]),
         "detectable": DETECTABLE,
-        "little": LITTLE_PP,
+        "little": LITTLE_DDS,
         "over_corrected": scores.over_corrections(results.change_rows),
     }
 
@@ -213,13 +215,29 @@ Row = Any  # of the wide frame, by scores.records
 
 ENDS = {"value": "", "low": "_ci_low", "high": "_ci_high"}
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
-LITTLE_PP = 2 * LITTLE  # of DDS, which is twice the rise in acceptance
 DETECTABLE = 2.8 / 1.96 / 2  # of a 95 % interval's width: 2.8 standard errors, found with 80 % power at level 0.05
 
 
 def one_denominator(frame: pd.DataFrame) -> "pd.Series[bool]":
     """The rows of the first denominator: `score` has both."""
     return frame.denominator == frame.denominator.iloc[0]
+
+
+def kind_of(given: Answer) -> str:
+    """What an answer is counted as among those of many judges."""
+    if given.verdict != "yes":
+        return given.verdict
+    return f"yes{given.direction}" if given.measure == "dds" else "right"
+
+
+def panels_of(results: Results, row: Row) -> Sequence[Panel]:
+    """The panels of a row's judge."""
+    key = (row.run, row.model)
+    names = {
+        (judge.files, judge.model) if isinstance(judge, Judge) else (judge.name, judge.judge): judge
+        for judge in results.judges.values()
+    }
+    return names[key].panels
 
 
 def in_both_orders(row: Row, frame: pd.DataFrame) -> Row | None:
@@ -254,46 +272,6 @@ def acceptance_marks(line: Mapping[str, Any]) -> Iterator[tuple[str, float, dict
         known = None not in (line["value"], line["low"], line["high"])
         ends = {end: c2 + (line[end] - line["value"]) / 2 if known else None for end in ("low", "high")}
         yield "from a speaker", c2, ends
-
-
-def direction(row: Row, both: Row | None = None) -> str:
-    """Which way a judge bends, as far as its intervals say so.
-
-    both: the row over both answer orders, whose deference is free of the pull of the first number. A judge that accepts
-    as many claims in dialogues, and is right on others, does move (swayed).
-    """
-    low, high, moved = row.dds_ci_low_pp, row.dds_ci_high_pp, (row.change_acc_ci_low_pp, row.change_acc_ci_high_pp)
-    if row.dds_pp is None or low is None or high is None:
-        return "unknown"
-    if row.unparsed_rate_worst >= MANY_UNPARSED:
-        return "unreadable"
-    if row.saturated:
-        return "saturated"
-    likely = [getattr(row, f"p_answer_{framing}", None) for framing in ("c1", "c2")]  # of margins
-    if any(p is not None and p < UNLIKELY for p in likely):
-        return "unlikely"
-    if both is not None and both.deference_ci_low_pp is not None and both.deference_ci_high_pp is not None:
-        low, high = both.deference_ci_low_pp, both.deference_ci_high_pp
-        moved = both.change_acc_orders_ci_low_pp, both.change_acc_orders_ci_high_pp
-    answer = answered(low, high, LITTLE_PP)
-    if answer == "Yes":
-        return "deferring" if low > 0 else "skeptical"
-    way = {"Yes": "swayed", "No": "unmoved"}.get(answered(*moved), "unclear") if answer == "No" else "unclear"
-    return "unclear" if way == "unmoved" and not is_enough(row.n_items) else way
-
-
-def direction_of_all(row: Row, both: Row | None, frame: pd.DataFrame) -> str:
-    """The same, and doubted where the other answer order says little, or where datasets of an average move."""
-    other = in_other_order(row, frame) if both else None
-    if other is not None and (doubt := direction(other)) in ("unreadable", "saturated", "unlikely"):
-        return doubt
-    way, main = direction(row, both), both or row
-    if way != "unmoved" or len(row.datasets) == 1:
-        return way
-    keys = ("run", "model", "arm", "roles", "c1_source", "denominator", "variant")
-    parts = scores.records(frame[frame.is_dataset & frame.dataset.isin(row.datasets)])
-    of_parts = [direction(it, both and it) for it in parts if all(getattr(it, k) == getattr(main, k) for k in keys)]
-    return way if {*of_parts} <= {"unmoved", "unclear"} else "unclear"
 
 
 def main_changes(results: Results) -> dict[tuple[str, bool], Any]:
