@@ -76,6 +76,11 @@ class Shift:
         return bool(-self.little < min(ends) and max(ends) < self.little)
 
     @property
+    def is_within_if_excluded(self) -> bool:
+        """Whether it lies within ±little only as long as unparsed replies are left out."""
+        return -self.little < self.low and self.high < self.little and not self.is_within
+
+    @property
     def obstacle(self) -> Obstacle | None:
         """What keeps this shift from a Yes; None where nothing does."""
         if not self.sign or not self.p_units < ALPHA:
@@ -130,6 +135,29 @@ class Answer:
         signs = {shift.sign for shift in self.moved if shift.measure == self.measure}
         return None if self.verdict != "yes" else signs.pop() if len(signs) == 1 else 0
 
+    @property
+    def is_both_ways(self) -> bool:
+        """Whether a framing moves the judge up in one place and down in another."""
+        signs: dict[str, set[int]] = {}
+        for shift in self.moved:
+            if shift.measure == self.measure:
+                signs.setdefault(shift.framing, set()).add(shift.sign)
+        return any(len(of_framing) > 1 for of_framing in signs.values())
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether there are placebos enough for a floor."""
+        return any(shift.has_floor for shift in self.shifts)
+
+    def unmoved(self, measure: str) -> list[Shift]:
+        """The framings without a significant shift anywhere, by that of the widest average or of the dataset."""
+        told = {shift.framing for shift in self.shifts if shift.measure == measure and shift.obstacle != "significance"}
+        firsts: dict[str, Shift] = {}
+        for shift in self.shifts:
+            if shift.measure == measure and shift.framing not in told:
+                firsts.setdefault(shift.framing, shift)
+        return [*firsts.values()]
+
     def is_still(self, shift: Shift) -> bool:
         """Whether a shift does not stand against a No. The interval of a small dataset never lies within ±little: of
         that the value alone must.
@@ -140,8 +168,9 @@ class Answer:
         return is_enough(shift.n_units) and shift.is_within
 
     def kept_by(self, obstacle: Obstacle) -> list[Shift]:
-        """The shifts that this obstacle keeps from a Yes."""
-        return [shift for shift in self.shifts if shift.obstacle == obstacle]
+        """The shifts that this obstacle keeps from a Yes; of "unparsed" also those that it keeps from a No."""
+        of_no = [shift for shift in self.shifts if obstacle == "unparsed" and shift.is_within_if_excluded]
+        return [shift for shift in self.shifts if shift.obstacle == obstacle or shift in of_no]
 
     @property
     def least_beyond_floor(self) -> float:

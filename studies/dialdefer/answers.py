@@ -92,7 +92,7 @@ def bounds(measure: Measure, panels: Sequence[Panel], row: Row, drawing: Drawing
 
 
 def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: Any = None) -> Paired:
-    """C1 and C2 of a panel as a pair, 2 parts an answer order. codes: what an unparsed reply counts as, by condition."""
+    """C1 and C2 of a panel as a pair, 2 parts an answer order. codes: what unparsed replies count as."""
     (panel,) = without_lost(panel)
     earned, counted = (np.hstack(sides) for sides in zip(*credits(panel, denominator, codes), strict=True))
     places = [[4 * order + i for order in range(earned.shape[1] // 4) for i in framing] for framing in (C1, C2)]

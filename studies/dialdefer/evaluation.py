@@ -237,7 +237,8 @@ def panels_of(results: Results, row: Row) -> Sequence[Panel]:
         (judge.files, judge.model) if isinstance(judge, Judge) else (judge.name, judge.judge): judge
         for judge in results.judges.values()
     }
-    return names[key].panels
+    panels: Sequence[Panel] = names[key].panels
+    return panels
 
 
 def in_both_orders(row: Row, frame: pd.DataFrame) -> Row | None:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,15 +14,17 @@ import pandas as pd
 from eval.calibration import CALIBRATED, made_arm, read_fits
 from eval.estimates.changes import Change, family, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed
-from eval.estimates.resampling import ALPHA, FloatArray, holm
+from eval.estimates.resampling import FloatArray, holm
 from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles
 from eval.options import Options
-from eval.report.tables import LITTLE, TableSpec, answered, is_enough
+from eval.report.tables import TableSpec
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
+from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer
 from evenhand.config import parse_config
 from evenhand.records import plain
+from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, AVERAGE, EVERY, Sides, blocks_moved, blocks_of, flips
@@ -34,6 +36,7 @@ from studies.framing.verdict_files import LAYOUT, load_answers
 MANY_UNREAD = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
 MOST_FLIPS = 2_000  # listed
+MOST_SHIFTS = 6  # in one sentence
 MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
 WORDS = {
     "value": "first answer, %",
@@ -108,7 +111,15 @@ def plots_of(results: Results) -> list[Any]:
 def facts(results: Results) -> dict[str, Any]:
     """What the sentences are about."""
     judges = {name: said_of(results, name) for name in results.judges}
-    return {"of": judges, "everything": ALL, "many_unread": MANY_UNREAD, "saturated": SATURATED}
+    return {
+        "of": judges,
+        "everything": ALL,
+        "most": MOST_SHIFTS,
+        "fewest": FEWEST_PLACEBOS,
+        "little": LITTLE,
+        "many_unread": MANY_UNREAD,
+        "saturated": SATURATED,
+    }
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
@@ -343,12 +354,6 @@ def flipped(run: FramedRun) -> dict[str, list[int]]:
     return counts
 
 
-def stays(lines: Iterable[Mapping[str, Any]], little: float) -> bool:
-    """Whether all of these surely move by little, if at all."""
-    rows = [line["row"] for line in lines]
-    return all(is_enough(row.n_units) and answered(row.low, row.high, little) == "No" for row in rows)
-
-
 class RowsOf(NamedTuple):
     """A judge's rows over all groups, on the average where there is one, else on the dataset."""
 
@@ -359,30 +364,6 @@ class RowsOf(NamedTuple):
         """Framing → its row."""
         return {row.framing: row for row in main_rows(self.results, measure).itertuples() if row.judge == self.judge}
 
-    def moved(self, measure: str, net: str) -> list[dict[str, Any]]:
-        """Row, net row, adjusted p and whether it is sure of each framing, the largest first.
-
-        Sure: p < .05, the interval of what is left without the placebos' mean excludes 0, and few replies are unread.
-        """
-        rows, nets, run = self.of(measure), self.of(net), self.results.judges[self.judge]
-        scores = known_scores(self.results)
-        mine = scores[(scores["judge"] == self.judge) & (scores["group"] == ALL) & (scores["measure"] == "unread")]
-        unread = {(row.dataset, row.framing) for row in mine[mine["value"] >= MANY_UNREAD].itertuples()}
-        tested = (row for row in p_values(self.results, measure).itertuples() if row.judge == self.judge)
-        p = {(row.dataset, row.framing): row.p_holm for row in tested}
-        known = [row for row in rows.values() if row.framing in run.section.framings and not np.isnan(row.value)]
-        lines = []
-        for row in sorted(known, key=lambda row: -abs(row.value)):
-            line = {
-                "row": row,
-                "net": nets.get(row.framing),
-                "pull": None,
-                "p": p.get((row.dataset, row.framing), math.nan),
-            }
-            is_known = not unread & {(row.dataset, row.framing), (row.dataset, run.section.baseline)}
-            lines.append({**line, "is_sure": is_known and line["p"] < ALPHA and is_beyond(line["net"])})
-        return lines
-
 
 def is_beyond(row: Any) -> bool:
     """Whether an interval excludes 0; True without one."""
@@ -390,24 +371,25 @@ def is_beyond(row: Any) -> bool:
 
 
 def said_of(results: Results, judge: str) -> dict[str, Any]:
-    """What the template says of a judge: its level in the baseline, its shifts from the largest on, what to doubt."""
+    """What the template says of a judge: its level in the baseline, the answer, what to doubt."""
     run: FramedRun = results.judges[judge]
-    known = RowsOf(results, judge)
-    rows, shifts, rights = known.of, known.moved("shift", "net_shift"), known.moved("right_shift", "net_right")
-    changed = known.moved("net_changed", "net_changed")
-    framings = [line["row"].framing for line in shifts]
-    base, scale = run.section.baseline, run.section.scale
-    little = LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE
+    rows = RowsOf(results, judge).of
+    base, pulls, unread = run.section.baseline, rows("pull"), rows("unread")
     is_saturated, first = most_common(run) >= SATURATED, rows("first").get(base)
     is_one_place = first is not None and max(first.value, 100 - first.value) >= SATURATED
-    sure = {line["row"].framing for line in (*shifts, *rights) if line["is_sure"]}
-    others = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]
-    is_still = len(framings) == len(run.section.framings) - 1 and all(row.high < LITTLE for row in others)
-    is_still = is_still and stays(shifts, little) and stays(rights, LITTLE)
+    framings = [name for name in rows("shift") if name in run.section.framings]
+    changed = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]
+    hidden = [unrankable(run)] if unrankable(run) else []
+    if len(framings) < len(run.section.framings) - 1:
+        hidden.append("some framing has no parsed reply")
+    if any(not row.high < LITTLE for row in changed):
+        hidden.append("answers change, if not in one direction")
+    given = answer(
+        shifts_of(run, judge, known_scores(results), tested_by(results, judge), results.options.drawing), (), hidden
+    )
     placebos = [
         row for m in ("shift", "right_shift") for row in rows(m).values() if row.framing not in run.section.framings
     ]
-    pulls, unread = rows("pull"), rows("unread")
     return {
         "run": run,
         "base": base,
@@ -416,13 +398,8 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "right": rows("right").get(base),
         "consistent": rows("consistent").get(base),
         "what": value_words(run),
-        "moved": [{**line, "pull": pulls.get(line["row"].framing)} for line in shifts],
-        "rights": [line for line in rights if line["is_sure"]],
-        "changed": [
-            line for line in changed if line["is_sure"] and line["row"].value > 0 and line["row"].framing not in sure
-        ],
-        "little": little,
-        "is_still": is_still and not unrankable(run),
+        "answer": given,
+        "pull": pulls,
         "flipped": flipped(run),
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
@@ -435,6 +412,16 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "doubts": run.doubts,
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
+
+
+def tested_by(results: Results, judge: str) -> Callable[[str], dict[tuple[str, str], float]]:
+    """Measure → (framing, dataset) → the p of the sign flip over units, not adjusted."""
+
+    def tested(measure: str) -> dict[tuple[str, str], float]:
+        rows = p_values(results, measure).itertuples()
+        return {(row.framing, row.dataset): row.p for row in rows if row.judge == judge and not math.isnan(row.p)}
+
+    return tested
 
 
 CARD_NOTE = (

@@ -24,7 +24,7 @@ from studies.framing.section import FramingSection
 
 TIED = 1e-9  # two shares that differ by less are a tie
 LARGEST_ODDS = 50.0  # nats; a log-odds beyond it is as good as certain, and an infinite one has no mean
-FIELDS = ("value", "first", "right", "accepts_wrong", "soft", "odds", "unread")
+FIELDS = ("value", "first", "right", "accepts_wrong", "soft", "odds", "unread", "labelled")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,7 +34,7 @@ class Grid:
     value: 1 for the first answer, else 0, or a scale's number. first: whether the answer shown first was named. right
     and accepts_wrong (the first answer, where another one is right) need labels. soft (the probability of the first
     answer, or the expected number) and odds (its log-odds, of two answers) need log-probabilities. unread: the share of
-    replies that name no answer.
+    replies that name no answer. labelled: 1 where the right answer is known.
     """
 
     items: tuple[str, ...]
@@ -158,6 +158,8 @@ class FramedRun(FinishedRun):
         n_errors = sum(choice.state == ERROR for choice in choices)
         fields = dict.fromkeys(FIELDS, math.nan)
         shares = np.full(len(self.answers), math.nan)
+        if label is not None:
+            fields["labelled"] = 1.0
         if len(choices) > n_errors:
             fields["unread"] = 1 - len(parsed) / (len(choices) - n_errors)
         if parsed:
