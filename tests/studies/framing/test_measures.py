@@ -259,8 +259,10 @@ def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(tmp_path, monkey
     assert [scores["expert", name] for name in ("shift", "right_shift", "changed")] == [0, -50, 50]
     assert [scores[framing, "right"] for framing in ("statement", "expert", EVERY)] == [100, 50, 50]
     (said,) = results.facts["of"].values()
-    assert [line["row"].framing for line in said["rights"]] == ["expert"]
-    assert not said["is_still"]
+    assert [(shift.measure, shift.framing) for shift in said["answer"].moved] == [
+        ("right", "expert"),
+        ("changed", "expert"),
+    ]
 
 
 def test_what_placebos_do_as_well_is_no_answer_to_who_speaks(tmp_path, monkeypatch):
@@ -273,11 +275,10 @@ def test_what_placebos_do_as_well_is_no_answer_to_who_speaks(tmp_path, monkeypat
     path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
     results = results_of_runs("framing", [path], OPTIONS)
     (said,) = results.facts["of"].values()
-    (shift,) = said["moved"]
-    assert (shift["row"].value, shift["net"].value, shift["is_sure"]) == (50, 0, False)
-    assert shift["p"] < 0.01
-    assert said["rights"] == []
-    assert not said["is_still"]
+    shift = said["answer"].shifts[0]
+    assert (shift.value, shift.net, shift.obstacle) == (50, 0, "net")
+    assert shift.p_units < 0.01
+    assert said["answer"].verdict == "cannot tell"
     assert {row.measure for row in said["placebos"]} == {"shift", "right_shift"}
 
 
@@ -296,8 +297,8 @@ def test_a_framing_that_one_dataset_alone_answered_is_told_of_that_dataset(tmp_p
     path = run_of(tmp_path, section, judge, monkeypatch)
     results = results_of_runs("framing", [path], OPTIONS)
     (said,) = results.facts["of"].values()
-    (line,) = said["moved"]
-    assert (line["row"].dataset, line["row"].value, line["is_sure"]) == ("a", 50, True)
+    (shift,) = (each for each in said["answer"].moved if each.measure == "shift")
+    assert (shift.dataset, shift.value) == ("a", 50)
 
 
 def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
@@ -314,9 +315,9 @@ def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
         path = run_of(tmp_path, section, judge, monkeypatch, name=f"{name.replace(' ', '-')}{n}")
         results = results_of_runs("framing", [path], OPTIONS)
         ((_, said[name, n]),) = results.facts["of"].items()
-    assert [of["little"] for of in said.values()] == pytest.approx([0.45] * 4)
+    assert [of["answer"].shifts[0].little for of in said.values()] == pytest.approx([0.45] * 4)
     # "No" is for a judge that gives several scores, to 73 items or more, none of which changes.
-    assert [key for key, of in said.items() if of["is_still"]] == [("still", 80)]
+    assert [key for key, of in said.items() if of["answer"].verdict == "no"] == [("still", 80)]
 
 
 def test_no_needs_a_judge_that_judges_in_every_framing(tmp_path, monkeypatch):
@@ -337,7 +338,7 @@ def test_no_needs_a_judge_that_judges_in_every_framing(tmp_path, monkeypatch):
         path = run_of(tmp_path, section, judge, monkeypatch, name=name.replace(" ", "-"))
         results = results_of_runs("framing", [path], OPTIONS)
         (of[name],) = results.facts["of"].values()
-    assert [name for name, said in of.items() if said["is_still"]] == ["honest"]
+    assert [name for name, said in of.items() if said["answer"].verdict == "no"] == ["honest"]
 
 
 def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path, capsys):
