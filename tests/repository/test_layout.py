@@ -90,7 +90,6 @@ UNTESTED = {
     "evenhand/records",
     "evenhand/registry",
     "evenhand/run_directory",
-    "evenhand/sources/http_get",
     "evenhand/sources/record_fields",
     "evenhand/study",
     "inference/schedule",

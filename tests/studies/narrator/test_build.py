@@ -77,10 +77,9 @@ def test_a_build_that_was_cut_off_is_no_build_and_starts_over(
 
 
 def test_the_zip_is_downloaded_once_and_recorded(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
     out, packed = tmp_path / "out", zipped(raw, tmp_path / "theirs.zip", "awry/").read_bytes()
     with PublishersServer({"convokit/awry.zip": packed}) as server:
+        server.stand_in(monkeypatch)
         origin = Origin(place=f"{server.base}/folder/convokit/", files=("awry.zip",))
         manifest = build(out, origin=origin)
         n_requests = len(server.seen)
