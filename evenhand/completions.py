@@ -78,6 +78,14 @@ class CompletionLog:
             self.written.append(append_completions(self.path, self.batch, self.latest))
             self.batch = []
 
+    def check_shards_exist(self) -> None:
+        """Raises DataError where a shard that was written is not there: what it holds would be asked for again."""
+        if unseen := [shard for shard in self.written if not shard.exists()]:
+            raise DataError(
+                f"{unseen[0]}: was written by this process and is not there ({len(unseen)} such files): somebody "
+                "has removed it, or the file system has lost it. The same command asks again for what it held"
+            )
+
 
 def append_completions(path: Path, batch: Iterable[Completion], number: int | None = None) -> Path:
     """Write the next shard of completions: whole or absent, and no counter that two writers could race for.

@@ -80,6 +80,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
         schedule = Schedule(units_here, plan.answers, config.sampling, plan.excluded)
         if plan.own:
             ask_all(run, plan, schedule, start)
+    log.check_shards_exist()
     catch_up(run, answers, log)
     for doubt in doubts.sentences():
         say(f"{path}: warning: {doubt}", sys.stderr)

@@ -150,7 +150,7 @@ def begun(origin: Origin, folder: Path, name: str) -> SourceRecord:
 def listing(origin: Origin) -> tuple[str, tuple[str, ...]]:
     """The commit that the revision stands for, and the paths of what the origin names there."""
     from huggingface_hub import HfApi
-    from huggingface_hub.utils import hf_raise_for_status, http_backoff
+    from huggingface_hub.utils._http import hf_raise_for_status, http_backoff
 
     kind, _, repository = origin.place.partition(":")
     with failures_explained(origin, origin.place):
@@ -213,7 +213,7 @@ def way_in(origin: Origin) -> str:
 def file_address(origin: Origin, revision: str | None, path: str) -> tuple[str, dict[str, str]]:
     """The URL of one file, and the headers to ask with."""
     from huggingface_hub import constants
-    from huggingface_hub.utils import build_hf_headers
+    from huggingface_hub.utils._headers import build_hf_headers
 
     kind, _, repository = origin.place.partition(":")
     if kind == "hf":
@@ -260,7 +260,7 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
         with failures_explained(origin, url), partial.open("wb") as opened:
             http_get(url, opened, headers={**headers, "Accept-Encoding": "identity"})  # continues a broken connection
         sha256, pin = sha256_of(partial), origin.sha256.get(target.name)
-        check_sha256(url, sha256, pin or (before and before.sha256))
+        check_sha256(url, sha256, pin or (before.sha256 if before else None))
         file = SourceFile(
             name=target.name,
             path=path,
