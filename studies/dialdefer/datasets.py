@@ -64,7 +64,7 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
         raise ConfigError(f"{name}: is for evaluation only; it has no split '{split}'")
     if root is None:
         raise ConfigError(
-            f"{name}: set `root` (--root of `evenhand show`) to a folder made by `evenhand build unified --out "
+            f"{name}: set `root` (root=FOLDER of `evenhand show`) to a folder made by `evenhand build unified --out "
             "data/unified`"
         )
     if is_built(root) and name != "aio":
