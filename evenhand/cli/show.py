@@ -14,6 +14,13 @@ from evenhand.registry import STUDIES, section_class, study_in
 from evenhand.study import Shown, StudySection
 from evenhand.terminal import say
 
+RENAMED = {  # old spelling of an option → what to write
+    "--format": "--no-chat-template (was: --format raw)",
+    "--root": "root=FOLDER",
+    "--verdict": "verdict=NAME",
+    "--condition": "--only condition=NAME",
+}
+
 
 def main(argv: Sequence[str]) -> None:
     """Print the prompts of one unit (an item, a conversation, a thread, a flip) as a model will read them.
@@ -34,6 +41,9 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("--model", default="embedded", help="whose chat template: Hub id, folder or 'embedded'")
     parser.add_argument("--no-chat-template", dest="chat_template", action="store_false", help="the bare text")
+    for name in (word.partition("=")[0] for word in argv):
+        if new := RENAMED.get(name):
+            parser.error(f"{name} is now {new}")
     options = parser.parse_intermixed_args(argv)
     section, verdict = section_in(options.config, options.overrides, datasets)
     units = section.units(verdict).units
@@ -58,7 +68,7 @@ def main(argv: Sequence[str]) -> None:
 def section_in(
     config: str, overrides: Sequence[str], datasets: Mapping[str, tuple[str, Shown]]
 ) -> tuple[StudySection, str]:
-    """The study's section and the verdict of a config or a dataset. Raises ConfigError for unknown keys and verdicts."""
+    """The study's section and the verdict of a config or dataset. Raises ConfigError for unknown keys and verdicts."""
     if config in datasets:
         key, dataset = datasets[config]
         tree: dict[str, Any] = {key: deepcopy(dict(dataset.section))}

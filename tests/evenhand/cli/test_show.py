@@ -77,7 +77,7 @@ def test_words_set_keys_of_the_section(
         (
             ["pocket-conflicts", "--only", "tusk=blame"],
             ConfigError,
-            "--only tusk=blame: no prompt has it. Known: condition, task",
+            "--only tusk=blame: no prompt has it. Known: condition",
         ),
         (["reference-sets"], ConfigError, "set `root` to a folder made by `evenhand build references`"),
         (["pocket", "rot=data"], ConfigError, "unknown key 'rot'. Did you mean 'root'?"),
