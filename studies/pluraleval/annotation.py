@@ -18,7 +18,7 @@ from studies.pluraleval.observe import MATCH, confidence_of, stance_of
 from studies.pluraleval.records import STANCES, Cluster, ReferenceSet
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.runs import judged
-from studies.pluraleval.section import YES_NO, load_stage, section_of
+from studies.pluraleval.section import YES_NO, section_of, stage_run
 from studies.pluraleval.sources import REFERENCES, built_references
 
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
@@ -139,5 +139,5 @@ def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:
     if not (path / CONFIG_FILE).is_file():
         judge = read_manifest(path, *REFERENCES)["source"]["judge"]
         return judge, built_references(path)
-    run = load_stage(path, "references")
-    return run.model, reference_sets(run)
+    run = stage_run(path, "references")
+    return run.config["model"]["name"], reference_sets(run)
