@@ -163,7 +163,7 @@ def section_of(path: Path) -> PluralEvalSection:
 
 
 def stage_run(path: Path, stage: Stage) -> FinishedRun:
-    """A finished run of a stage. Raises DataError for a run that is of another stage or study, changed, or unfinished."""
+    """A finished run of a stage. Raises DataError for a run of another stage or study, or as load_finished."""
     if (other := section_of(path).stage) != stage:
         raise DataError(f"{path}: is a run of the stage `{other}`; wanted is one of `{stage}`")
     return load_finished(path)
@@ -213,7 +213,7 @@ def references_asked(run: FinishedRun) -> list[ReferenceSet]:
     sets = load_references(settings.references)
     if reference_set_hash(sets) != run.provenance.get("item_set_hash"):
         raise DataError(
-            f"{settings.references.root}: the reference sets are not those that {run.path} was asked about; restore them"
+            f"{settings.references.root}: {run.path} was asked about other reference sets; restore them"
         )
     return sets
 
