@@ -212,9 +212,7 @@ def references_asked(run: FinishedRun) -> list[ReferenceSet]:
     assert settings is not None
     sets = load_references(settings.references)
     if reference_set_hash(sets) != run.provenance.get("item_set_hash"):
-        raise DataError(
-            f"{settings.references.root}: {run.path} was asked about other reference sets; restore them"
-        )
+        raise DataError(f"{settings.references.root}: {run.path} was asked about other reference sets; restore them")
     return sets
 
 
