@@ -64,12 +64,8 @@ def tables_of(results: Results) -> list[TableSpec]:
         return tables
     asked = next(iter(results.judges.values())).section.framings
     is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
-    return [
-        *tables,
-        changes_table(
-            results, changes[is_main & (changes["group"] == ALL)], note=yaml_tables(FILE)["notes"]["changes"]
-        ),
-    ]
+    main, note = changes[is_main & (changes["group"] == ALL)], yaml_tables(FILE)["notes"]["changes"]
+    return [*tables, changes_table(results, main, note=note)]
 
 
 def plots_of(results: Results) -> list[Any]:

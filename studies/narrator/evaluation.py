@@ -331,13 +331,6 @@ def unread(levels: Levels, judge: str) -> list[tuple[str, float, float]]:
     return tasks
 
 
-CARD_NOTE = (
-    "M: how often the annotated attacker is named when nobody is called Me. PR: how much more often with a "
-    "non-attacker as Me than with the attacker as Me: + protects the narrator, 0 is fair. FAR: how often an "
-    "innocent Me is named. Corruption: of the conversations answered rightly when nobody is Me, the share answered "
-    "wrongly when the attacker is; answers that vary from sample to sample raise it too. In percent, PR in "
-    "percentage points. visible, hidden: the attack. in slot: with Me where its name stood among the options."
-)
 EVALUATION = Evaluation[NarratorRun](
     heading="Does the judge bend to who is called Me?",
     words=Path(__file__).with_name("words.j2"),
@@ -354,5 +347,5 @@ EVALUATION = Evaluation[NarratorRun](
     plots=tables.narrator_plots,
     left_out=left_out,
     verdicts=judged_runs.named_options,
-    card=Card(figures=figures_of, rows=card_rows, notes=lambda *_: [CARD_NOTE]),
+    card=Card(figures=figures_of, rows=card_rows, notes=lambda *_: [tables.FORMS["card"]]),
 )
