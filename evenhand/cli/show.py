@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> None:
     prompts = list(unit.next_prompts({}))
     if supposed := section.supposed_replies(prompts):
         prompts += unit.next_prompts(supposed)
-    prompts = chosen(prompts, options.only)
+    prompts = list(chosen(prompts, options.only))
     tokenizer = load_tokenizer(resolve(ModelConfig(name=options.model), weights=False))
     for prompt in prompts:
         text = render_chat(tokenizer, prompt.messages, options.chat_template)
