@@ -73,7 +73,7 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
         return release.conflicts(root, name)
     if split != "test" or name not in release.FILES:
         raise ConfigError(
-            f"{name}: {root} is no finished build, and the {split} split is not in the authors' release; `evenhand "
+            f"{name}: {root} is not a finished build, and the {split} split is not in the authors' release; `evenhand "
             f"build unified --out {root}` builds it, or continues"
         )
     return release.published_items(name, root)

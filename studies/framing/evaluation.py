@@ -311,7 +311,7 @@ class RowsOf(NamedTuple):
     def moved(self, measure: str, net: str) -> list[dict[str, Any]]:
         """Row, net row, adjusted p and whether it is sure of each framing, the largest first.
 
-        Sure: p < .05, the interval of what is left without the placebos' mean excludes 0, and few replies are unread.
+        Sure: p < .05, the interval of the net shift excludes 0, and few replies are unparsed.
         """
         rows, nets, run = self.of(measure), self.of(net), self.results.judges[self.judge]
         scores = known_scores(self.results)

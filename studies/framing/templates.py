@@ -48,7 +48,7 @@ def valid_template(text: str) -> str:
     try:
         compiled(text)
     except TemplateSyntaxError as error:
-        raise ValueError(f"is no template: {error.message} (line {error.lineno} of it)") from None
+        raise ValueError(f"is not a template: {error.message} (line {error.lineno} of it)") from None
     return text
 
 

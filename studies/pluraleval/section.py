@@ -154,11 +154,11 @@ class PluralEvalSection(StudySection):
 
 
 def section_of(path: Path) -> PluralEvalSection:
-    """The section of a run's config. Raises DataError for what is no run of this study."""
+    """The section of a run's config. Raises DataError for a folder that is not a run of this study."""
     file = path / CONFIG_FILE
     tree = read_yaml(file) if file.is_file() else {}
     if not isinstance(tree.get(KEY), dict):
-        raise DataError(f"{path}: is no run of this study; name the folder of one, whose {CONFIG_FILE} has a key {KEY}")
+        raise DataError(f"{path}: is not a run of this study; name a folder whose {CONFIG_FILE} has the key {KEY}")
     return parse_config(PluralEvalSection, tree[KEY], f"{file}: {KEY}")
 
 

@@ -75,7 +75,7 @@ def test_fetch_names_where_the_model_lies_and_counts_the_items(capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["train", "training/qwen2.5-7b-sft.yaml"], "data/unified is no finished build"),
+        (["train", "training/qwen2.5-7b-sft.yaml"], "data/unified is not a finished build"),
         (["merge", "training"], "is no training run"),
     ],
 )
