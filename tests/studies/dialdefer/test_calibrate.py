@@ -84,7 +84,7 @@ def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test
 
 
 def test_thresholds_need_both_kinds_of_claims() -> None:
-    with pytest.raises(DataError, match="none of one kind"):
+    with pytest.raises(DataError, match="one kind has none"):
         fitted([1.0], [math.nan])
 
 

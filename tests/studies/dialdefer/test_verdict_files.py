@@ -283,4 +283,4 @@ def test_no_needs_enough_items_readable_replies_and_datasets_that_do_not_cancel(
     assert said({"bbq": (400, up), "amqa": (400, down)}).startswith("Cannot tell"), "two datasets that cancel"
     mute = said({"bbq": (400, still), "amqa": (40, still)}, amqa=40)
     assert mute.startswith("Cannot tell")
-    assert "too many replies that cannot be read" in mute
+    assert "too many unparsed replies" in mute

@@ -94,7 +94,7 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
             {"framings": {"statement": "{{ claim }}", "x": {"text": "x", "answers": {"yes": "Y", "no": "N"}}}},
             "answers must",
         ),
-        ({"framings": {"statement": "{{ claim }}", "x": "{{ claim"}}, "framings.x.text: is no template"),
+        ({"framings": {"statement": "{{ claim }}", "x": "{{ claim"}}, "framings.x.text: is not a template"),
         (
             {"framings": {"statement": "{{ said }}", "x": "x"}, "ask": "{{ framing }} {{ other }} {{ options }}"},
             "behind a reply",

@@ -81,7 +81,7 @@ def test_the_facts_are_section_3_1s(tmp_path: Path) -> None:
 @pytest.mark.skipif(not PAPER_TEXT.exists(), reason=f"the paper is not at {PAPER_TEXT}")
 def test_the_papers_facts_are_as_printed() -> None:
     text = " ".join(PAPER_TEXT.read_text().split())
-    paper = {name: fact.paper for name, fact in FACTS.items()}
+    paper = {name: fact["paper"] for name, fact in FACTS.items()}
     assert f"It consists of {paper['n_conversations']:,} Wikipedia Talk Page discussions" in text
     assert f"comprising {paper['n_escalating']:,} escalating conversations" in text
     spread = f"(mean {paper['mean_speakers']}, median {paper['median_speakers']:g}, std {paper['sd_speakers']})"
