@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, Score, adjusted, changes_frame, scores_frame
-from eval.estimates.comparability import Difference, refuse_serious
+from eval.estimates.comparability import Difference, differing, refuse_serious
 from eval.evaluation import Evaluation, evaluation_of
 from eval.options import Options
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
@@ -74,13 +74,8 @@ class Results:
         return [
             *self.sentences.get("warnings", []),
             *self.evaluation.warnings(self),
-            *(f"{name} differs in {difference}" for name, difference in self.differing if difference.serious),
+            *differing(self.differences, is_serious=True),
         ]
-
-    @property
-    def differing(self) -> list[tuple[str, Difference]]:
-        """Each difference of a judge from the base beside the model."""
-        return [(name, difference) for name, of_judge in self.differences.items() for difference in of_judge]
 
     @cached_property
     def shown(self) -> list[TableSpec]:
@@ -98,10 +93,7 @@ class Results:
         say(wrapped(self.answer if is_all else self.answer[:MOST_PRINTED]))
         for table in self.shown if is_all else self.shown[:1]:
             say("\n" + (f"{console(table)}\n{wrapped([table.note])}" if is_all else console(table, MOST_PRINTED)))
-        notes = [
-            f"Note: {name} differs in {difference}" for name, difference in self.differing if not difference.serious
-        ]
-        say_warnings(self.warnings, notes, is_all=is_all)
+        say_warnings(self.warnings, differing(self.differences, is_serious=False), is_all=is_all)
 
 
 def check_study_options(options: Options) -> None:
@@ -182,7 +174,8 @@ def say_warnings(warnings: Sequence[str], notes: Sequence[str], *, is_all: bool)
     """Print the first warning and how many more there are; with is_all each of them, and the notes."""
     more = f" ({len(warnings) - 1} more: --all)" if warnings[1:] and not is_all else ""
     lines = [f"Warning: {warning}{more}" for warning in (warnings if is_all else warnings[:1])]
-    if lines := [*lines, *(notes if is_all else [])]:
+    lines += [f"Note: {note}" for note in notes] if is_all else []
+    if lines:
         say("\n" + wrapped(lines))
 
 

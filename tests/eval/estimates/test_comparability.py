@@ -33,7 +33,7 @@ def test_what_is_meant_to_differ_is_no_difference():
 def test_serious_differences_alone_are_refused():
     note = Difference("torch", "1", "2", serious=False)
     refuse_serious("base", {"after": [note]})
-    with pytest.raises(DataError, match="after: format: chat before, raw after") as refusal:
+    with pytest.raises(DataError, match="after differs in format: chat before, raw after") as refusal:
         refuse_serious("base", {"after": [note, Difference("format", "chat", "raw", serious=True)]})
     assert "torch" not in str(refusal.value)
 
