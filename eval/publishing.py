@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.estimates.changes import SCORE_COLUMNS
 from eval.options import Options
 from eval.results import Results, varying
 from evenhand.config import did_you_mean
@@ -72,22 +73,8 @@ def varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of what was asked and how it was read, what tells rows apart."""
     import pandas as pd
 
-    names = dict.fromkeys(name for row in rows for name in row)
-    told = {
-        "study",
-        "run",
-        "dataset",
-        "datasets",
-        "measure",
-        "unit",
-        "value",
-        "low",
-        "high",
-        "n_units",
-        "n_draws",
-        "seed",
-    }
-    return varying(pd.DataFrame(rows, dtype=object), [name for name in names if name not in told])
+    frame = pd.DataFrame(rows, dtype=object)
+    return varying(frame, [name for name in frame if name == "judge" or name not in ("study", *SCORE_COLUMNS)])
 
 
 def row_name(row: Mapping[str, Any], names: Sequence[str]) -> str:

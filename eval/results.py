@@ -16,7 +16,7 @@ from eval.estimates.comparability import Difference, differing, refuse_serious
 from eval.evaluation import Evaluation, evaluation_of
 from eval.options import Options
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
-from eval.runs import judge_names, load_finished, refuse_repeated, runs_by_study
+from eval.runs import FinishedRun, judge_names, load_finished, refuse_repeated, runs_by_study
 from eval.scorecard.arms import split_word
 from evenhand.errors import DataError
 from evenhand.registry import STUDIES, load_part
@@ -109,27 +109,32 @@ def check_study_options(options: Options) -> None:
 def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Results:
     """The results of some runs, the base first. Raises DataError where runs are not alike, unless that is allowed."""
     evaluation = evaluation_of(study)
-    judges = read_runs(evaluation, paths, options)
+    judges = judges_of(evaluation, load_runs(evaluation, paths), options)
     return results_of(study, judges, options, is_before_after=options.is_before_after and len(paths) > 1)
 
 
-def read_runs(evaluation: Evaluation[Any], paths: Sequence[Path], options: Options) -> dict[str, Any]:
-    """What tables call it → each judge of some runs. Raises DataError where two runs would be called alike."""
+def load_runs(evaluation: Evaluation[Any], paths: Sequence[Path]) -> list[FinishedRun]:
+    """Runs of one study, as far as all studies' are alike."""
     refuse_repeated(paths)
-    runs = [load_finished(path, with_errors=evaluation.with_errors) for path in paths]
+    return [load_finished(path, with_errors=evaluation.with_errors) for path in paths]
+
+
+def judges_of(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], options: Options) -> dict[str, Any]:
+    """What tables call it → each judge of some runs. Raises DataError where two runs would be called alike."""
     if evaluation.read_all:
         return evaluation.read_all(runs, options)
     assert evaluation.read, "an evaluation has `read` or `read_all`"
     judges = [evaluation.read(run, options) for run in runs]
     names = judge_names([judge.judge for judge in judges], [judge.name for judge in judges])
     if len({*names}) < len(names):
-        raise DataError(f"{paths[0]}: two of the runs are called alike, {names[0]}; give one folder another name")
+        raise DataError(f"{runs[0].path}: two of the runs are called alike, {names[0]}; rename one folder")
     return dict(zip(names, judges, strict=True))
 
 
 def read_run(study: str, path: Path, options: Options | None = None) -> Any:
     """One run, as its study reads it."""
-    (judge,) = read_runs(evaluation_of(study), [path], options or Options()).values()
+    evaluation = evaluation_of(study)
+    (judge,) = judges_of(evaluation, load_runs(evaluation, [path]), options or Options()).values()
     return judge
 
 

@@ -139,10 +139,7 @@ def unlike_leaves(base: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
 def one_checkpoint(base: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """The checkpoint that two runs have both sampled, by their provenance; "" for two, and where that is unknown."""
     ours, theirs = (dict(facts.get("model") or {}).get("checkpoint_hash") for facts in (base, after))
-    if ours and theirs:
-        return str(ours) if ours == theirs else ""
-    is_copy = base == after and "created" in base  # of a run whose server does not tell its checkpoint
-    return f"that of the run begun {base['created']}" if is_copy else ""
+    return str(ours) if ours and ours == theirs else ""
 
 
 def flattened(tree: Any, prefix: str = "") -> dict[str, Any]:

@@ -30,7 +30,7 @@ from eval.report.tables import (
     write_rows,
     write_tables,
 )
-from eval.results import MOST_PRINTED, Results, read_runs, say_warnings
+from eval.results import MOST_PRINTED, Results, judges_of, load_runs, say_warnings
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
@@ -385,7 +385,9 @@ def make_card(study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], opt
     """
     evaluation = evaluation_of(study)
     card = evaluation.own_card
-    loaded = dict(zip(runs, read_runs(evaluation, list(runs.values()), options).values(), strict=True))
+    loaded = dict(
+        zip(runs, judges_of(evaluation, load_runs(evaluation, list(runs.values())), options).values(), strict=True)
+    )
     base = loaded[BASE]
     evaluation.check(loaded)
     differences = {

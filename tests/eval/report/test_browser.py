@@ -24,7 +24,8 @@ const seen = [];
 (async () => {
   while (!document.querySelector("#item h2")) await wait();
   seen.push(found.length, document.querySelectorAll("#list button").length < 100);
-  set("dataset", "odd"); set("flip", "any flip"); set("condition", "c1_true"); set("condition", ""); set("search", "QUESTION 7?");
+  set("dataset", "odd"); set("flip", "any flip"); set("condition", "c1_true"); set("condition", "");
+  set("search", "QUESTION 7?");
   document.querySelector("#list button").click();
   while (document.querySelector("#item h2").textContent !== "odd-7 (odd)") await wait();
   const texts = query => [...document.querySelectorAll(query)].map(part => part.textContent);
