@@ -15,13 +15,8 @@ FREE = ("name", "run", "model.name", "model.revision", "model.label")
 # Differences in these are stated and not refused: they can move a verdict by rounding only, if at all.
 MILD = (
     *FREE_ENGINE_KEYS,
-    "engine.tensor_parallel_size",
-    "engine.max_model_len",
-    "engine.max_num_seqs",
-    "engine.enforce_eager",
-    "engine.block_size",
-    "engine.batch_size",
-    "engine.row_tokens",
+    *("engine.tensor_parallel_size", "engine.max_model_len", "engine.max_num_seqs", "engine.enforce_eager"),
+    *("engine.block_size", "engine.batch_size", "engine.row_tokens"),
 )
 
 

@@ -67,8 +67,8 @@ def figures(plots: Iterable[Plot], folder: Path) -> tuple[dict[str, str], list[P
     """(name → HTML of figures, the paths of their files in a folder)."""
     drawn, written = {}, list[Path]()
     for plot in plots:
-        svgs, files = finish(plot, folder / "plots")
-        drawn[plot.name] = str(PARTS.picture([b64encode(svg.encode()).decode() for svg in svgs], plot.alt))
+        svg, files = finish(plot, folder / "plots")
+        drawn[plot.name] = str(PARTS.picture(b64encode(svg.encode()).decode(), plot.alt))
         written += files
     return drawn, written
 
@@ -99,9 +99,7 @@ def view(results: Results, drawn: Mapping[str, str]) -> dict[str, Any]:
 
 def table_html(table: TableSpec) -> str:
     """A table under its title, with its note and the names of its files."""
-    lines = page_lines(table)
-    note = " ".join(filter(None, [lines["note"], f"Files: tables/{table.name}.md, .csv, .tex"]))
-    return str(PARTS.data_table(table.title, lines["heads"], lines["groups"], len(table.columns), note))
+    return str(PARTS.data_table(table, **page_lines(table)))
 
 
 def run_facts(run: Any) -> dict[str, str]:

@@ -153,7 +153,6 @@ Place = Literal["console", "page", "files"]
 
 NAME_WIDTH = 30  # of the first cell of a printed line; a longer one is cut in its middle
 MOST_LINES = 120  # of a table on the page; its files have all
-LONG_TEXT = 40  # characters from which on a cell of the page is broken into lines
 LONGEST_CELL = 400  # characters of a cell on the page; its files have all of it
 GREEK = {"Δ": "Delta", "μ": "mu", "σ": "sigma", "κ": "kappa", "ρ": "rho"}
 SIGNS = {"→": "rightarrow", "≥": "geq", "≤": "leq", "×": "times", "±": "pm"}
@@ -338,25 +337,15 @@ def page_lines(table: TableSpec) -> dict[str, Any]:
 
     Where lines in a row begin with the same cell it becomes a heading over them, which saves a phone's width.
     """
-    lines = [
-        [
-            (
-                shortened(text, LONGEST_CELL),
-                "" if not isinstance(cell, str) else "text long" if len(text) > LONG_TEXT else "text",
-            )
-            for text, cell in zip(cells, row, strict=True)
-        ]
-        for cells, row in zip(table.cells[:MOST_LINES], table.rows, strict=False)
-    ]
-    is_grouped = len(table.columns) > 1 and any(a[0][0] == b[0][0] for a, b in pairwise(lines))
+    lines = [[shortened(cell, LONGEST_CELL) for cell in cells] for cells in table.cells[:MOST_LINES]]
+    is_grouped = len(table.columns) > 1 and any(first[0] == second[0] for first, second in pairwise(lines))
     heads = [(head, "" if is_right else "text") for head, is_right in zip(table.columns, table.is_numeric, strict=True)]
     groups = [
         (heading, [line[is_grouped:] for line in group])
-        for heading, group in groupby(lines, key=lambda line: line[0][0] if is_grouped else None)
+        for heading, group in groupby(lines, key=lambda line: line[0] if is_grouped else None)
     ]
-    rest = f"The first {MOST_LINES} of {len(table.rows):,} lines." if len(table.rows) > MOST_LINES else ""
-    note = " ".join(filter(None, [rest, table.note]))
-    return {"title": table.title, "name": table.name, "heads": heads[is_grouped:], "groups": groups, "note": note}
+    rest = f"The first {MOST_LINES} of {len(table.rows):,} lines. " if len(table.rows) > MOST_LINES else ""
+    return {"heads": heads[is_grouped:], "groups": groups, "note": rest + table.note}
 
 
 LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}

@@ -51,7 +51,7 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
     Raises DataError when the folder is no complete sampling run.
     """
     config, provenance = run_config(sampled), read_json(sampled / PROVENANCE_FILE)
-    training_run, base_hash = training_of(config, provenance, sampled)
+    model = dict(provenance.get("model") or {})
     return CardArm(
         name=name,
         arm=arm,
@@ -60,8 +60,8 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
         config=config,
         provenance=provenance,
         cost=dict.fromkeys(COST) if kind == BASE else cost_of(config, sampled),
-        training_run=training_run,
-        base_hash=base_hash,
+        training_run=model.get("training_run"),
+        base_hash=model.get("base_hash"),
     )
 
 
@@ -173,19 +173,6 @@ def cost_of(config: Mapping[str, Any], sampling_run: Path) -> dict[str, Any]:
         cost["seconds"] += facts.get("reference_seconds") or 0.0
         cost["device_seconds"] = cost["n_processes"] and cost["seconds"] * cost["n_processes"]
     return cost
-
-
-def training_of(
-    config: Mapping[str, Any], provenance: Mapping[str, Any], sampling_run: Path
-) -> tuple[str | None, str | None]:
-    """(training run, checkpoint hash of its base) of the model that a run sampled, as far as they are known."""
-    model = dict(provenance.get("model") or {})
-    if "base_hash" in model:
-        return model.get("training_run"), model["base_hash"]
-    folder, file = training_folder(config), done_file(config, sampling_run)
-    facts = file.with_name(PROVENANCE_FILE) if file else None
-    base = read_json(facts).get("model") if facts and facts.is_file() else None
-    return folder.name if folder else None, base.get("checkpoint_hash") if isinstance(base, dict) else None
 
 
 def training_folder(config: Mapping[str, Any]) -> Path | None:
