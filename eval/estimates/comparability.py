@@ -47,7 +47,7 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
     return sorted(known, key=lambda difference: not difference.serious)
 
 
-def refuse_serious(base: str, of_runs: Mapping[str, Sequence[Difference]], reasons: Sequence[str] = ()) -> None:
+def check_comparable(base: str, of_runs: Mapping[str, Sequence[Difference]], reasons: Sequence[str] = ()) -> None:
     """Raises DataError with every serious difference from the base.
 
     of_runs: what a run is called → in what it differs; reasons: further ones, in words.
