@@ -159,7 +159,7 @@ SIGNS = {"→": "rightarrow", "≥": "geq", "≤": "leq", "×": "times", "±": "
 TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {mark: rf"$\{name}$" for mark, name in {**GREEK, **SIGNS}.items()}
 TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
 TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "†": r"\textdagger{}", "…": r"\dots{}"} | {"−": "$-$", "–": "--"}
-TEX = str.maketrans(TEX)
+LATEX_ESCAPES = str.maketrans(TEX)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +318,7 @@ def latex_line(cells: Iterable[str]) -> str:
 
 def latex_text(text: str) -> str:
     """Text that LaTeX shows as it is, on one line."""
-    return " ".join(text.split()).translate(TEX)
+    return " ".join(text.split()).translate(LATEX_ESCAPES)
 
 
 LATEX = TEXTS.overlay(

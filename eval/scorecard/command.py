@@ -168,9 +168,10 @@ class StudyCard:
             row: dict[str, Any] = {f"{self.study}_run": getattr(self.runs.get(arm.name), "name", None)}
             for pooled in self.figures:
                 name, change = pooled.figure.name, pooled.rows.get(arm.name)
-                row |= ends_of(name, pooled.base if arm.name == BASE else change and change.after)
+                level = change.after if change else None
+                row |= ends_of(name, pooled.base if arm.name == BASE else level)
                 if arm.name != BASE:
-                    row |= ends_of(f"change_{name}", change and change.change)
+                    row |= ends_of(f"change_{name}", change.change if change else None)
                     row |= {f"change_{name}_{p}": getattr(change, p, None) for p in ("p", "p_holm")}
             has_rank = arm.name == BASE or row.get(self.lowest) is not None
             why_not = self.unranked.get(arm.name) or ("" if has_rank else f"has no {self.lowest}")
