@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
+from eval.harness_logs import with_logs_read
 from eval.runs import is_verdict_file
 from evenhand.files import shipped_yaml
 from evenhand.item_files import HUB, downloaded
@@ -34,7 +35,7 @@ class Options:
     side_by_side: bool = False
     study_options: tuple[Any, ...] = ()  # the own options of each study that has some, as `of` gives them
     given: frozenset[str] = frozenset()  # those of them that were written
-    mapping: Path | None = None  # see eval.harness_logs, which has read it before
+    mapping: Path | None = None  # of the logs among the sources, which have been read by it
     fail_if: tuple[str, ...] = ()  # as eval.publishing.condition reads them
     report_to: tuple[str, ...] = ()
     card: Path | None = None  # README.md of a model
@@ -112,7 +113,8 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
             parser.error(f"{name} is now {new}")
     given = vars(parser.parse_args([str(downloaded(word)) if word.startswith(HUB) else word for word in argv]))
     named = [given.pop(name) for name in ("base", "train", "test") if name in given]
-    given["sources"] = [*named, *given.pop("after", ()), *given.get("sources", ())]
+    sources = [*named, *given.pop("after", ()), *given.get("sources", ())]
+    given["sources"] = with_logs_read(sources, given.get("mapping"), given.get("out"))
     of_studies = {
         study: {option.name: given[option.name] for option in fields(kind) if option.name in given}
         for study, kind in own.items()

@@ -196,7 +196,7 @@ def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Pat
 LINE = json.dumps(verdict_rows("bbq", 1)[0])
 HEADER = "model,dataset,item_id,condition,choice"
 BAD_LINES: list[tuple[str, bytes, str]] = [
-    ("v.jsonl", b"{half a li", "is not a JSON object (Expecting property name enclosed in double quotes at column 2)"),
+    ("v.jsonl", b"{half a li", "is no JSON object (Expecting property name enclosed in double quotes)"),
     ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line); save the file as UTF-8"),
     ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
     ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
