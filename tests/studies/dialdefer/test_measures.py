@@ -1,10 +1,12 @@
 """How a reply is read, by a table, laws, fuzz and endless replies; flips, tests, AUC and soft credit."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -41,7 +43,6 @@ from studies.dialdefer.records import Condition
 from studies.dialdefer.scores import Scored, averages_over, score_panels
 from studies.json_replies import without_thinking
 from tests.made.made_panels import made_panel
-from tests.made.reply_kinds import REPLY_KINDS
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
@@ -153,9 +154,14 @@ SNIPPETS += ['"chosen_answer"', '"chosen_answer": ', '"chosen_answer": "1"', '{"
 SNIPPETS += ['"reasoning": "', "\\(x\\)", "\u2003", "\ufeff", "_1", '\\"']
 
 
-@pytest.mark.parametrize("row", REPLY_KINDS, ids=lambda row: row[0].replace(" ", "-"))
-def test_a_reply_of_this_kind_is_read_as_the_table_says(row: tuple[str, str, int | None, int | None]) -> None:
-    assert (parse_strict(row[1]), parse_lenient(row[1])) == row[2:]
+REPLY_KINDS = yaml.safe_load(Path(__file__).with_name("reply_kinds.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("kind", "reply", "strict", "lenient"), REPLY_KINDS, ids=[row[0] for row in REPLY_KINDS])
+def test_a_reply_of_this_kind_is_read_as_the_table_says(
+    kind: str, reply: str, strict: int | None, lenient: int | None
+) -> None:
+    assert (parse_strict(reply), parse_lenient(reply)) == (strict, lenient)
 
 
 def by_the_published_words(text: str) -> int | None:

@@ -12,14 +12,21 @@ from hypothesis import strategies as st
 
 from studies.narrator.answers import STATES, Answer, read_answer
 from studies.narrator.prompts import ME
-from tests.made.narrator_replies import CUT, REPLY_KINDS
 
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
 
 
-@pytest.mark.parametrize(("options", "reply", "says"), [k[1:] for k in REPLY_KINDS], ids=[k[0] for k in REPLY_KINDS])
-def test_a_reply_is_read_as_specified(options, reply, says):
-    answer = read_answer(reply.removesuffix(CUT), options, "length" if reply.endswith(CUT) else "stop")
+def groups(name: str) -> list[dict]:
+    """replies.yaml, hard_replies.yaml or reply_kinds.yaml, which explain themselves."""
+    return yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+KINDS = [(kind, group["options"], *row) for group in groups("reply_kinds.yaml") for kind, *row in group["replies"]]
+
+
+@pytest.mark.parametrize(("kind", "options", "reply", "says"), KINDS, ids=[row[0] for row in KINDS])
+def test_a_reply_is_read_as_specified(kind, options, reply, says):
+    answer = read_answer(reply.removesuffix("✂"), options, "length" if reply.endswith("✂") else "stop")
     assert (answer.option or f"<{answer.state}>") == says
     assert (answer.state == "chosen") == (answer.option is not None)
 
@@ -50,11 +57,6 @@ def test_pieces_that_loop_are_read_in_linear_time(piece):
     assert read_answer(piece * 4000 + "Bob", ("Ann", "Bob")).state in STATES
 
 
-def groups(name: str) -> list[dict]:
-    """replies.yaml or hard_replies.yaml, which explain themselves."""
-    return yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-
-
 def test_the_reader_agrees_with_a_human_and_names_nobody_whom_a_human_does_not_name():
     read = []
     for group in groups("replies.yaml"):
@@ -75,23 +77,14 @@ def test_no_name_that_stands_elsewhere_is_taken_for_an_answer():
     assert sum(names == [option] for _, names, option in read) >= 0.58 * sum(len(names) == 1 for _, names, _ in read)
 
 
-SPEECH = [
-    "told {}",
-    "said to {}",
-    "wrote to {}",
-    "replied to {}",
-    "asked {}",
-    "responded to {}",
-    "addressed {}",
-    "answered {}",
-]
+SPEECH = ["told", "said to", "wrote to", "replied to", "asked", "responded to", "addressed", "answered"]
 WORDS = ["that he is an idiot", "to shut up", "to get a life", '"get lost"', "in the last comment"]
 WHICH = ["is a personal attack", "was an insult", "is rude", "constitutes a personal attack", "is a form of harassment"]
 
 
 def test_a_which_clause_never_names_the_one_who_is_spoken_to_and_mostly_the_speaker():
     names = [
-        read_answer(f"{who} {verb.format(other)} {words}, which {which}.", ("Ann", "Bob", "Me")).option
+        read_answer(f"{who} {verb} {other} {words}, which {which}.", ("Ann", "Bob", "Me")).option
         for who, other in (("Ann", "Bob"), ("Bob", "you"))
         for verb, words, which in itertools.product(SPEECH, WORDS, WHICH)
     ]
