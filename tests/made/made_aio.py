@@ -8,9 +8,6 @@ import base64
 import hashlib
 import io
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +20,6 @@ from PIL import Image
 
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.made_reddit import MadePost, MadeReddit
-from tests.made.places import ROOT
 
 Chat = tuple[tuple[str, str], ...]  # ("left" or "right", what it says)
 
@@ -124,7 +120,7 @@ def posts() -> list[MadePost]:
 
 
 class Workshop:
-    """The stand-ins and a raw folder; stages are run here or in a process of their own."""
+    """The stand-ins and a raw folder, and the stages run on it."""
 
     def __init__(self, folder: Path, reddit: MadeReddit, vision: FakeServer, text: FakeServer) -> None:
         self.raw, self.reddit, self.vision, self.text = folder / "raw-reddit", reddit, vision, text
@@ -146,12 +142,6 @@ class Workshop:
         """Several stages in this process."""
         for name in names:
             self.run(name)
-
-    def start(self, stage: str) -> "subprocess.Popen[bytes]":
-        """A stage in a process of its own."""
-        environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "evenhand", "build", "aio", *self.words(stage)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def kept(self, stage: str) -> dict[str, dict[str, Any]]:
         """Post → what a stage has kept of it, or why it was dropped."""
