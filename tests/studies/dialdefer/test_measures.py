@@ -9,10 +9,8 @@ import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import mcnemar_p
 from evenhand.records import Completion
 from studies.dialdefer.measures import (
@@ -26,6 +24,7 @@ from studies.dialdefer.measures import (
     UNPARSED,
     NoVerdict,
     ReadingMode,
+    accept_rates,
     auc,
     dds_pp,
     decide,
@@ -33,25 +32,16 @@ from studies.dialdefer.measures import (
     discordant,
     flip_masks,
     is_saturated,
-    lost_items,
     majority,
+    most_unparsed,
     parse_lenient,
     parse_strict,
     soft_credit,
 )
 from studies.dialdefer.records import Condition
-from studies.dialdefer.scores import Scored, averages_over, score_panels
 from studies.json_replies import without_thinking
-from tests.made.made_panels import made_panel
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-
-
-def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
-    pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
-    assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
-    assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
-    assert averages_over([("pocket", "pocket")]) == {}
 
 
 replies = st.lists(
@@ -84,15 +74,11 @@ def test_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) 
     )
 
 
-@given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNPARSED, ACCEPT, REJECT])))
-def test_the_flip_rate_is_the_sum_of_both_directions_over_the_items(array: Any) -> None:
-    array[0] = np.array([ACCEPT, REJECT, REJECT, ACCEPT])[:, None]  # flips in both directions
-    panel = made_panel(array)
-    scored = Scored(run="r", model="m", verdict="reason", parser="strict", drawing=Drawing(n_draws=20, seed=1))
-    values = {score.measure: score.estimate.value for score in score_panels([panel], scored, ["published"])}
-    assert values["flip_rate"] == (values["n_deference_flips"] + values["n_skepticism_flips"]) / values["n_items"] > 0
-    assert values["n_items"] == (~lost_items(array)).sum()
-    assert values["n_deference_flips"] == (flip_masks(array)[0] & ~lost_items(array)).sum()
+def test_acceptance_is_of_readable_replies_and_the_share_of_unparsed_ones_of_those_that_an_engine_gave() -> None:
+    first, second = [ACCEPT, REJECT, ACCEPT, ACCEPT], [UNPARSED, ACCEPT, UNPARSED, ACCEPT]
+    array = samples([first, second, [ERROR, ERROR, REJECT, UNPARSED]])
+    assert accept_rates(array) == (2 / 3, 3 / 4)
+    assert most_unparsed([array]) == (1 / 2, C1_TRUE)
 
 
 def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
