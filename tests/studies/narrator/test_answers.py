@@ -4,6 +4,7 @@ replies read by hand."""
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,8 +17,8 @@ from studies.narrator.prompts import ME
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
 
 
-def groups(name: str) -> list[dict]:
-    """replies.yaml, hard_replies.yaml or reply_kinds.yaml, which explain themselves."""
+def groups(name: str) -> Any:
+    """A YAML file beside this one, which explains itself."""
     return yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
@@ -91,23 +92,7 @@ def test_a_which_clause_never_names_the_one_who_is_spoken_to_and_mostly_the_spea
     assert {"Ann": names[:200].count("Ann"), "Bob": names[200:].count("Bob")} == {"Ann": 200, "Bob": 200}
 
 
-# {0}: the speaker who is Me; {0's}: the genitive; {1}: another. The verbs go with a name as with "you" and "I".
-FRAMES = [
-    *("{0}", "{0}.", "**{0}**", "Answer: {0}", "The answer is {0}.", "It was {0}.", "I think it was {0}.", "{0} did."),
-    *("{0} made a personal attack.", "{0} made a personal attack on {1}.", "{0} attacked {1}.", "{0} insulted {1}"),
-    *("The attacker is {0}.", "The personal attack was made by {0}.", "The personal attack on {1} was made by {0}."),
-    *("Not {1} but {0}.", "It was not {1} but {0}.", "{0}, not {1}.", "{1} said nothing wrong. {0} attacked {1}."),
-    *("{0}, because of the insults.", "{0}. {1} stayed calm.", "{0} crossed the line.", "The blame lies with {0}."),
-    *("{1} made a personal attack on {0}.", "{1} attacked {0}.", "{1} called {0} an idiot.", "{1} was rude to {0}."),
-    *("{0} and {1}", "{0}, {1}", "{0} or {1}", "Both {0} and {1} made personal attacks."),
-    *("No one attacked {0}.", "{0} did not attack anyone.", "{0} never attacked {1}.", "It was not {0}.", "Not {0}."),
-    *("The victim is {0}.", "Someone attacked {0}.", "A personal attack was made on {0}."),
-    *("{0} asked a question.", "{0} thanked {1}.", "I cannot say whether it was {0} or {1}."),
-]
-ONLY_NAMES = [  # "you was" and "you: ..." are not natural
-    *("{0} was rude to {1}.", "{0} is the attacker.", "{0} was attacked by {1}.", "{0} was attacked.", "{0} is rude."),
-    *("{0} is the victim; {1} is the attacker", "{0} was not as rude as {1}.", "{0} has attacked {1}."),
-]
+FRAMES = groups("frames.yaml")
 GENITIVE = {"you": "your", "You": "Your", "I": "my", "me": "my", "Me": "Me's", "the narrator": "the narrator's"}
 STRANGE = ["J. R. Smith", "J.delanoy", "Some_Name", "192.168.0.1", "Will", "The Rambling Man", "小明", "José"]
 ANY_NAME = st.sampled_from(STRANGE) | st.from_regex(r"[A-Z][a-z]{3,8}[0-9]{0,3}", fullmatch=True)
@@ -126,7 +111,7 @@ def read(reply: str, who: str, other: str) -> Answer:
     return Answer(answer.state, ME) if answer.option == who else answer
 
 
-@given(st.sampled_from([*FRAMES, *ONLY_NAMES]), ANY_NAME, ANY_NAME)
+@given(st.sampled_from(FRAMES["any_person"] + FRAMES["only_names"]), ANY_NAME, ANY_NAME)
 def test_a_name_is_read_as_me_is(frame, name, other):
     if name.casefold() == other.casefold():
         return
@@ -134,6 +119,6 @@ def test_a_name_is_read_as_me_is(frame, name, other):
 
 
 @pytest.mark.parametrize("person", ["you", "You", "I", "me", "the narrator"])
-@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("frame", FRAMES["any_person"])
 def test_you_and_i_are_read_as_me_is(frame, person):
     assert read(said(frame, person, "Bob"), ME, "Bob") == read(said(frame, ME, "Bob"), ME, "Bob")
