@@ -16,7 +16,7 @@ from evenhand.errors import DataError
 from evenhand.files import write_jsonl
 from studies.framing.evaluation import p_values
 from studies.framing.grids import FIELDS, Grid
-from studies.framing.measures import ALL, EVERY, Sides, columns, flips, shift_parts
+from studies.framing.measures import ALL, EVERY, Sides, columns, flips, known_mean, shift_parts
 from studies.framing.section import FramingSection
 from studies.framing.verdict_files import load_answers
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -169,6 +169,11 @@ def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
     sides = Sides(2, 1, 2)
     assert sides.shift(means) == pytest.approx(30)
     assert sides.pull(means) == pytest.approx(10)
+
+
+def test_placebos_that_are_not_known_leave_the_mean_to_the_others():
+    known = known_mean([np.array([1.0, np.nan, np.nan]), np.array([3.0, 4.0, np.nan])])
+    np.testing.assert_array_equal(known, [2, 4, np.nan])
 
 
 def test_shifts_of_opposite_sign_do_not_cancel_and_a_shift_in_sd_is_by_the_spread_of_the_baseline():

@@ -1,8 +1,10 @@
 """What the model under test is asked, and how its lists, rankings and choices are read."""
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from evenhand.errors import ConfigError
 from evenhand.records import Completion, Prompt
@@ -139,24 +141,13 @@ def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: s
     assert (len(found.value), found.state) == (n, state)
 
 
-AS_312 = (
-    "3, 1, 2|My ranking of all 3:\n3,1,2|3 > 1 > 2|3 1 2|3; 1; 2|#3, #1, then #2|③①②|3\n1\n2\n\nBecause 3 is funny."
-    "|1. Summary 3\n2. Summary 1\n3. Summary 2|3, 1, 2\nI also considered 1, 2, 3.|1, 2, 3 are all alike: 3, 1, 2"
-    "|Draft: 1, 2, 3\nFinal: 3, 1, 2"
-)
-NOT_WHOLE = {
-    "several": "Not 1, 2, 3. Rather 3, 1, 2.",
-    "malformed": "From least to most popular: 3, 1, 2|Summary 1: rank 3\nSummary 2: rank 1\nSummary 3: rank 2",
-    "partial": "2, 1|1, 2",
-    "repeated": "2, 2, 1, 3|3, 3",
-    "out_of_range": f"2, 7, 1, 3|0, 9|{'9' * 5_000}, 1",
-}
+RANKINGS = yaml.safe_load(Path(__file__).with_name("rankings.yaml").read_text(encoding="utf-8"))
 
 
-def test_rankings_are_read_or_have_a_named_state() -> None:
-    for state, texts in {"ok": AS_312, **NOT_WHOLE}.items():
-        for text in texts.split("|"):
-            assert ranking_in(reply(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
+@pytest.mark.parametrize("state", RANKINGS)
+def test_rankings_are_read_or_have_a_named_state(state: str) -> None:
+    for text in RANKINGS[state]:
+        assert ranking_in(reply(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
 
 
 def test_a_choice_is_one_of_two_or_none() -> None:
