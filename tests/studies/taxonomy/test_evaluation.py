@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.__main__ import report_main, scorecard_main
+from eval.__main__ import report_main
 from eval.runs import load_finished
 from evenhand.errors import DataError
 from studies.taxonomy import annotation
@@ -60,12 +60,6 @@ def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path:
     assert [item.unit for item in task.items] == ["truthfulqa: truthfulqa-1"]
     with pytest.raises(DataError, match="one run at a time"):
         annotation.tasks([run, withheld])
-
-
-def test_a_scorecard_is_refused(run: Path, tmp_path: Path) -> None:
-    own = judged_run(tmp_path, None, lambda _: coded("IC2"), name="own")
-    with pytest.raises(DataError, match="has no part of a scorecard"):
-        scorecard_main([str(own), f"arm={run}"])
 
 
 def test_what_makes_a_figure_doubtful_is_said(run: Path, tmp_path: Path) -> None:
