@@ -22,6 +22,12 @@ THREADS = {"threads": {"dataset": "pocket-threads"}}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
 
 
+LISTS, RANKINGS = (
+    yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
+    for name in ("lists", "rankings")
+)
+
+
 def asked(thread_id: str, **settings: object) -> list[Prompt]:
     return list(Asker(REFERENCES[thread_id], ResponseSettings(references=POCKET, **settings)).prompts())
 
@@ -113,35 +119,11 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
 
 @pytest.mark.parametrize(
     ("text", "finish", "n", "state"),
-    [
-        ("", "stop", 0, "none"),
-        ("1. a\n2. b", "stop", 2, "fewer"),
-        ("\n".join(f"{n}. r{n}" for n in range(1, 13)), "stop", 10, "more"),
-        ("1. a\n2. b\n3. c and th", "length", 2, "cut"),
-        ('{"responses": ["a", "b", "c and th', "length", 2, "cut"),
-        (formatted(FORMATS[0], TEN) + "\n\nI hope these are of h", "length", 10, "ok"),
-        ("- a\n- b\n- c", "stop", 3, "fewer"),
-        ("1. a\n2. b\n3.\n4. d", "stop", 3, "fewer"),
-        ("\n".join(f"{n}. r" for n in (1, 2, 2, *range(3, 11))), "stop", 10, "more"),
-        ("\n\n".join(2 * [formatted(FORMATS[0], TEN)]), "stop", 10, "more"),
-        ("a\n\nb\n\nc", "stop", 0, "unnumbered"),
-        ("Oof.\n\nFirst, your mother.\n\nThen, th", "length", 0, "cut"),
-        (
-            '[{"tone": "kind", "text": "Reply 1."}, {"tone": "calm", "text": "Reply 2."}, {"tone": "curt", "te',
-            "length",
-            2,
-            "cut",
-        ),
-        ("The post is about a piano.", "stop", 0, "none"),
-        ("I cannot answer that.", "stop", 0, "none"),
-    ],
+    LISTS,
 )
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
     found = responses_in(reply(text, finish))
     assert (len(found.value), found.state) == (n, state)
-
-
-RANKINGS = yaml.safe_load(Path(__file__).with_name("rankings.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("state", RANKINGS)
