@@ -119,7 +119,7 @@ def inspect_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
     """A sample of an exported task. Raises DataError where the model was shown another prompt."""
     own, read = sample["metadata"][OWN], inspect_reply(sample)
     shown = [(message["role"], text_of(message)) for message in sample["messages"]]
-    refuse_other_prompt(own, shown[:-1] if shown[-1][0] == "assistant" else shown)
+    check_same_prompt(own, shown[:-1] if shown[-1][0] == "assistant" else shown)
     readings = [{a: read["logprobs"].get(spelling + a) for a in own["answers"]} for spelling in SPELLINGS]
     logprobs = max(({a: p for a, p in each.items() if p is not None} for each in readings), key=len)
     choices = (sample.get("output") or {}).get("choices") or [{}]
@@ -164,7 +164,7 @@ def lm_eval_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
     doc, given = sample["doc"], sample["filtered_resps"]
     own = json.loads(doc[OWN])
     messages = [(role, doc[role]) for role in ("system", "user") if doc[role]]
-    refuse_other_prompt(own, messages)
+    check_same_prompt(own, messages)
     texts = [arguments["arg_0"] for arguments in dict(sample.get("arguments") or {}).values()]
     for text in texts:
         if any(content not in text for _, content in messages):
@@ -177,7 +177,7 @@ def lm_eval_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
     return answered(own, verdict, "", logprobs, "stop", texts[0] if texts else None)
 
 
-def refuse_other_prompt(own: Mapping[str, Any], messages: Iterable[tuple[str, str]]) -> None:
+def check_same_prompt(own: Mapping[str, Any], messages: Iterable[tuple[str, str]]) -> None:
     """Raises DataError where messages are not the prompt that was exported."""
     prompt = Prompt(
         item_id="",

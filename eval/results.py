@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, Score, adjusted, changes_frame, scores_frame
-from eval.estimates.comparability import Difference, refuse_serious
+from eval.estimates.comparability import Difference, check_comparable
 from eval.evaluation import Evaluation, evaluation_of
 from eval.options import Options
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
-from eval.runs import judge_names, load_finished, refuse_repeated, runs_by_study
+from eval.runs import check_named_once, judge_names, load_finished, runs_by_study
 from eval.scorecard.arms import split_word
 from evenhand.errors import DataError
 from evenhand.registry import STUDIES, load_part
@@ -123,7 +123,7 @@ def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Resu
 
 def read_runs(evaluation: Evaluation[Any], paths: Sequence[Path], options: Options) -> dict[str, Any]:
     """What tables call it → each judge of some runs. Raises DataError where two runs would be called alike."""
-    refuse_repeated(paths)
+    check_named_once(paths)
     runs = [load_finished(path, with_errors=evaluation.with_errors) for path in paths]
     if evaluation.read_all:
         return evaluation.read_all(runs, options)
@@ -143,7 +143,7 @@ def read_run(study: str, path: Path, options: Options | None = None) -> Any:
 
 def results_of_files(options: Options) -> Results:
     """The results of files of verdicts; what is ignored or left out is printed."""
-    refuse_repeated(options.sources)
+    check_named_once(options.sources)
     study = study_of_files(options.sources)
     files = evaluation_of(study).files
     assert files, "study_of_files names studies that read files"
@@ -163,7 +163,7 @@ def results_of(study: str, judges: Mapping[str, Any], options: Options, *, is_be
     differences = {} if options.are_files else {name: differ(first, judge) for name, judge in others}
     evaluation.check(judges)
     if differences and not options.allow_differences:
-        refuse_serious(base, differences)
+        check_comparable(base, differences)
     changes = [evaluation.changes_of({base: first, name: judge}, options) for name, judge in others if is_before_after]
     return Results(
         study=study,

@@ -158,7 +158,7 @@ def csv_records(path: Path, layout: Layout) -> Iterator[Record]:
     start = 1  # the line that a row starts on
     try:
         header = next(filter(None, rows), [])
-        refuse_columns(path, header, layout)
+        check_columns(path, header, layout)
         start = rows.line_num + 1
         for cells in rows:
             if cells and len(cells) != len(header):
@@ -184,7 +184,7 @@ def parquet_records(path: Path, layout: Layout) -> Iterator[Record]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            refuse_columns(path, names, layout)
+            check_columns(path, names, layout)
             skipped = layout.response if layout.choice in names else ""
             others = dict.fromkeys(name for name in names if name not in layout.columns)
             wanted = [name for name in layout.columns if name in names and name != skipped]
@@ -196,7 +196,7 @@ def parquet_records(path: Path, layout: Layout) -> Iterator[Record]:
         raise DataError(f"{path}: cannot be read as parquet ({reason}); write it again") from None
 
 
-def refuse_columns(path: Path, names: list[str], layout: Layout) -> None:
+def check_columns(path: Path, names: list[str], layout: Layout) -> None:
     """Raises DataError when a table's header lacks what every row needs, or names a column twice."""
     listed = ", ".join(ascii(name)[1:-1][:40] for name in names[:20]) or "nothing"
     commas = " The cells of a row must be separated by commas." if len(names) == 1 else ""

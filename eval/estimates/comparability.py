@@ -52,7 +52,7 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
     return sorted(known, key=lambda difference: not difference.serious)
 
 
-def refuse_serious(base: str, known: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
+def check_comparable(base: str, known: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
     """Raises DataError with every serious difference from the base.
 
     known: what a run is called → in what it differs; others: further reasons, in words.

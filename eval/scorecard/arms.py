@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.comparability import one_checkpoint
-from eval.runs import SampledRun, judge_names, refuse_repeated, run_config, runs_by_study
+from eval.runs import SampledRun, check_named_once, judge_names, run_config, runs_by_study
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
@@ -74,7 +74,7 @@ def sampled_arms(
     Raises DataError when a run is named twice, an arm has a name that is taken, or a folder is no sampling run.
     """
     given = [split_word(word) for word in words]
-    refuse_repeated([base.path, *(path for _, path in given)])
+    check_named_once([base.path, *(path for _, path in given)])
     sampled = [tested(path) for _, path in given]
     arms = arm_names([name for name, _ in given], [(run, run_config(run)) for run in sampled], taken)
     names = [f"{arm}/{arms[: i + 1].count(arm)}" if arms.count(arm) > 1 else arm for i, arm in enumerate(arms)]
@@ -170,7 +170,7 @@ def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, d
     for rows in beside.values():
         if BASE not in rows:
             raise DataError(f"--with: changes are against the base's run, so name it too: --with {BASE}=RUN")
-        refuse_repeated(list(rows.values()))
+        check_named_once(list(rows.values()))
     return {study: {a.name: rows[a.name] for a in sampled if a.name in rows} for study, rows in beside.items()}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, adjusted
-from eval.estimates.comparability import Difference, difference_lines, refuse_serious
+from eval.estimates.comparability import Difference, check_comparable, difference_lines
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import SEEDS, change_over_seeds, lead_over_seeds, over_units
 from eval.evaluation import Card, CardFigure, Evaluation, evaluation_of
@@ -416,7 +416,7 @@ def make_card(study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], opt
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], f"{study} run") for arm in arms if arm.name in loaded]
         named = {f"{name} ({loaded[name].name})": of_row for name, of_row in differences.items()}
-        refuse_serious(base.name, named, [*filter(None, mismatched)])
+        check_comparable(base.name, named, [*filter(None, mismatched)])
     judges = card.rows(arms, loaded, options) if card.rows else loaded
     names = list(dict.fromkeys(name for arm in arms[1:] for name in (arm.arm, arm.name)))
     if unknown := [name for name in options.references if name not in names]:

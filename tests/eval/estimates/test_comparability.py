@@ -3,7 +3,7 @@
 import pytest
 from pydantic import BaseModel
 
-from eval.estimates.comparability import Difference, config_differences, one_checkpoint, refuse_serious, unlike_leaves
+from eval.estimates.comparability import Difference, check_comparable, config_differences, one_checkpoint, unlike_leaves
 from evenhand.errors import DataError
 from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
 
@@ -32,9 +32,9 @@ def test_what_is_meant_to_differ_is_no_difference():
 
 def test_serious_differences_alone_are_refused():
     note = Difference("torch", "1", "2", serious=False)
-    refuse_serious("base", {"after": [note]})
+    check_comparable("base", {"after": [note]})
     with pytest.raises(DataError, match="after: format: chat before, raw after") as refusal:
-        refuse_serious("base", {"after": [note, Difference("format", "chat", "raw", serious=True)]})
+        check_comparable("base", {"after": [note, Difference("format", "chat", "raw", serious=True)]})
     assert "torch" not in str(refusal.value)
 
 
