@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeVar
 
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.harness_logs import with_logs_read
 from eval.runs import is_verdict_file
 from evenhand.files import shipped_yaml
 from evenhand.item_files import HUB, downloaded
@@ -113,8 +112,7 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
             parser.error(f"{name} is now {new}")
     given = vars(parser.parse_args([str(downloaded(word)) if word.startswith(HUB) else word for word in argv]))
     named = [given.pop(name) for name in ("base", "train", "test") if name in given]
-    sources = [*named, *given.pop("after", ()), *given.get("sources", ())]
-    given["sources"] = with_logs_read(sources, given.get("mapping"), given.get("out"))
+    given["sources"] = [*named, *given.pop("after", ()), *given.get("sources", ())]
     of_studies = {
         study: {option.name: given[option.name] for option in fields(kind) if option.name in given}
         for study, kind in own.items()
@@ -125,14 +123,7 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
         if option.name in given
     }
     study_options = tuple(kind(**of_studies[study]) for study, kind in own.items())
-    options = Options(verb=verb, study_options=study_options, given=frozenset().union(*of_studies.values()), **of_all)
-    if options.are_files and not all(map(is_verdict_file, options.sources)):
-        parser.error(f"{verb} runs and files of verdicts apart: they were not asked alike")
-    if options.are_files and not options.out:
-        parser.error("files of verdicts need --out DIR")
-    if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
-        parser.error("--out takes one run; without it each run's scores go into RUN/scores")
-    return options
+    return Options(verb=verb, study_options=study_options, given=frozenset().union(*of_studies.values()), **of_all)
 
 
 def add_study_options(parser: argparse.ArgumentParser, verb: Verb, own: Mapping[str, type]) -> None:
