@@ -48,7 +48,7 @@ def share_above(margins: FloatArray, threshold: float) -> float:
     return float((margins > threshold).mean() + (margins == threshold).mean() / 2)
 
 
-def refuse_unlike(train: Any, test: Any, allowed: Sequence[str]) -> None:
+def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
     """Raises DataError for runs of two models, or that differ in what moves a margin: format, precision, templates.
 
     allowed: config keys in which they may differ beside.

@@ -116,7 +116,7 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
     return run
 
 
-def refuse_repeated(paths: Iterable[Path]) -> None:
+def check_named_once(paths: Iterable[Path]) -> None:
     """Raises DataError when a run or file of verdicts is named twice, or a file is a copy of another."""
     seen: dict[Path | str, Path] = {}
     for path in paths:

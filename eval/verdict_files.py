@@ -7,7 +7,6 @@ take the last of two fields of one name, and do not say on which line a row star
 
 import csv
 import gzip
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import pandas as pd
 from eval.runs import kind_of
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
+from evenhand.files import parse_lines
 from evenhand.sources.record_fields import shown
 
 BATCH_ROWS = 8192
@@ -138,17 +138,7 @@ def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: 
 
 def json_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of JSON lines. Each line may have other fields than the one before; blank lines are skipped."""
-    for number, text in text_lines(path):
-        if not text.strip():
-            continue
-        try:
-            record = json.loads(text)
-            if not isinstance(record, dict):
-                raise ValueError(f"but a {type(record).__name__}")
-        except (ValueError, RecursionError) as error:  # also thousands of digits, endless brackets
-            reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
-            raise DataError(f"{path}:{number}: is not a JSON object ({reason}); correct the line") from None
-        yield number, record
+    return parse_lines((text for _, text in text_lines(path)), path)
 
 
 def csv_records(path: Path, layout: Layout) -> Iterator[Record]:
@@ -158,7 +148,7 @@ def csv_records(path: Path, layout: Layout) -> Iterator[Record]:
     start = 1  # the line that a row starts on
     try:
         header = next(filter(None, rows), [])
-        refuse_columns(path, header, layout)
+        check_columns(path, header, layout)
         start = rows.line_num + 1
         for cells in rows:
             if cells and len(cells) != len(header):
@@ -184,7 +174,7 @@ def parquet_records(path: Path, layout: Layout) -> Iterator[Record]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            refuse_columns(path, names, layout)
+            check_columns(path, names, layout)
             skipped = layout.response if layout.choice in names else ""
             others = dict.fromkeys(name for name in names if name not in layout.columns)
             wanted = [name for name in layout.columns if name in names and name != skipped]
@@ -196,7 +186,7 @@ def parquet_records(path: Path, layout: Layout) -> Iterator[Record]:
         raise DataError(f"{path}: cannot be read as parquet ({reason}); write it again") from None
 
 
-def refuse_columns(path: Path, names: list[str], layout: Layout) -> None:
+def check_columns(path: Path, names: list[str], layout: Layout) -> None:
     """Raises DataError when a table's header lacks what every row needs, or names a column twice."""
     listed = ", ".join(ascii(name)[1:-1][:40] for name in names[:20]) or "nothing"
     commas = " The cells of a row must be separated by commas." if len(names) == 1 else ""

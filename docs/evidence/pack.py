@@ -36,7 +36,7 @@ def pack(run: Path, archive_file: Path) -> None:
     Raises DataError for a path that does not start at the checkout, since it would be unpacked elsewhere; for a run
     that is not complete; for one that keeps words of its items.
     """
-    refuse_outside(run)
+    check_inside(run)
     if not is_done(run):
         raise DataError(f"{run}: is no complete run; the command that made it continues it")
     config = read_yaml(run / CONFIG_FILE)
@@ -54,7 +54,7 @@ def pack(run: Path, archive_file: Path) -> None:
         checkpoint = Path(config["model"]["name"])
         training_run = checkpoint.parent
         if (training_run / DONE_FILE).is_file():
-            refuse_outside(training_run)
+            check_inside(training_run)
             copy(training_run, copied / training_run, CONFIG_FILE, PROVENANCE_FILE, METRICS_FILE, DONE_FILE)
             copy(checkpoint, copied / checkpoint, DONE_FILE)
         with tarfile.open(archive_file, "w:xz") as archive:
@@ -73,7 +73,7 @@ def shows_items(config: Mapping[str, Any]) -> bool:
     )
 
 
-def refuse_outside(path: Path) -> None:
+def check_inside(path: Path) -> None:
     """Raises DataError for a path that is absolute or leads out of the current folder."""
     if path.is_absolute() or ".." in path.parts:
         raise DataError(f"{path}: is not a path from the checkout; sample and pack there, with a relative run.root")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.annotation.tasks import Item, Task
 from eval.report.tables import csv_text
-from eval.runs import is_verdict_file, refuse_repeated
+from eval.runs import check_named_once, is_verdict_file
 from eval.verdict_files import Column, Layout, place, read_frames
 from evenhand.errors import DataError
 
@@ -47,7 +47,7 @@ def read_labels(paths: Sequence[Path], tasks: Mapping[str, Task]) -> list[Labels
 
     tasks: by name. Raises DataError for a copy of another file, a row of another run, or a label that is no answer.
     """
-    refuse_repeated(paths)
+    check_named_once(paths)
     digests = {name: task.digest for name, task in tasks.items()}
     items = {name: task.by_id() for name, task in tasks.items()}
     people: dict[tuple[str, str], dict[str, str]] = {}

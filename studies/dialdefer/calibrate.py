@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.calibration import CALIBRATED, DDS, nearest_threshold, refuse_unlike, share_above, write_fits
+from eval.calibration import CALIBRATED, DDS, check_alike, nearest_threshold, share_above, write_fits
 from eval.options import Options
 from evenhand.errors import DataError
 from evenhand.terminal import say
@@ -43,10 +43,10 @@ def fit_threshold(true: FloatArray, false: FloatArray, share: float) -> dict[str
 
 
 def known_of(margins: FloatArray) -> FloatArray:
-    """The margins that there are. Raises DataError where there is none."""
+    """The known margins. Raises DataError without any."""
     numbers = margins[~np.isnan(margins)]
     if not len(numbers):
-        raise DataError("a threshold needs margins of true and of false claims; there are none of one kind")
+        raise DataError("a threshold needs margins of true and of false claims; one kind has none")
     return np.asarray(numbers)
 
 
@@ -156,7 +156,7 @@ def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
     prompt_keys = ("template", "speakers", "answer_order") if options.pooled else ()
     keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", *prompt_keys)))
-    refuse_unlike(train, test, [f"dialdefer.{key}" for key in keys])
+    check_alike(train, test, [f"dialdefer.{key}" for key in keys])
     HeldOut(item_texts(test).values()).check(item_texts(train).values(), str(train.path))
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)
     source = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"

@@ -316,14 +316,14 @@ def setting_doubts(frame: pd.DataFrame) -> list[str]:
 def doubts(group: pd.DataFrame) -> list[str]:
     """Why DDS says little about a judge's judgement, a sentence for each reason with its datasets."""
     rows = scores.records(group[group.is_dataset & one_denominator(group)])
-    unreadable = [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]
+    unparsed = [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]
     tied = [row for row in rows if row.n_ties >= MANY_UNPARSED * row.n_replies]
     parts = {
-        " cannot be read, so Δ and DDS say more about format than about judgement. Constrain the output "
+        " are unparsed, so Δ and DDS say more about format than about judgement. Constrain the output "
         "(sampling.structured: json) or use margins.": [
             f"{percent(row.unparsed_rate)} of the replies on {row.dataset} ({percent(row.unparsed_rate_worst)} in the "
             "worst condition)"
-            for row in unreadable
+            for row in unparsed
         ],
         " are exactly 0 and count by half, so 0/1 accuracies and DDS hang on rounding; soft DDS does not.": [
             f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset}" for row in tied
@@ -332,7 +332,7 @@ def doubts(group: pd.DataFrame) -> list[str]:
             f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "
             f"and {percent(row.accept_rate_c2)} in C2)"
             for row in rows
-            if row.saturated and row not in unreadable
+            if row.saturated and row not in unparsed
         ],
     }
     return [f"{', '.join(cases)}{words}" for words, cases in parts.items() if cases]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.estimates.comparability import difference_lines, differences, refuse_serious
+from eval.estimates.comparability import check_comparable, difference_lines, differences
 from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
 from evenhand.built_folder import check_buildable
@@ -193,7 +193,7 @@ def sides_of_runs(options: argparse.Namespace) -> tuple[str, Side, Side]:
         return names[0], first, second
     differing = differences(runs[0], runs[1])
     if not options.allow_differences:
-        refuse_serious(names[0], {names[1]: differing})
+        check_comparable(names[0], {names[1]: differing})
     for line in difference_lines({names[1]: differing}):
         say(line)
     before = Side(runs[0], options.first or "c2", options.roles, "before")

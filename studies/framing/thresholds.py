@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.calibration import ACCEPTANCE, DDS, nearest_threshold, refuse_unlike, share_above, write_fits
+from eval.calibration import ACCEPTANCE, DDS, check_alike, nearest_threshold, share_above, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from evenhand.errors import DataError
@@ -24,7 +24,7 @@ TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline") 
 def calibrate_runs(train: FramedRun, test: FramedRun, options: Options) -> None:
     """Fit thresholds on one run for another, print and write them."""
     keys = ("items", "columns", *(TEXTS if options.pooled else ()))
-    refuse_unlike(train, test, [f"framing.{key}" for key in keys])
+    check_alike(train, test, [f"framing.{key}" for key in keys])
     fits = calibrate(train, test, options.objective, is_pooled=options.pooled)
     fitted = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {fitted}:")
