@@ -21,16 +21,13 @@ from studies.pluraleval.observe import (
     stance_of,
     values_of,
 )
+from tests.made.completions import completion
 from tests.made.pluraleval_models import KNOWN, sides
 
 # Three responses against four summaries; the first two are the group's.
 MATCHED = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
 GROUP = np.array([1, 1, 0, 0], dtype=bool)
 THREAD, FEASIBLE = next((name, known) for name, known in KNOWN.items() if known.is_feasible)
-
-
-def completion(text: str, logprobs: dict[str, float] | None = None) -> Completion:
-    return Completion(prompt_hash="h", sample_index=0, text=text, finish_reason="stop", answer_logprobs=logprobs)
 
 
 def reply(task: str, *texts: Completion | str, **factors: Any) -> Reply:
@@ -100,7 +97,7 @@ def test_a_pair_counts_where_both_orders_could_be_read() -> None:
 @pytest.mark.parametrize(("p_first", "values"), [((0.9, 0.4), [0.75, 1, 0.5, 1]), ((0.6, 0.7), [0.45, 0.5, 1, 0])])
 def test_margins_give_the_probability_of_the_more_popular_one(p_first: tuple[float, ...], values: list[float]) -> None:
     """p_first: P("1") of the pair and of the swapped pair; the more popular one is option 1, then option 2."""
-    replies = [completion("1", {"1": math.log(p), "2": math.log(1 - p)}) for p in p_first]
+    replies = [completion("1", answer_logprobs={"1": math.log(p), "2": math.log(1 - p)}) for p in p_first]
     names = ("probability", "accuracy", "first_rate", "consistency")
     assert [pair(replies[0], replies[1])[name] for name in names] == pytest.approx(values)
 
@@ -118,10 +115,14 @@ def test_a_thread_counts_with_the_mean_of_its_pairs_and_samples() -> None:
 
 
 def test_exact_judgements_are_the_more_probable_ones() -> None:
-    assert confidence_of(completion("", {"yes": math.log(0.3), "no": math.log(0.1)})) == pytest.approx(0.75)
+    assert confidence_of(completion("", answer_logprobs={"yes": math.log(0.3), "no": math.log(0.1)})) == pytest.approx(
+        0.75
+    )
     assert math.isnan(confidence_of(completion("perhaps")))
-    assert stance_of(completion("", {"SUPPORTING": -2.0, "AGAINST": -0.5, "NEUTRAL": -3.0})) == "AGAINST"
-    assert stance_of(completion("", {"SUPPORTING": -1.0, "AGAINST": -1.0, "NEUTRAL": -3.0})) == ""
+    assert (
+        stance_of(completion("", answer_logprobs={"SUPPORTING": -2.0, "AGAINST": -0.5, "NEUTRAL": -3.0})) == "AGAINST"
+    )
+    assert stance_of(completion("", answer_logprobs={"SUPPORTING": -1.0, "AGAINST": -1.0, "NEUTRAL": -3.0})) == ""
 
 
 def of_list(stances: tuple[str, ...] | None, matches: list[int], unread: Any = "excluded") -> dict[Any, float]:
