@@ -116,15 +116,6 @@ def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_pat
     assert dict(zip(STATES, judgment.states, strict=True))["off_list"] == pytest.approx(0.25)
 
 
-def test_a_run_that_lacks_replies_is_refused(tmp_path):
-    unfinished = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, leave_out=3, **BLAME)
-    with pytest.raises(DataError, match="is not complete; continue it"):
-        read_run("narrator", unfinished)
-    finish(unfinished, {})
-    with pytest.raises(DataError, match=r"3 of .* prompts have no completion"):
-        read_run("narrator", unfinished)
-
-
 OTHERS = made_conversations({2: 6, 3: 5})
 MODELS = {"base": "owner/model", "sft": "owner/sft", "dpo": "owner/dpo"}
 
