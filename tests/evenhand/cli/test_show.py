@@ -75,9 +75,7 @@ def test_options_set_keys_of_the_section(
     [
         (["pocket-conflicts", "--unit", "x"], DataError, "no unit 'x' in pocket-conflicts; its ids look like first"),
         (["pocket-conflicts", "--task", "blam"], ConfigError, "there are detection, identification, blame"),
-        (["pocket-conflicts", "--tusk", "blame"], ConfigError, "--tusk blame: no prompt here has it; there are"),
         (["reference-sets"], ConfigError, "set `root` to a folder made by `evenhand build references`"),
-        (["pokcet"], ConfigError, "'pokcet' is not a dataset"),
     ],
 )
 def test_what_is_not_there_is_named(words: list[str], error: type[Exception], says: str) -> None:
