@@ -248,7 +248,7 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
         "place": "names the answer shown first in statement",
     }
     said = " ".join(capsys.readouterr().out.split())
-    assert "Take good: Lowest mean |shift|: good, " in said
+    assert "Recommendation: good. Lowest mean |shift|: good, " in said
     assert "against the base); what it gets right is not known." in said
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from studies.framing.replies import CHOSEN, ERROR, TIE, UNREAD, choice_in
+from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, choice_in
 from tests.made.completions import completion
 
 REPLIES = yaml.safe_load(Path(__file__).with_name("free_replies.yaml").read_text(encoding="utf-8"))
@@ -19,7 +19,7 @@ TEXTS = ("Yes, it is correct.", "No, it is not.")
 )
 def test_a_free_reply_names_one_symbol_or_none(text, symbols, place):
     chosen = choice_in(completion(text), symbols, "answer", TEXTS if symbols == ["1", "2"] else symbols)
-    assert (chosen.place, chosen.state) == (place, UNREAD if place is None else CHOSEN)
+    assert (chosen.place, chosen.state) == (place, UNPARSED if place is None else CHOSEN)
 
 
 def test_a_reasoned_reply_is_its_last_object_and_log_probabilities_are_compared():
@@ -28,7 +28,7 @@ def test_a_reasoned_reply_is_its_last_object_and_log_probabilities_are_compared(
 
     draft = 'First {"chosen_answer": "A"}, no: {"reasoning": "{2}", "chosen_answer": "B"}'
     assert said(draft, "reason") == ((1,), CHOSEN)
-    assert said("B", "reason") == ((), UNREAD)
+    assert said("B", "reason") == ((), UNPARSED)
     assert said("A", "options", answer_logprobs={"A": -1.0, "B": -0.5, "C": -9.0}) == ((1,), CHOSEN)
     assert said("A", "options", answer_logprobs={"A": -9.0, "B": -0.5, "C": -0.5}) == ((1, 2), TIE)
     assert said("", "options", finish_reason="error: 500") == ((), ERROR)

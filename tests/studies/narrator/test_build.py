@@ -56,10 +56,9 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
 
 
 def test_the_zip_is_downloaded_once_and_recorded(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
     out, packed = tmp_path / "out", zipped(raw, tmp_path / "theirs.zip", "awry/").read_bytes()
     with PublishersServer({"convokit/awry.zip": packed}) as server:
+        server.stand_in(monkeypatch)
         origin = Origin(place=f"{server.base}/folder/convokit/", files=("awry.zip",))
         manifest = build(out, origin=origin)
         n_requests = len(server.seen)

@@ -45,7 +45,7 @@ def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_rep
     assert (whole["n_dropped"], manifest["n_dropped"]) == (0, n)
     assert manifest["n_opinions"] == whole["n_opinions"] - n > 0
     assert f"{n} opinions are in no cluster" in capsys.readouterr().out
-    with pytest.raises(DataError, match="is no run of this study"):
+    with pytest.raises(DataError, match="is not a run of this study"):
         build_main([str(tmp_path / "built"), "--out", str(tmp_path / "out")])
 
 

@@ -155,13 +155,12 @@ def test_a_changed_table_is_refused_and_made_again_by_the_same_command(built):
 
 
 def test_by_default_the_files_are_downloaded(tmp_path, monkeypatch):
-    for name in ("HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "GITHUB_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     write_raw(tmp_path / "made", scale=0.02, datasets=["halueval"])
     content = (tmp_path / "made" / "halueval" / "qa_data.json").read_bytes()
     with PublishersServer({"data/qa_data.json": content}) as server:
-        wanted = request(tmp_path / "out", None, ["halueval"], n_test=9, hosts=server.hosts)
-        manifest = build(wanted)
+        server.stand_in(monkeypatch)
+        manifest = build(request(tmp_path / "out", None, ["halueval"], n_test=9))
     (file,) = manifest["contents"]["halueval"]["source"]
     assert (file["name"], file["revision"], file["n_bytes"]) == ("qa_data.json", COMMIT, len(content))
     assert (tmp_path / "out" / "raw" / "halueval" / "qa_data.json").read_bytes() == content
