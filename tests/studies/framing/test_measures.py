@@ -134,11 +134,11 @@ def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
     (table,) = [table for table in results.tables if table.name == "framings"]
     rows = table.frame.set_index("framing")
     assert list(rows.index) == ["statement", "expert", "placebo 1", "placebo 2"]
-    assert rows.loc["expert", "shift_value"] == pytest.approx(40, abs=12)
+    assert rows.loc["expert", "value shift"] == pytest.approx(40, abs=12)
     assert rows.loc["expert", "p_holm"] < 0.01
-    assert rows.loc["expert", "net_shift_value"] == pytest.approx(40, abs=12)
+    assert rows.loc["expert", "value net_shift"] == pytest.approx(40, abs=12)
     assert math.isnan(rows.loc["placebo 1", "p_holm"])
-    assert math.isnan(rows.loc["statement", "shift_value"])
+    assert math.isnan(rows.loc["statement", "value shift"])
     groups = next(table for table in results.tables if table.name == "groups").frame
     assert set(groups["group"]) == {"even", "odd"}
     assert set(groups["n_units"]) == {30}
