@@ -1,9 +1,9 @@
 """The transformers engine against the same sums done by hand on a tiny random model."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -177,27 +177,17 @@ def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_o
         pass
 
 
-def test_a_prompt_that_takes_too_much_memory_alone_is_an_error_and_all_others_are_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_batch_that_takes_too_much_memory_stops_the_run_and_names_the_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer, sizes = TransformersEngine.answer, list[int]()
-
-    def in_little_memory(self: TransformersEngine, batch: Sequence[Any], readings: Any) -> Any:
-        if len(batch) * max(len(one.token_ids) for one in batch) > 90:  # tokens, padding counted
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-        sizes.append(len(batch))
-        return answer(self, batch, readings)
-
-    monkeypatch.setattr(TransformersEngine, "answer", in_little_memory)
-    short, long = prompts(7), toy_prompt("x" * 150)
+    monkeypatch.setattr(TransformersEngine, "write", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory.")))
     folder = str(save_checkpoint(tmp_path / "tiny", window=512))
-    with open_engine(toy_config(folder, engine={"kind": "transformers", "batch_size": 4})) as engine:
-        found = {c.prompt_hash: c for c in engine.generate([*short, long])}
-    assert found.keys() == {p.prompt_hash for p in [*short, long]}
-    assert [hash_ for hash_, c in found.items() if c.is_error] == [long.prompt_hash]
-    assert found[long.prompt_hash].finish_reason.startswith("error: out of memory on cpu at this prompt alone, of 1")
-    assert max(sizes) > 1, "only what has no room is halved"
-    assert capsys.readouterr().err.count("such batches are halved") == 1
+    made = toy_config(folder, "reason", engine={"kind": "transformers", "batch_size": 4})
+    with (
+        open_engine(made) as engine,
+        pytest.raises(ModelError, match=r"at 4 prompts .*lower engine\.batch_size"),
+    ):
+        list(engine.generate(prompts(7)))
 
 
 QUESTIONS = ("Who was it?", "A longer question, which needs padding on no side. Who was it?", "Hm")

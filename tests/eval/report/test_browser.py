@@ -1,14 +1,78 @@
-"""The browser of items: prompts come back to the letter."""
+"""The browser of items: a person filters, searches and looks, in Chromium."""
 
+import html
+import json
 import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from eval.report.browser import slotted
+from eval.report.browser import Asked, write_browser
+from tests.made.hostile_texts import HOSTILE
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+N = 450  # items, in three chunks
+LOOK = """
+const wait = () => new Promise(done => setTimeout(done, 20));
+const set = (id, value) => {
+  byId(id).value = value; (byId(id).onchange ?? byId(id).oninput)(); seen.push(found.length);
+};
+const seen = [];
+(async () => {
+  while (!document.querySelector("#item h2")) await wait();
+  seen.push(found.length, document.querySelectorAll("#list button").length < 100);
+  set("dataset", "odd"); set("flip", "any flip"); set("condition", "c1_true"); set("condition", "");
+  set("search", "QUESTION 7?");
+  document.querySelector("#list button").click();
+  while (document.querySelector("#item h2").textContent !== "odd-7 (odd)") await wait();
+  const texts = query => [...document.querySelectorAll(query)].map(part => part.textContent);
+  seen.push(texts("#item pre"), texts("#item div.flip .text"), window.broken === undefined);
+  document.body.append(element("pre", JSON.stringify(seen), {id: "seen"}));
+})();
+"""
 
 
-@pytest.mark.parametrize("slots", [["q 0 q", "0", "1"], ["a", "aa", ""], ["same", "same", "x"], []])
-def test_a_prompt_comes_back_from_its_template(slots: list[str]) -> None:
-    prompt = "<user>0 q 0 q? aa 1 same\x02"
-    back = re.sub("\x01(\\d)\x01", lambda found: slots[int(found[1])], slotted(prompt, slots))
-    assert back == prompt
+def rows() -> Iterator[Asked]:
+    """Items of two datasets under a statement and a dialogue; every seventh flips."""
+    for i in range(N):
+        for condition in ("c1_true", "c2_correct"):
+            yield Asked(
+                item_id=f"{'odd' if i % 2 else 'even'}-{i}",
+                dataset="odd" if i % 2 else "even",
+                judge="base",
+                condition=condition,
+                setting="",
+                verdict="accepts",
+                is_right=True,
+                flip="accepted alone" if i % 7 == 0 and condition == "c2_correct" else "",
+                reply=HOSTILE[i % len(HOSTILE)],
+                prompt=f"{condition}: Question {i}? It is {i}.",
+            )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on the PATH")
+def test_items_are_filtered_searched_and_shown_as_text(tmp_path: Path) -> None:
+    texts = {
+        (row.dataset, row.item_id): {
+            "Question": f"Question {i // 2}?",
+            "Right answer": str(i // 2),
+            "Wrong answer": "no",
+        }
+        for i, row in enumerate(rows())
+    }
+    page, *_ = write_browser(tmp_path, rows(), texts)
+    text = page.read_text(encoding="utf-8")
+    (nonce,) = re.findall(r'<script nonce="(\w+)">', text)
+    page.write_text(f'{text}<script nonce="{nonce}">{LOOK}</script>', encoding="utf-8")
+    words = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    words += ["--virtual-time-budget=10000", "--dump-dom", page.as_uri()]
+    dumped = subprocess.run([str(CHROMIUM), *words], capture_output=True, timeout=120, check=True).stdout.decode()
+    (seen,) = re.findall(r'<pre id="seen">(.*?)</pre>', dumped, re.DOTALL)
+    flipped = len([i for i in range(1, N, 2) if i % 7 == 0])
+    prompts = [f"{condition}: Question 7? It is 7." for condition in ("c1_true", "c2_correct")]
+    expected = [N, True, N // 2, flipped, 0, flipped, 1, prompts, [HOSTILE[7 % len(HOSTILE)]] * 2, True]
+    assert json.loads(html.unescape(seen)) == expected
