@@ -1,6 +1,7 @@
 """The transformers engine against the same sums done by hand on a tiny random model."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
