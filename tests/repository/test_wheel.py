@@ -54,5 +54,5 @@ def test_a_study_is_begun_and_shown_and_a_config_found_by_name_outside_of_the_ch
     evenhand("init", "mine", "--slurm")
     assert f"VENV={sys.prefix}" in (tmp_path / "mine" / "slurm" / "settings.sh").read_text()
     assert (tmp_path / "mine" / "configs" / "accelerate" / "cpu.yaml").is_file()
-    evenhand("show", "mine/study.yaml")
+    evenhand("show", "mine/study.yaml", "framing.items={file: mine/items.jsonl, n_items: 2}")
     assert "12 items" in evenhand("fetch", "pairwise", "model.name=embedded")  # whose items are a file that comes along
