@@ -31,7 +31,7 @@ class Examined:
 
 
 def ok(subject: str, says: str) -> Check:
-    """In order, or an estimate that nothing speaks against."""
+    """In order, or an estimate without a problem."""
     return Check(subject, "ok", says)
 
 
@@ -41,7 +41,7 @@ def wrong(subject: str, says: str, fix: str = "") -> Check:
 
 
 def unknown(subject: str, why: str) -> Check:
-    """Not to be known here; neither good nor bad."""
+    """Unknown here; neither good nor bad."""
     return Check(subject, "unknown", why)
 
 

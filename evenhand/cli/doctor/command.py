@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
-    """What is to be said of one config; that it is none, too."""
+    """The checks of one config, or why it is not a config."""
     try:
         tree = config_tree(words)
         if "distributed_type" in tree:

@@ -40,7 +40,7 @@ PLAIN_WINDOW = 4096  # tokens, where neither config nor model says
 
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
-    """What can be known of a config before it runs. Raises ConfigError for a config that is none."""
+    """What can be known of a config before it runs. Raises ConfigError for an invalid one."""
     tree = config_tree(words)
     if isinstance(tree.get("model"), str):
         return examine_server(tree, words[0], named_gpu)

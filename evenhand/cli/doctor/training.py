@@ -27,7 +27,7 @@ N_DRAWN = 64  # units whose tokens are counted
 
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
-    """What can be known of a training config before it runs. Raises ConfigError for a config that is none."""
+    """What can be known of a training config before it runs. Raises ConfigError for an invalid one."""
     config = load_training_config(words)
     model = find_model(config.model)
     other_layers = sorted(set(config.lora.target_modules) - set(PROJECTIONS))
