@@ -1,7 +1,8 @@
 """The responses in a generation's reply, read as a person would read them.
 
 A reply is split at the marks that its items share: strings of JSON, numbers of any kind, rules, bullets or labels,
-blank lines, line ends. What stands before the first item, headings between two, and remarks behind the last are not items.
+blank lines, line ends. What stands before the first item, headings between two, and remarks behind
+the last are not items.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A config's model: is it here, may it be downloaded, how large is it, does its tokenizer load. Nothing is downloaded."""
+"""A config's model: is it here, may it be downloaded, its size, does its tokenizer load. Nothing is downloaded."""
 
 import json
 from collections.abc import Mapping
