@@ -115,7 +115,7 @@ def file_of_1000(folder: Path) -> Path:
     """The one JSON file here, or of several the one that has 1,000 records: neither paper nor data give its name."""
     places = sorted(folder.glob("[!.]*.json*"))
     # sources.json is what `evenhand build unified` keeps beside the files that it fetched.
-    files = [p for p in places if p.is_file() and p.name != "sources.json" and p.suffix != ".download"]
+    files = [p for p in places if p.is_file() and p.name != "sources.json" and p.suffix != ".partial"]
     fitting = files if len(files) == 1 else [path for path in files if n_records(path) == ADVISORQA_LINES]
     if len(fitting) != 1:
         here = ", ".join(path.name for path in files) or "none"
