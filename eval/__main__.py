@@ -5,12 +5,13 @@ pandas is loaded once the words are read: `--help` does without it.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
 from eval.options import Options, Verb, verb_options
-from eval.runs import runs_by_study
+from eval.runs import is_verdict_file, runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 
@@ -19,9 +20,16 @@ if TYPE_CHECKING:
 
 
 def read_options(verb: Verb, argv: Sequence[str]) -> Options:
-    """The words of a verb, with logs of other harnesses read."""
-    options = verb_options(verb, with_logs_read(argv))
-    for text in options.fail_if:  # before anything is scored
+    """The words of a verb, checked before anything is scored."""
+    options = verb_options(verb, argv)
+    options = replace(options, sources=tuple(with_logs_read(options.sources, options.mapping, options.out)))
+    if options.are_files and not all(map(is_verdict_file, options.sources)):
+        raise DataError(f"{verb} runs and files of verdicts apart: they were not asked alike")
+    if options.are_files and not options.out:
+        raise DataError("files of verdicts need --out DIR")
+    if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
+        raise DataError("--out takes one run; without it each run's scores go into RUN/scores")
+    for text in options.fail_if:
         from eval.publishing import condition
 
         condition(text)
@@ -64,22 +72,19 @@ def print_and_write(results: "Results", out: Path) -> "Results":
 def compare_main(argv: Sequence[str]) -> None:
     """`evenhand compare BASE AFTER...`: print what changed, and write it with a report."""
     options = read_options("compare", argv)
-    base, *afters = options.sources
-    if base in afters:
-        raise DataError(f"{base}: is named as before and as after; compare two runs")
     runs = runs_by_study(options.sources)
     if single := [paths[0] for paths in runs.values() if len(paths) == 1]:
-        raise DataError(
-            f"{single[0]}: is the only run of its study here, so there is nothing to compare it with; name the run "
-            "before or after it as well, or leave it to `evenhand report`"
-        )
+        raise DataError(f"{single[0]}: is the only run of its study here; name the run before or after it as well")
+    from eval.evaluation import evaluation_of
     from eval.reruns import say_reruns
-    from eval.results import results_of_runs
+    from eval.results import judges_of, load_runs, results_of
 
-    every = [results_of_runs(study, paths, options) for study, paths in runs.items()]
-    out = options.out or next(iter(runs.values()))[-1] / "compare"
+    out, every = options.out or next(iter(runs.values()))[-1] / "compare", []
     for study, paths in runs.items():
-        say_reruns(study, paths, out, is_all=options.is_all)
+        evaluation = evaluation_of(study)
+        loaded = load_runs(evaluation, paths)
+        every.append(results_of(study, judges_of(evaluation, loaded, options), options, is_before_after=True))
+        say_reruns(evaluation, loaded, out, is_all=options.is_all)
     say_and_report(every, out)
 
 
@@ -111,16 +116,15 @@ def calibrate_main(argv: Sequence[str]) -> None:
     options = verb_options("calibrate", argv)
     runs = runs_by_study(options.sources)
     if len(runs) > 1:
-        listed = " and ".join(f"{path} is of {study}" for study, (path,) in runs.items())
-        raise DataError(f"{listed}; name runs of one study")
+        raise DataError(f"the runs are of two studies, {' and '.join(runs)}; name runs of one study")
     (study,) = runs
     from eval.evaluation import evaluation_of
-    from eval.results import read_runs
+    from eval.results import judges_of, load_runs
 
     evaluation = evaluation_of(study)
     if evaluation.calibrate is None:
         raise DataError(f"{options.sources[0]}: is of a study that has no thresholds (docs/results.md)")
-    train, test = read_runs(evaluation, options.sources, options).values()
+    train, test = judges_of(evaluation, load_runs(evaluation, options.sources), options).values()
     evaluation.calibrate(train, test, options)
 
 

@@ -9,7 +9,7 @@ this order, where V is an `Evaluation[Run]`:
 4. V.facts → the sentences of V.words; V.tables, V.plots, V.warnings, V.left_out, V.write_items show the results
 
 A scorecard calls V.card instead of 4: tested_run and made_arms for its rows, then rows, figures, changes, unrankable,
-notes and warnings. `evenhand calibrate` calls V.calibrate, `evenhand reproduce` V.verdicts.
+notes and warnings. `evenhand calibrate` calls V.calibrate, `evenhand compare` V.verdicts of a run and its re-run.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

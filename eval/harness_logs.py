@@ -4,7 +4,6 @@ A log of a task that `evenhand export` wrote holds each prompt's lines of a plan
 every verb reads. Of any other task a mapping makes rows, which are read as files of verdicts are.
 """
 
-import argparse
 import json
 import math
 import tempfile
@@ -294,42 +293,29 @@ def mapped_rows(log: Log, mapping: LogMapping, where: Path) -> Iterable[dict[str
             yield filled
 
 
-def with_logs_read(argv: Sequence[str]) -> list[str]:
-    """The words of a verb, with a run directory or a file of verdicts in the place of each log among them.
+def with_logs_read(sources: Sequence[Path], mapping_file: Path | None, out: Path | None) -> list[Path]:
+    """Sources with a run directory, or a file of verdicts, in the place of the logs among them.
 
     The run lies beside its log, LOG.run; the rows of all mapped logs in OUT/verdicts.jsonl.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--mapping", type=Path)
-    parser.add_argument("--out", type=Path)
-    named, others = parser.parse_known_args(argv)
-    pairs = zip(["", *others], others, strict=False)  # the JSON behind --calibrated is no log
-    paths = [Path(word) for before, word in pairs if before != "--calibrated" and is_log(Path(word))]
-    if not paths:
-        return list(argv)
-    if named.mapping and not named.out:
+    logs = {path: read_log(path) for path in sources if is_log(path)}
+    if not logs or not mapping_file:
+        return [run_of_log(logs[path]) if path in logs else path for path in sources]
+    if not out:
         raise DataError("--mapping: rows are written to a file, so name its folder with --out DIR")
-    words = [word for word in others if Path(word) not in paths]
-    mapping = parse_config(LogMapping, read_yaml(named.mapping), str(named.mapping)) if named.mapping else None
-    sources, rows = list[str](), list[dict[str, str | None]]()
-    for log in map(read_log, paths):
-        if mapping:
-            rows += mapped_rows(log, mapping, named.mapping)
-        elif log.exported is None:
-            raise DataError(
-                f"{log.path}: its task was not made by `evenhand export`, so say what its samples are: --mapping FILE "
-                "(docs/verdict-files.md)"
-            )
-        else:
-            sources.append(str(run_of_log(log, log.exported)))
-    if mapping:
-        write_jsonl(named.out / "verdicts.jsonl", rows)
-        sources = [str(named.out / "verdicts.jsonl")]
-    return [*sources, *words, *(["--out", str(named.out)] if named.out else [])]
+    mapping = parse_config(LogMapping, read_yaml(mapping_file), str(mapping_file))
+    rows = (row for log in logs.values() for row in mapped_rows(log, mapping, mapping_file))
+    write_jsonl(out / "verdicts.jsonl", rows)
+    return [out / "verdicts.jsonl", *(path for path in sources if path not in logs)]
 
 
-def run_of_log(log: Log, exported: Mapping[str, Any]) -> Path:
+def run_of_log(log: Log) -> Path:
     """The run directory beside the log of an exported task; it is written where it is not there."""
+    if (exported := log.exported) is None:
+        raise DataError(
+            f"{log.path}: its task was not made by `evenhand export`, so say what its samples are: --mapping FILE "
+            "(docs/verdict-files.md)"
+        )
     path, sha256 = log.path.with_suffix(".run"), sha256_of(log.path)
     if is_done(path):
         if read_json(path / PROVENANCE_FILE).get("log_sha256") != sha256:

@@ -34,7 +34,7 @@ class Options:
     side_by_side: bool = False
     study_options: tuple[Any, ...] = ()  # the own options of each study that has some, as `of` gives them
     given: frozenset[str] = frozenset()  # those of them that were written
-    mapping: Path | None = None  # see eval.harness_logs, which has read it before
+    mapping: Path | None = None  # of the logs among the sources, which have been read by it
     fail_if: tuple[str, ...] = ()  # as eval.publishing.condition reads them
     report_to: tuple[str, ...] = ()
     card: Path | None = None  # README.md of a model
@@ -123,14 +123,7 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
         if option.name in given
     }
     study_options = tuple(kind(**of_studies[study]) for study, kind in own.items())
-    options = Options(verb=verb, study_options=study_options, given=frozenset().union(*of_studies.values()), **of_all)
-    if options.are_files and not all(map(is_verdict_file, options.sources)):
-        parser.error(f"{verb} runs and files of verdicts apart: they were not asked alike")
-    if options.are_files and not options.out:
-        parser.error("files of verdicts need --out DIR")
-    if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
-        parser.error("--out takes one run; without it each run's scores go into RUN/scores")
-    return options
+    return Options(verb=verb, study_options=study_options, given=frozenset().union(*of_studies.values()), **of_all)
 
 
 def add_study_options(parser: argparse.ArgumentParser, verb: Verb, own: Mapping[str, type]) -> None:

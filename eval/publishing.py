@@ -4,10 +4,10 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.estimates.changes import SCORE_COLUMNS
 from eval.options import Options
 from eval.results import Results, varying
 from evenhand.config import did_you_mean
@@ -24,70 +24,41 @@ CONDITION = re.compile(r"((?:\w+=\S+\s+)*)(\w+)(?:\.(value|low|high))?\s*([<>]=?
 RUN_NAME = {"wandb": "name", "trackio": "name", "mlflow": "run_name"}  # tracker → accelerate's word for it
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """ "dataset=pocket dds.low > 10": of the rows with these values, one whose end of the interval is above 10."""
-
-    text: str
-    where: Mapping[str, str]
-    measure: str
-    end: str
-    is_met: Callable[[float, float], bool]
-    bound: float
-
-    def rows_met(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """What the rows that meet it say. Raises DataError where no row is meant, or none is met and one unknown."""
-        known = sorted({row["measure"] for row in rows})
-        if self.measure not in known:
-            raise DataError(f"--fail-if '{self.text}': no measure is called so. {did_you_mean(self.measure, known)}")
-        meant = [row for row in rows if self.measure == row["measure"]]
-        for name, value in self.where.items():
-            there = sorted({str(row.get(name)) for row in meant})
-            meant = [row for row in meant if str(row.get(name)) == value]
-            if not meant:
-                raise DataError(f"--fail-if '{self.text}': no row has {name}={value}; there are {', '.join(there)}")
-        names = varying_names(rows)
-        met = [row for row in meant if row[self.end] is not None and self.is_met(row[self.end], self.bound)]
-        unknown = [row_name(row, names) for row in meant if row[self.end] is None]
-        if unknown and not met:
-            raise DataError(f"--fail-if '{self.text}': {self.end} is not known of {', '.join(unknown)}; leave that out")
-        return [f"{row['run']}: {row_name(row, names)}: {self.end} {row[self.end]:.4g}" for row in met]
-
-
-def condition(text: str) -> Condition:
-    """What a word of --fail-if says. Raises DataError."""
+def condition(text: str) -> re.Match[str]:
+    """The parts of a word of --fail-if: name=value words, measure, end of the interval, comparison, bound."""
     parts = CONDITION.fullmatch(text.strip())
     if parts is None:
         raise DataError(f"--fail-if '{text}': write MEASURE.low > 10, with name=value words before it or none")
-    where = dict(word.split("=", 1) for word in parts[1].split())
-    return Condition(text, where, parts[2], parts[3] or "value", COMPARISONS[parts[4]], float(parts[5]))
+    return parts
 
 
-def rows_of(results: Results) -> list[dict[str, Any]]:
-    """The rows of scores.json."""
-    return [{"study": results.study, **row.as_dict()} for row in results.score_rows]
+def rows_met(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the rows say that meet a condition. Raises DataError where no row is meant, or none is met and one unknown.
+
+    "dataset=pocket dds.low > 10" is met by rows with these values of which that end of the interval is above 10.
+    """
+    words, measure, end, comparison, bound = condition(text).groups()
+    where = {"measure": measure} | dict(word.split("=", 1) for word in words.split())
+    meant = list(rows)
+    for name, value in where.items():
+        known = sorted({str(row.get(name)) for row in meant})
+        meant = [row for row in meant if str(row.get(name)) == value]
+        if not meant:
+            raise DataError(f"--fail-if '{text}': no row has {name}={value}. {did_you_mean(value, known)}")
+    names, end = varying_names(rows), end or "value"
+    met = [row for row in meant if row[end] is not None and COMPARISONS[comparison](row[end], float(bound))]
+    unknown = [row_name(row, names) for row in meant if row[end] is None]
+    if unknown and not met:
+        raise DataError(f"--fail-if '{text}': {end} is not known of {', '.join(unknown)}; leave that out")
+    return [f"--fail-if '{text}' is met by {row['run']}: {row_name(row, names)}: {end} {row[end]:.4g}" for row in met]
 
 
 def varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of what was asked and how it was read, what tells rows apart."""
     import pandas as pd
 
-    names = dict.fromkeys(name for row in rows for name in row)
-    told = {
-        "study",
-        "run",
-        "dataset",
-        "datasets",
-        "measure",
-        "unit",
-        "value",
-        "low",
-        "high",
-        "n_units",
-        "n_draws",
-        "seed",
-    }
-    return varying(pd.DataFrame(rows, dtype=object), [name for name in names if name not in told])
+    frame = pd.DataFrame(rows, dtype=object)
+    return varying(frame, [name for name in frame if name == "judge" or name not in ("study", *SCORE_COLUMNS)])
 
 
 def row_name(row: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -98,19 +69,15 @@ def row_name(row: Mapping[str, Any], names: Sequence[str]) -> str:
 
 def hand_on(every: Sequence[Results], options: Options) -> None:
     """Do what the options of `score` say with the scores. Ends the program with code 4 where a condition is met."""
+    rows = []
     for results in every:
-        rows = rows_of(results)
+        of_study = [{"study": results.study, **row.as_dict()} for row in results.score_rows]
         if options.card:
-            write_card(options.card, rows)
+            write_card(options.card, of_study)
         for tracker in options.report_to:
-            track(tracker, rows)
-    rows = [row for results in every for row in rows_of(results)]
-    met = [
-        f"--fail-if '{each.text}' is met by {row}"
-        for each in map(condition, options.fail_if)
-        for row in each.rows_met(rows)
-    ]
-    if met:
+            track(tracker, of_study)
+        rows += of_study
+    if met := [line for text in options.fail_if for line in rows_met(text, rows)]:
         say("\n".join(met), sys.stderr)
         sys.exit(FAILED)
 

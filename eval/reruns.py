@@ -7,11 +7,9 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.resampling import wilson_interval
-from eval.evaluation import evaluation_of
+from eval.evaluation import Evaluation
 from eval.report.tables import Columns, TableSpec, console, wrapped, write_rows
-from eval.runs import FinishedRun, load_finished, run_config
-from evenhand.errors import DataError
-from evenhand.run_directory import PROVENANCE_FILE, read_json, read_plan_lines
+from eval.runs import FinishedRun
 from evenhand.terminal import say
 
 ALL = "all"  # the row over every prompt
@@ -26,36 +24,31 @@ COLUMNS: Columns = {
 }
 
 
-def is_rerun(base: Path, again: Path) -> bool:
-    """Whether a run asked the base's model the base's prompts, or some of them. Raises DataError for a copy of it.
+def is_rerun(base: FinishedRun, again: FinishedRun) -> bool:
+    """Whether a run asked the base's model the base's prompts, or some of them.
 
     Models are told apart by their checkpoint's hash; where a server does not tell it, by the config.
     """
-    ours, theirs = (read_json(path / PROVENANCE_FILE) for path in (base, again))
-    if ours == theirs and "created" in ours:
-        raise DataError(f"{again}: is a copy of {base}; name two runs")
-    checkpoints = [dict(facts.get("model") or {}).get("checkpoint_hash") for facts in (ours, theirs)]
-    models = checkpoints if all(checkpoints) else [run_config(path)["model"] for path in (base, again)]
-    if models[0] != models[1]:
-        return False
-    prompts, prompts_again = ({line["prompt_hash"] for line in read_plan_lines(path)} for path in (base, again))
-    is_one_set = ours.get("item_set_hash") is not None and ours.get("item_set_hash") == theirs.get("item_set_hash")
-    return is_one_set or prompts_again <= prompts
+    runs = (base, again)
+    checkpoints = [dict(run.provenance.get("model") or {}).get("checkpoint_hash") for run in runs]
+    model, model_again = checkpoints if all(checkpoints) else [run.config["model"] for run in runs]
+    items, items_again = (run.provenance.get("item_set_hash") for run in runs)
+    prompts, prompts_again = ({prompt.prompt_hash for prompt in run.plan} for run in runs)
+    is_one_set = items is not None and items == items_again
+    return model == model_again and (is_one_set or prompts_again <= prompts)
 
 
-def rerun_rates(study: str, base: Path, again: Path) -> pd.DataFrame:
+def rerun_rates(evaluation: Evaluation[Any], base: FinishedRun, again: FinishedRun) -> pd.DataFrame:
     """A row over all prompts that both asked, and one for each of several conditions.
 
     n_prompts: with a verdict in both; n_unparsed: others; n_differing, rate, low, high: the re-run flip rate with
     Wilson's interval over prompts; n_replies, n_other_texts: replies, and those whose text is another. Rates are in
     percent; NaN where no reply of the study is a verdict.
     """
-    evaluation = evaluation_of(study)
-    runs = [load_finished(path, with_errors=evaluation.with_errors) for path in (base, again)]
-    verdicts = differing(*map(evaluation.verdicts, runs))
-    texts = differing(*map(texts_of, runs))
+    verdicts = differing(*map(evaluation.verdicts, (base, again)))
+    texts = differing(*map(texts_of, (base, again)))
     conditions: dict[str, set[str]] = {}
-    for prompt in runs[0].plan:
+    for prompt in base.plan:
         conditions.setdefault(prompt.condition, set()).add(prompt.prompt_hash)
     groups = {ALL: set[str]().union(*conditions.values()), **(conditions if len(conditions) > 1 else {})}
     rows = [flip_row(verdicts, texts, hashes) for hashes in groups.values()]
@@ -105,9 +98,9 @@ def rerun_sentence(rates: pd.DataFrame) -> str:
     return f"{row.second} asked the model of {row.first} the same prompts again: {verdicts}; {texts}."
 
 
-def say_reruns(study: str, paths: Sequence[Path], out: Path, *, is_all: bool) -> None:
+def say_reruns(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], out: Path, *, is_all: bool) -> None:
     """Print the re-run flip rate of each re-run of the first run, and write reruns.json and .csv."""
-    frames = [rerun_rates(study, paths[0], again) for again in paths[1:] if is_rerun(paths[0], again)]
+    frames = [rerun_rates(evaluation, runs[0], again) for again in runs[1:] if is_rerun(runs[0], again)]
     for rates in frames:
         say(wrapped([rerun_sentence(rates)]) + "\n")
         if is_all:

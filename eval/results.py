@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, Score, adjusted, changes_frame, scores_frame
-from eval.estimates.comparability import Difference, check_comparable
+from eval.estimates.comparability import Difference, check_comparable, differing
 from eval.evaluation import Evaluation, evaluation_of
 from eval.options import Options
 from eval.report.tables import TableSpec, console, sentences, significance, wrapped
-from eval.runs import check_named_once, judge_names, load_finished, runs_by_study
+from eval.runs import FinishedRun, check_named_once, judge_names, load_finished, runs_by_study
 from eval.scorecard.arms import split_word
 from evenhand.errors import DataError
 from evenhand.registry import STUDIES, load_part
@@ -74,13 +74,8 @@ class Results:
         return [
             *self.sentences.get("warnings", []),
             *self.evaluation.warnings(self),
-            *(f"{name} differs in {difference}" for name, difference in self.differing if difference.serious),
+            *differing(self.differences, is_serious=True),
         ]
-
-    @property
-    def differing(self) -> list[tuple[str, Difference]]:
-        """Each difference of a judge from the base beside the model."""
-        return [(name, difference) for name, of_judge in self.differences.items() for difference in of_judge]
 
     @cached_property
     def shown(self) -> list[TableSpec]:
@@ -98,10 +93,7 @@ class Results:
         say(wrapped(self.answer if is_all else self.answer[:MOST_PRINTED]))
         for table in self.shown if is_all else self.shown[:1]:
             say("\n" + (f"{console(table)}\n{wrapped([table.note])}" if is_all else console(table, MOST_PRINTED)))
-        notes = [
-            f"Note: {name} differs in {difference}" for name, difference in self.differing if not difference.serious
-        ]
-        say_warnings(self.warnings, notes, is_all=is_all)
+        say_warnings(self.warnings, differing(self.differences, is_serious=False), is_all=is_all)
 
 
 def check_study_options(options: Options) -> None:
@@ -117,27 +109,32 @@ def check_study_options(options: Options) -> None:
 def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Results:
     """The results of some runs, the base first. Raises DataError where runs are not alike, unless that is allowed."""
     evaluation = evaluation_of(study)
-    judges = read_runs(evaluation, paths, options)
+    judges = judges_of(evaluation, load_runs(evaluation, paths), options)
     return results_of(study, judges, options, is_before_after=options.is_before_after and len(paths) > 1)
 
 
-def read_runs(evaluation: Evaluation[Any], paths: Sequence[Path], options: Options) -> dict[str, Any]:
-    """What tables call it → each judge of some runs. Raises DataError where two runs would be called alike."""
+def load_runs(evaluation: Evaluation[Any], paths: Sequence[Path]) -> list[FinishedRun]:
+    """Runs of one study, as far as all studies' are alike."""
     check_named_once(paths)
-    runs = [load_finished(path, with_errors=evaluation.with_errors) for path in paths]
+    return [load_finished(path, with_errors=evaluation.with_errors) for path in paths]
+
+
+def judges_of(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], options: Options) -> dict[str, Any]:
+    """What tables call it → each judge of some runs. Raises DataError where two runs would be called alike."""
     if evaluation.read_all:
         return evaluation.read_all(runs, options)
     assert evaluation.read, "an evaluation has `read` or `read_all`"
     judges = [evaluation.read(run, options) for run in runs]
     names = judge_names([judge.judge for judge in judges], [judge.name for judge in judges])
     if len({*names}) < len(names):
-        raise DataError(f"{paths[0]}: two of the runs are called alike, {names[0]}; give one folder another name")
+        raise DataError(f"{runs[0].path}: two of the runs are called alike, {names[0]}; rename one folder")
     return dict(zip(names, judges, strict=True))
 
 
 def read_run(study: str, path: Path, options: Options | None = None) -> Any:
     """One run, as its study reads it."""
-    (judge,) = read_runs(evaluation_of(study), [path], options or Options()).values()
+    evaluation = evaluation_of(study)
+    (judge,) = judges_of(evaluation, load_runs(evaluation, [path]), options or Options()).values()
     return judge
 
 
@@ -182,7 +179,8 @@ def say_warnings(warnings: Sequence[str], notes: Sequence[str], *, is_all: bool)
     """Print the first warning and how many more there are; with is_all each of them, and the notes."""
     more = f" ({len(warnings) - 1} more: --all)" if warnings[1:] and not is_all else ""
     lines = [f"Warning: {warning}{more}" for warning in (warnings if is_all else warnings[:1])]
-    if lines := [*lines, *(notes if is_all else [])]:
+    lines += [f"Note: {note}" for note in notes] if is_all else []
+    if lines:
         say("\n" + wrapped(lines))
 
 

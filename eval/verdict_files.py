@@ -7,7 +7,6 @@ take the last of two fields of one name, and do not say on which line a row star
 
 import csv
 import gzip
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import pandas as pd
 from eval.runs import kind_of
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
+from evenhand.files import parse_lines
 from evenhand.sources.record_fields import shown
 
 BATCH_ROWS = 8192
@@ -138,17 +138,7 @@ def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: 
 
 def json_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of JSON lines. Each line may have other fields than the one before; blank lines are skipped."""
-    for number, text in text_lines(path):
-        if not text.strip():
-            continue
-        try:
-            record = json.loads(text)
-            if not isinstance(record, dict):
-                raise ValueError(f"but a {type(record).__name__}")
-        except (ValueError, RecursionError) as error:  # also thousands of digits, endless brackets
-            reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
-            raise DataError(f"{path}:{number}: is not a JSON object ({reason}); correct the line") from None
-        yield number, record
+    return parse_lines((text for _, text in text_lines(path)), path)
 
 
 def csv_records(path: Path, layout: Layout) -> Iterator[Record]:

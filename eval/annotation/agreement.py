@@ -11,7 +11,7 @@ from eval.annotation.tasks import Task
 from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of, point_estimate
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums, rng_for
-from eval.report.tables import block, number, p_value
+from eval.report.tables import console, number, p_value, with_rows
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(
@@ -150,9 +150,10 @@ def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str
             name = NAMES.get(score.measure, score.measure).format(*cell_of, *task.answers, first=task.runs[0])
             cells.setdefault(name, {})[column] = cell(score)
         columns = list(dict.fromkeys(column for of_row in cells.values() for column in of_row))
-        lines = [["", *columns], *([name, *(row.get(column, "") for column in columns)] for name, row in cells.items())]
+        lines = [[name, *(row.get(column, "") for column in columns)] for name, row in cells.items()]
         judge = "" if task.is_comparison else f", judge: {task.judge}"
-        tables.append(block(f"{task.name} of {' and '.join(task.runs)}{judge}; % with 95 % intervals", lines))
+        title = f"{task.name} of {' and '.join(task.runs)}{judge}; % with 95 % intervals"
+        tables.append(console(with_rows(task.name, title, dict.fromkeys(["", *columns], ""), lines)))
     return "\n\n".join(tables)
 
 

@@ -15,13 +15,8 @@ FREE = ("name", "run", "model.name", "model.revision", "model.label")
 # Differences in these are stated and not refused: they can move a verdict by rounding only, if at all.
 MILD = (
     *FREE_ENGINE_KEYS,
-    "engine.tensor_parallel_size",
-    "engine.max_model_len",
-    "engine.max_num_seqs",
-    "engine.enforce_eager",
-    "engine.block_size",
-    "engine.batch_size",
-    "engine.row_tokens",
+    *("engine.tensor_parallel_size", "engine.max_model_len", "engine.max_num_seqs", "engine.enforce_eager"),
+    *("engine.block_size", "engine.batch_size", "engine.row_tokens"),
 )
 
 
@@ -52,14 +47,12 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
     return sorted(known, key=lambda difference: not difference.serious)
 
 
-def check_comparable(base: str, known: Mapping[str, Sequence[Difference]], others: Sequence[str] = ()) -> None:
+def check_comparable(base: str, of_runs: Mapping[str, Sequence[Difference]], reasons: Sequence[str] = ()) -> None:
     """Raises DataError with every serious difference from the base.
 
-    known: what a run is called → in what it differs; others: further reasons, in words.
+    of_runs: what a run is called → in what it differs; reasons: further ones, in words.
     """
-    serious = {name: [difference for difference in of_run if difference.serious] for name, of_run in known.items()}
-    lines = [*others, *(f"{name}: {difference}" for name, of_run in serious.items() for difference in of_run)]
-    if lines:
+    if lines := [*reasons, *differing(of_runs, is_serious=True)]:
         raise DataError(
             "\n  ".join([f"these runs differ from {base} in more than the model:", *lines])
             + "\n  Sample all of them alike, or say --allow-differences; the result then states them."
@@ -141,10 +134,7 @@ def unlike_leaves(base: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
 def one_checkpoint(base: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """The checkpoint that two runs have both sampled, by their provenance; "" for two, and where that is unknown."""
     ours, theirs = (dict(facts.get("model") or {}).get("checkpoint_hash") for facts in (base, after))
-    if ours and theirs:
-        return str(ours) if ours == theirs else ""
-    is_copy = base == after and "created" in base  # of a run whose server does not tell its checkpoint
-    return f"that of the run begun {base['created']}" if is_copy else ""
+    return str(ours) if ours and ours == theirs else ""
 
 
 def flattened(tree: Any, prefix: str = "") -> dict[str, Any]:
@@ -164,10 +154,17 @@ def shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) and value else str(value)
 
 
-def difference_lines(of_runs: Mapping[str, Sequence[Difference]]) -> list[str]:
-    """In what runs differ from the base, by what they are called."""
+def differing(of_runs: Mapping[str, Sequence[Difference]], *, is_serious: bool) -> list[str]:
+    """In what runs differ from the base, seriously or not, by what they are called."""
     return [
-        f"{'Warning' if difference.serious else 'Note'}: {name} differs in {difference}"
-        for name, known in of_runs.items()
-        for difference in known
+        f"{name} differs in {difference}"
+        for name, differences in of_runs.items()
+        for difference in differences
+        if difference.serious == is_serious
     ]
+
+
+def difference_lines(of_runs: Mapping[str, Sequence[Difference]]) -> list[str]:
+    """The same, the serious ones first."""
+    serious, others = (differing(of_runs, is_serious=is_serious) for is_serious in (True, False))
+    return [*(f"Warning: {line}" for line in serious), *(f"Note: {line}" for line in others)]

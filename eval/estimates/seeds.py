@@ -137,7 +137,7 @@ def p_over_seeds(estimates: Sequence[Estimate]) -> float | None:
 
 def change_over_seeds(changes: Sequence[Change], second: str) -> Change:
     """One change of several against the same first; second: the arm."""
-    first = replace(changes[0], second=second)
+    first = replace(changes[0], second=second, setting={**changes[0].setting, SEEDS: len(changes)})
     if len(changes) == 1:
         return first
     p = p_over_seeds([change.change for change in changes])

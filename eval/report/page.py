@@ -18,6 +18,7 @@ from evenhand.files import write_whole
 MOST_INLINE = 13  # figures of a study on the page, which is to stay small enough to be sent; all are in plots/
 LONGEST_TEXT = 20_000  # characters of a reply, prompt or post on a page
 MOST_OPEN = 3  # warnings that are shown at once, and figures; the others are folded away
+OPTIONAL: Mapping[str, Any] = {"browser": "", "left_out": [], "facts": []}  # what a study's part of a page may lack
 
 
 def bounded(text: str) -> str:
@@ -57,37 +58,37 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
 
 def write_page(path: Path, title: str, studies: Sequence[Mapping[str, Any]]) -> None:
     """A page of some studies, each as `view` says it."""
-    limits = {"most_inline": MOST_INLINE, "most_open": MOST_OPEN, "answers": ANSWERS}
-    write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=studies, **limits))
+    limits = {"most_inline": MOST_INLINE, "most_open": MOST_OPEN, "openings": (*ANSWERS, "Recommendation")}
+    whole = [{**OPTIONAL, **study} for study in studies]
+    write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=whole, **limits))
 
 
 def figures(plots: Iterable[Plot], folder: Path) -> tuple[dict[str, str], list[Path]]:
     """(name → HTML of figures, the paths of their files in a folder)."""
     drawn, written = {}, list[Path]()
     for plot in plots:
-        svgs, files = finish(plot, folder / "plots")
-        drawn[plot.name] = str(PARTS.picture([b64encode(svg.encode()).decode() for svg in svgs], plot.alt))
+        svg, files = finish(plot, folder / "plots")
+        drawn[plot.name] = str(PARTS.picture(b64encode(svg.encode()).decode(), plot.alt))
         written += files
     return drawn, written
 
 
 def view(results: Results, drawn: Mapping[str, str]) -> dict[str, Any]:
     """What the page's template shows of one study. drawn: figure → its HTML."""
-    facts = {} if results.options.are_files else {name: run_facts(run) for name, run in results.judges.items()}
+    runs = {} if results.options.are_files else results.judges
+    facts = [{"": name, **run_facts(run)} for name, run in runs.items()]
     return {
         "key": results.study,
         "heading": results.evaluation.heading,
         "answer": results.answer,
         "warnings": results.warnings,
-        "reading": results.sentences.get("reading", []),
+        "reading": results.sentences["reading"],
         "tables": list(map(table_html, results.shown)),
         "figures": drawn,
-        "browser": "",
-        "folded": [(table.title, table_html(table)) for table in results.tables if table.place == "files"],
+        "folded": [table_html(table) for table in results.tables if table.place == "files"],
         "left_out": results.evaluation.left_out(results),
-        "method": results.sentences.get("method", []),
-        "facts_head": ["", *facts],
-        "facts": [[key, *(of_run[key] for of_run in facts.values())] for key in next(iter(facts.values()), {})],
+        "method": results.sentences["method"],
+        "facts": [[key, *(of_run[key] for of_run in facts)] for key in next(iter(facts), {})],
         "differences": [
             f"{name} against {results.base}: "
             f"{'; '.join(map(str, of_run)) or 'same prompts, rendering, engine, precision, software'}."
@@ -98,9 +99,7 @@ def view(results: Results, drawn: Mapping[str, str]) -> dict[str, Any]:
 
 def table_html(table: TableSpec) -> str:
     """A table under its title, with its note and the names of its files."""
-    lines = page_lines(table)
-    note = " ".join(filter(None, [lines["note"], f"Files: tables/{table.name}.md, .csv, .tex"]))
-    return str(PARTS.data_table(table.title, lines["heads"], lines["groups"], len(table.columns), note))
+    return str(PARTS.data_table(table, **page_lines(table)))
 
 
 def run_facts(run: Any) -> dict[str, str]:

@@ -26,7 +26,6 @@ RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"
 WIDTH = 4.4  # inches; narrow, so that letters stay readable when a phone shrinks the figure
-PAGE_WIDTH = 10.0  # inches, of the same figure on a wide page
 LONGEST_TITLE = 42  # characters of a title's line
 LONGEST_TICK = 13  # characters of a name that fits beside an axis; longer ones stand above their line
 STYLE: dict[str, Any] = {
@@ -73,26 +72,23 @@ def name_lines(axes: Any, names: Sequence[str]) -> None:
         axes.text(0, line - 0.3, shortened(name, 44), transform=axes.get_yaxis_transform(), va="bottom", fontsize=9)
 
 
-def finish(plot: Plot, folder: Path) -> tuple[list[str], list[Path]]:
-    """(the figure for a narrow and for a wide page, the paths of its PNG and SVG files in a folder)."""
+def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
+    """(the figure for a page, the paths of its PNG and SVG files in a folder)."""
     png, svg = folder / f"{plot.name}.png", folder / f"{plot.name}.svg"
-    text, wide, image, size = io.StringIO(), io.StringIO(), io.BytesIO(), plot.drawing.get_size_inches()
+    text, image = io.StringIO(), io.BytesIO()
     with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
         # Of a name that the font lacks letters for the figure has boxes; its words and the tables have the name.
         warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)
         plot.drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         plot.drawing.set_layout_engine("none")  # it is laid out; doing so again takes as long as drawing
         plot.drawing.savefig(image, format="png", dpi=160, metadata={"Software": None})
-        plot.drawing.set_layout_engine("constrained")
-        plot.drawing.set_size_inches(PAGE_WIDTH, size[1])
-        plot.drawing.savefig(wide, format="svg", metadata={"Date": None, "Creator": None})
     try:
         folder.mkdir(parents=True, exist_ok=True)
         png.write_bytes(image.getvalue())
         svg.write_text(text.getvalue(), encoding="utf-8")
     except OSError as error:
         raise DataError(f"{png}: cannot be written ({error.strerror}); free space or choose another folder") from None
-    return [for_page(drawn.getvalue()) for drawn in (text, wide)], [png, svg]
+    return for_page(text.getvalue()), [png, svg]
 
 
 def for_page(svg: str) -> str:

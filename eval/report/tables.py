@@ -10,6 +10,7 @@ import json
 import math
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -19,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from eval.estimates.resampling import wilson_interval
 from evenhand.files import shipped_yaml, write_whole
@@ -130,13 +131,13 @@ def template(words: str | Path) -> Template:
 
 def sentences(words: str | Path, facts: Mapping[str, Any]) -> dict[str, list[str]]:
     """Part of a template, behind a line "## NAME", → its lines, without empty ones."""
-    parts: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = defaultdict(list)
     name = ""
     for line in template(words).render(facts).splitlines():
         if line.startswith(PART):
             name = line.removeprefix(PART).strip()
         elif line.strip():
-            parts.setdefault(name, []).append(" ".join(line.split()))
+            parts[name].append(" ".join(line.split()))
     return parts
 
 
@@ -152,13 +153,13 @@ Place = Literal["console", "page", "files"]
 
 NAME_WIDTH = 30  # of the first cell of a printed line; a longer one is cut in its middle
 MOST_LINES = 120  # of a table on the page; its files have all
-LONG_TEXT = 40  # characters from which on a cell of the page is broken into lines
 LONGEST_CELL = 400  # characters of a cell on the page; its files have all of it
 GREEK = {"Δ": "Delta", "μ": "mu", "σ": "sigma", "κ": "kappa", "ρ": "rho"}
 SIGNS = {"→": "rightarrow", "≥": "geq", "≤": "leq", "×": "times", "±": "pm"}
 TEX = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {mark: rf"$\{name}$" for mark, name in {**GREEK, **SIGNS}.items()}
 TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
 TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "†": r"\textdagger{}", "…": r"\dots{}"} | {"−": "$-$", "–": "--"}
+LATEX_ESCAPES = str.maketrans(TEX)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +199,9 @@ class TableSpec:
     @cached_property
     def is_numeric(self) -> list[bool]:
         """For each column whether it holds numbers alone, and is therefore aligned to the right."""
-        columns = [[cell for cell in column if not is_unknown(cell)] for column in zip(*self.rows, strict=True)]
-        return [bool(cells) and not any(isinstance(cell, str) for cell in cells) for cells in columns]
+        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
+        known = [[cell for cell in column if not is_unknown(cell)] for column in columns]
+        return [bool(cells) and not any(isinstance(cell, str) for cell in cells) for cells in known]
 
 
 def with_rows(name: str, title: str, heads: Mapping[str, str], rows: Iterable[Sequence[Any]], **keys: Any) -> TableSpec:
@@ -231,18 +233,13 @@ def table_from(file: Path, name: str, frame: pd.DataFrame, **keys: Any) -> Table
 yaml_tables = cache(shipped_yaml)
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Columns padded to their widest cell; the first to the left, the others to the right."""
+def padded(lines: Sequence[Sequence[str]], is_right: Sequence[bool]) -> list[list[str]]:
+    """Cells as wide as the widest of their column; is_right: for each column whether it is aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
-        "  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True)))
+        [cell.rjust(w) if right else cell.ljust(w) for cell, w, right in zip(line, widths, is_right, strict=True)]
         for line in lines
     ]
-
-
-def block(title: str, lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells under a title, as text."""
-    return "\n".join([title, *aligned(lines)])
 
 
 def shortened(name: str, width: int = NAME_WIDTH) -> str:
@@ -252,25 +249,22 @@ def shortened(name: str, width: int = NAME_WIDTH) -> str:
 
 
 def console(table: TableSpec, most: int | None = None) -> str:
-    """The table as text, or its first lines."""
+    """The table as text, or its first lines; all columns but the first are aligned to the right."""
     width = max(NAME_WIDTH, len(next(iter(table.columns))))
     lines = [[shortened(row[0], width), *row[1:]] for row in table.cells[:most]]
+    cells = padded([list(table.columns), *lines], [False, *[True] * (len(table.columns) - 1)])
     rest = [f"({len(table.cells) - len(lines)} more lines: --all)"] * (len(table.cells) > len(lines))
-    return "\n".join([block(table.title, [list(table.columns), *lines]), *rest])
+    return "\n".join([table.title, *("  ".join(line) for line in cells), *rest])
 
 
 def markdown(table: TableSpec) -> str:
     """GitHub-flavoured Markdown: the title, the table with padded columns, the note."""
     lines = [[markdown_text(cell) for cell in line] for line in [list(table.columns), *table.cells]]
-    right = table.is_numeric or [False] * len(table.columns)
-    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
-    rule = ["-" * (w - 1) + ":" if r else "-" * w for w, r in zip(widths, right, strict=True)]
-    padded = [
-        "| " + " | ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(line, widths, right, strict=True)) + " |"
-        for line in [lines[0], rule, *lines[1:]]
-    ]
+    head, rule, *body = padded([lines[0], ["---"] * len(lines[0]), *lines[1:]], table.is_numeric)
+    rule = ["-" * (len(cell) - right) + ":" * right for cell, right in zip(rule, table.is_numeric, strict=True)]
     note = ["", markdown_text(table.note)] if table.note else []
-    return "\n".join([f"**{markdown_text(table.title)}**", "", *padded, *note]) + "\n"
+    rows = ["| " + " | ".join(line) + " |" for line in (head, rule, *body)]
+    return "\n".join([f"**{markdown_text(table.title)}**", "", *rows, *note]) + "\n"
 
 
 def markdown_text(text: str) -> str:
@@ -312,19 +306,11 @@ def csv_cell(cell: Any) -> Any:
 
 def latex(table: TableSpec) -> str:
     """A floating table for LaTeX with the package booktabs; label `tab:<name>`."""
-    align = "".join("r" if is_right else "l" for is_right in table.is_numeric or [False] * len(table.columns))
-    lines = [
-        *(r"\begin{table}", r"\centering", rf"\caption{{{latex_text(table.title)}}}", rf"\label{{tab:{table.name}}}"),
-        *(rf"\begin{{tabular}}{{{align}}}", r"\toprule", latex_line(list(table.columns)), r"\midrule"),
-        *map(latex_line, table.cells),
-        *(r"\bottomrule", r"\end{tabular}"),
-        *([rf"\par\smallskip{{\footnotesize {latex_text(table.note)}\par}}"] if table.note else []),
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+    align = "".join("r" if is_right else "l" for is_right in table.is_numeric)
+    return LATEX.get_template("table.tex").render(table=table, align=align)
 
 
-def latex_line(cells: Sequence[str]) -> str:
+def latex_line(cells: Iterable[str]) -> str:
     """A line of a tabular. The minus of a number is no hyphen; a leading [ is no argument of the line break before."""
     escaped = [("{}" if cell.startswith(("[", "*")) else "") + latex_text(cell) for cell in cells]
     return " & ".join(re.sub(r"^-(?=[\d.])", "$-$", cell) for cell in escaped) + r" \\"
@@ -332,7 +318,18 @@ def latex_line(cells: Sequence[str]) -> str:
 
 def latex_text(text: str) -> str:
     """Text that LaTeX shows as it is, on one line."""
-    return "".join(TEX.get(character, character) for character in " ".join(text.split()))
+    return " ".join(text.split()).translate(LATEX_ESCAPES)
+
+
+LATEX = TEXTS.overlay(
+    loader=PackageLoader("eval.report"),
+    keep_trailing_newline=True,
+    block_start_string="<%",
+    block_end_string="%>",
+    variable_start_string="<<",
+    variable_end_string=">>",
+)
+LATEX.filters = {"latex": latex_text, "latex_line": latex_line}
 
 
 def page_lines(table: TableSpec) -> dict[str, Any]:
@@ -340,26 +337,15 @@ def page_lines(table: TableSpec) -> dict[str, Any]:
 
     Where lines in a row begin with the same cell it becomes a heading over them, which saves a phone's width.
     """
-    lines = [
-        [
-            (
-                shortened(text, LONGEST_CELL),
-                "" if not isinstance(cell, str) else "text long" if len(text) > LONG_TEXT else "text",
-            )
-            for text, cell in zip(cells, row, strict=True)
-        ]
-        for cells, row in zip(table.cells[:MOST_LINES], table.rows, strict=False)
-    ]
-    is_grouped = len(table.columns) > 1 and any(a[0][0] == b[0][0] for a, b in pairwise(lines))
-    numeric = table.is_numeric or [False] * len(table.columns)
-    heads = [(head, "" if is_right else "text") for head, is_right in zip(table.columns, numeric, strict=True)]
+    lines = [[shortened(cell, LONGEST_CELL) for cell in cells] for cells in table.cells[:MOST_LINES]]
+    is_grouped = len(table.columns) > 1 and any(first[0] == second[0] for first, second in pairwise(lines))
+    heads = [(head, "" if is_right else "text") for head, is_right in zip(table.columns, table.is_numeric, strict=True)]
     groups = [
         (heading, [line[is_grouped:] for line in group])
-        for heading, group in groupby(lines, key=lambda line: line[0][0] if is_grouped else None)
+        for heading, group in groupby(lines, key=lambda line: line[0] if is_grouped else None)
     ]
-    rest = f"The first {MOST_LINES} of {len(table.rows):,} lines." if len(table.rows) > MOST_LINES else ""
-    note = " ".join(filter(None, [rest, table.note]))
-    return {"title": table.title, "name": table.name, "heads": heads[is_grouped:], "groups": groups, "note": note}
+    rest = f"The first {MOST_LINES} of {len(table.rows):,} lines. " if len(table.rows) > MOST_LINES else ""
+    return {"heads": heads[is_grouped:], "groups": groups, "note": rest + table.note}
 
 
 LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}

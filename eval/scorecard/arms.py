@@ -51,7 +51,7 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
     Raises DataError when the folder is no complete sampling run.
     """
     config, provenance = run_config(sampled), read_json(sampled / PROVENANCE_FILE)
-    training_run, base_hash = training_of(config, provenance, sampled)
+    model = dict(provenance.get("model") or {})
     return CardArm(
         name=name,
         arm=arm,
@@ -60,8 +60,8 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
         config=config,
         provenance=provenance,
         cost=dict.fromkeys(COST) if kind == BASE else cost_of(config, sampled),
-        training_run=training_run,
-        base_hash=base_hash,
+        training_run=model.get("training_run"),
+        base_hash=model.get("base_hash"),
     )
 
 
@@ -103,14 +103,6 @@ def training_doubts(rows: Sequence[CardArm]) -> list[str]:
     return doubts
 
 
-def unknown_bases(rows: Sequence[CardArm]) -> list[str]:
-    """A sentence that names the arms of which it is not known what they were trained from; none where all are known."""
-    is_known = rows[0].checkpoint is not None
-    names = [row.name for row in rows if row.kind == TRAINED and not (is_known and row.base_hash)]
-    said = f"Note: not known what {', '.join(names)} {'were' if names[1:] else 'was'} trained from"
-    return [f"{said} (no training run here, or a server's model)."] if names else []
-
-
 def split_word(word: str) -> tuple[str, Path]:
     """(name or "", path) of `RUN` or `NAME=RUN`. A path that exists may hold a "="."""
     name, equals, path = word.partition("=")
@@ -136,18 +128,12 @@ def arm_names(given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]
     return [name or next(own) for name in given]
 
 
-def other_checkpoint(arm: CardArm, run: SampledRun, words: str) -> str:
-    """That an arm's two runs are of different checkpoints, by the surest that both tell; "" where they are of one.
-
-    words: what the other run is called.
-    """
-    sides: tuple[Any, ...] = (arm, run)
-    facts = [dict(side.provenance.get("model") or {}) for side in sides]
-    known = [[str(model[key]) for model in facts if model.get(key)] for key in ("checkpoint_hash", "revision")]
-    names = [str(side.config["model"].get("name")) for side in sides]
-    ours, theirs = next((pair for pair in known if len(pair) == 2), names)
-    is_other = f"{arm.name}: its sampling run is of checkpoint {ours}, but its {words} {run.name} of {theirs}"
-    return is_other if ours != theirs else ""
+def other_checkpoint(arm: CardArm, run: SampledRun, study: str) -> str:
+    """That an arm's run of a study is of another checkpoint than its sampling run; "" where it is not, or unknown."""
+    theirs = dict(run.provenance.get("model") or {}).get("checkpoint_hash")
+    if None in (arm.checkpoint, theirs) or arm.checkpoint == theirs:
+        return ""
+    return f"{arm.name}: its sampling run is of checkpoint {arm.checkpoint}, but its {study} run {run.name} of {theirs}"
 
 
 def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, dict[str, Path]]:
@@ -187,19 +173,6 @@ def cost_of(config: Mapping[str, Any], sampling_run: Path) -> dict[str, Any]:
         cost["seconds"] += facts.get("reference_seconds") or 0.0
         cost["device_seconds"] = cost["n_processes"] and cost["seconds"] * cost["n_processes"]
     return cost
-
-
-def training_of(
-    config: Mapping[str, Any], provenance: Mapping[str, Any], sampling_run: Path
-) -> tuple[str | None, str | None]:
-    """(training run, checkpoint hash of its base) of the model that a run sampled, as far as they are known."""
-    model = dict(provenance.get("model") or {})
-    if "base_hash" in model:
-        return model.get("training_run"), model["base_hash"]
-    folder, file = training_folder(config), done_file(config, sampling_run)
-    facts = file.with_name(PROVENANCE_FILE) if file else None
-    base = read_json(facts).get("model") if facts and facts.is_file() else None
-    return folder.name if folder else None, base.get("checkpoint_hash") if isinstance(base, dict) else None
 
 
 def training_folder(config: Mapping[str, Any]) -> Path | None:

@@ -44,7 +44,7 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("acc_c1 <= 70", 4),
         ("acc_c1 < 70", None),
         ("ddss > 1", "Did you mean 'dds'"),
-        ("dataset=other dds > 1", "there are .*mine"),
+        ("dataset=other dds > 1", "dataset=other. .*mine"),
         ("acc_c1.low > 99", "low is not known"),
         ("dds > x", "write MEASURE.low > 10"),
     ],

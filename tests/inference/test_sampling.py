@@ -55,7 +55,7 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
     ],
     ids=lambda value: str(value) if isinstance(value, str) else None,
 )
-def test_sigterm_and_sighup_dropped_everything_since_the_last_shard_as_sigint_did_not(
+def test_a_signal_to_end_keeps_what_was_answered_since_the_last_shard(
     tmp_path: Path,
     engine: AnsweringEngine,
     capsys: pytest.CaptureFixture[str],

@@ -20,8 +20,10 @@ LABELS = {
 }
 
 folder = Path(sys.argv[1])
-table = "tables/scorecard_dialdefer_deference.csv"
-tables = {path.name: pd.read_csv(path / table).set_index("arm") for path in sorted(folder.glob("s[1-4]"))}
+tables = {}
+for path in sorted(folder.glob("s[1-4]")):
+    table = pd.read_csv(path / "tables" / "scorecard_dialdefer.csv")
+    tables[path.name] = table[table["figure"] == "deference d"].set_index("arm")
 marks = []
 for arm, label in LABELS.items():
     for wording, rows in tables.items():

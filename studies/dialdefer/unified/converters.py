@@ -141,7 +141,7 @@ def amqa(folder: Path) -> Iterator[Item]:
         choices = record.options("options", "ABCD")  # as they stand: three wrong ones end in a blank, as published
         wrong = [text for text in choices.values() if text.strip() != answer]
         if len(wrong) == len(choices):
-            raise record.error("answer", f"is none of the options: {shown(answer)}; fetch the file again")
+            raise record.error("answer", f"is not among the options: {shown(answer)}; fetch the file again")
         meta = {
             "answer_idx": record.one_of("answer_idx", "ABCD"),
             "desensitized_question": record.text("desensitized_question"),

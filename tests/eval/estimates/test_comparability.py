@@ -33,13 +33,11 @@ def test_what_is_meant_to_differ_is_no_difference():
 def test_serious_differences_alone_are_refused():
     note = Difference("torch", "1", "2", serious=False)
     check_comparable("base", {"after": [note]})
-    with pytest.raises(DataError, match="after: format: chat before, raw after") as refusal:
+    with pytest.raises(DataError, match="after differs in format: chat before, raw after") as refusal:
         check_comparable("base", {"after": [note, Difference("format", "chat", "raw", serious=True)]})
     assert "torch" not in str(refusal.value)
 
 
-def test_one_checkpoint_is_known_by_its_hash_or_of_a_copy():
-    first, second = ({"model": {"checkpoint_hash": name}, "created": name} for name in "ab")
-    assert (one_checkpoint(first, first), one_checkpoint(first, second)) == ("a", "")
-    assert one_checkpoint({"created": "t"}, {"created": "t"}) == "that of the run begun t"
-    assert one_checkpoint({"created": "t"}, {"created": "u"}) == ""
+def test_one_checkpoint_is_known_by_its_hash():
+    first, second = ({"model": {"checkpoint_hash": name}} for name in "ab")
+    assert (one_checkpoint(first, first), one_checkpoint(first, second), one_checkpoint({}, {})) == ("a", "", "")

@@ -1,4 +1,4 @@
-"""The browser of items: prompts come back to the letter; a person filters, searches and looks, in Chromium."""
+"""The browser of items: a person filters, searches and looks, in Chromium."""
 
 import html
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.report.browser import Asked, slotted, write_browser
+from eval.report.browser import Asked, write_browser
 from tests.made.hostile_texts import HOSTILE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -24,7 +24,8 @@ const seen = [];
 (async () => {
   while (!document.querySelector("#item h2")) await wait();
   seen.push(found.length, document.querySelectorAll("#list button").length < 100);
-  set("dataset", "1"); set("flip", "any"); set("condition", "0"); set("condition", ""); set("search", "QUESTION 7?");
+  set("dataset", "odd"); set("flip", "any flip"); set("condition", "c1_true"); set("condition", "");
+  set("search", "QUESTION 7?");
   document.querySelector("#list button").click();
   while (document.querySelector("#item h2").textContent !== "odd-7 (odd)") await wait();
   const texts = query => [...document.querySelectorAll(query)].map(part => part.textContent);
@@ -32,13 +33,6 @@ const seen = [];
   document.body.append(element("pre", JSON.stringify(seen), {id: "seen"}));
 })();
 """
-
-
-@pytest.mark.parametrize("slots", [["q 0 q", "0", "1"], ["a", "aa", ""], ["same", "same", "x"], []])
-def test_a_prompt_comes_back_from_its_template(slots: list[str]) -> None:
-    prompt = "<user>0 q 0 q? aa 1 same\x02"
-    back = re.sub("\x01(\\d)\x01", lambda found: slots[int(found[1])], slotted(prompt, slots))
-    assert back == prompt
 
 
 def rows() -> Iterator[Asked]:

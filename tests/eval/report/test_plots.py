@@ -65,7 +65,7 @@ def test_a_line_plot_has_each_series_and_the_intervals_of_those_that_are_not_das
 @pytest.mark.parametrize("name", [r"$\foo{$ 日本語", "<b> -- ]]> {}%s"])
 def test_a_models_name_may_hold_anything(name: str, tmp_path: Path) -> None:
     for plot in (shape(name) for shape in SHAPES):
-        pages, (png, _) = finish(plot, tmp_path)
-        assert {ElementTree.fromstring(page).tag[-3:] for page in pages} == {"svg"}
+        svg, (png, _) = finish(plot, tmp_path)
+        assert ElementTree.fromstring(svg).tag[-3:] == "svg"
         assert png.read_bytes()[:4] == b"\x89PNG"
         assert name in plot.alt

