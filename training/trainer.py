@@ -30,19 +30,8 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
 
     Raises ConfigError for fp16 on CPU, which torch has not, and for a tracker that is not installed.
     """
-    available = get_available_reporting_integrations()
-    for name in config.run.report_to:
-        if name not in available:
-            raise ConfigError(
-                f"run.report_to: tracker '{name}' is not installed or unknown to transformers (installed: "
-                f"{', '.join(available) or 'none'}); `pip install` it, or leave it out: metrics.jsonl has the figures"
-            )
-    if config.run.report_to:  # TensorBoard's files would lie among the checkpoints, which are deleted at the end
-        os.environ.setdefault("TENSORBOARD_LOGGING_DIR", str(path / "tensorboard"))
-        for name in ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME"):
-            os.environ.setdefault(name, "evenhand")
-    is_gpu = on_gpu()
-    optimiser = config.optimiser
+    prepare_trackers(config, path)
+    is_gpu, optimiser = on_gpu(), config.optimiser
     if optimiser.mixed_precision == "fp16" and not is_gpu:
         raise ConfigError("optimiser.mixed_precision: fp16 needs a GPU; write bf16 or no")
     arguments = TrainingArguments(
@@ -79,6 +68,21 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
     if arguments.n_gpu > 1:  # transformers would cut a microbatch's rows over all GPUs it sees, each its own process
         arguments._n_gpu = 1
     return arguments
+
+
+def prepare_trackers(config: TrainingConfig, path: Path) -> None:
+    """Set the variables that trackers read. Raises ConfigError for one that is not installed."""
+    available = get_available_reporting_integrations()
+    for name in config.run.report_to:
+        if name not in available:
+            raise ConfigError(
+                f"run.report_to: tracker '{name}' is not installed or unknown to transformers (installed: "
+                f"{', '.join(available) or 'none'}); `pip install` it, or leave it out: metrics.jsonl has the figures"
+            )
+    if config.run.report_to:  # TensorBoard's files would lie among the checkpoints, which are deleted at the end
+        os.environ.setdefault("TENSORBOARD_LOGGING_DIR", str(path / "tensorboard"))
+        for name in ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME"):
+            os.environ.setdefault(name, "evenhand")
 
 
 class VerdictTrainer(Trainer):
