@@ -15,7 +15,7 @@ from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
 from inference.config import InferenceConfig
 from inference.open_engine import device_name, open_engine
 from inference.sampling import sample
-from tests.made.sampling_configs import sampling_config
+from tests.made.toy_prompts import toy_config
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
 VARIABLES = (
@@ -128,17 +128,8 @@ def checkpoint(folder: Path) -> Path:
 
 
 def made_config(folder: Path, **engine: Any) -> InferenceConfig:
-    return sampling_config(
-        {
-            "name": "tiny",
-            "model": {"name": str(checkpoint(folder / "model"))},
-            "benchmarks": [{"dataset": "pocket", "n_items": 1}],
-            "prompts": {"template": "matched"},
-            "verdict": "margin",
-            "engine": engine,
-            "run": {"root": str(folder / "runs")},
-        }
-    )
+    keys = {"prompts": {"template": "matched"}, "engine": engine, "run": {"root": str(folder / "runs")}}
+    return toy_config(str(checkpoint(folder / "model")), benchmarks=[{"dataset": "pocket", "n_items": 1}], **keys)
 
 
 @pytest.mark.usefixtures("old_driver")

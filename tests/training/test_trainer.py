@@ -47,6 +47,12 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(
     assert all(torch.count_nonzero(tensor) for tensor in first_layer), "the first layer has learnt nothing"
 
 
+def test_the_learning_rate_rises_over_its_share_of_the_steps_and_falls_as_a_cosine(model: Path, tmp_path: Path) -> None:
+    run = train(tiny_run("sft", model, tmp_path, optimiser={"warmup_ratio": 0.5}))
+    rates = [5e-3 * factor for factor in (0, 0.5, 1, 0.5 + math.cos(math.pi / 2) / 2)]
+    assert list(logged(run, "learning_rate").values()) == pytest.approx(rates)
+
+
 def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
