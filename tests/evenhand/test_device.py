@@ -30,7 +30,7 @@ VARIABLES = (
 
 def facts(environment: Mapping[str, str] | None = None, **known: Any) -> DeviceFacts:
     """A machine with no sign of a GPU, but for what is said."""
-    nothing: dict[str, Any] = {"n_visible": 0, "cuda_build": None, "gpus": (), "config_says": None}
+    nothing: dict[str, Any] = {"n_visible": 0, "cuda_build": None, "gpus": ()}
     return DeviceFacts(**{**nothing, **known}, environment=environment or {})
 
 
@@ -45,7 +45,6 @@ NEWER = "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or 
         (facts(gpus=(A100,)), "nvidia-smi lists NVIDIA A100-SXM4-80GB", "This torch is a build for CPUs: run `make ve"),
         (facts(cuda_build="13.0"), "torch is a build for CUDA 13.0", "finds no driver and no GPU: ask Slurm for a GPU"),
         (facts({"ACCELERATE_MIXED_PRECISION": "no"}), "`accelerate launch` was given a config for several GPUs", ""),
-        (facts(config_says="engine.tensor_parallel_size is 4"), "engine.tensor_parallel_size is 4", ""),
     ],
 )
 def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_and_the_way_out(

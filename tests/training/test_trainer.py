@@ -125,7 +125,7 @@ def test_dropout_leaves_out_what_it_draws_and_makes_up_for_it(model: Path) -> No
     """Output and gradients are those of PEFT's sum over the same draws, which leave out a tenth of all numbers."""
     base = load_base(model, QuantisationConfig(kind="none", compute_dtype="float32"))
     judge = as_trained(get_peft_model(base, lora_config(LoraSettings(r=4, alpha=8, dropout=0.1), base)), tiny_run())
-    multiply_at_rank(judge, together=True)
+    multiply_at_rank(judge)
     layer = judge.train().base_model.model.model.layers[0].self_attn.q_proj
     x = torch.randn(4097, layer.in_features, generator=torch.Generator().manual_seed(1))
     a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
