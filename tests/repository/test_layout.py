@@ -21,7 +21,6 @@ SHIPPED += ("requirements/*", "tests/**/*", *(f"{package}/**/*" for package in P
 ROOMS = ("evenhand", "inference", "training", "eval", "studies")
 # Tests of several modules at once, or of what lies between them.
 BETWEEN_MODULES = {
-    "eval/files_passed",
     "eval/real_harnesses",
     "eval/report/report",
     "eval/scorecard/scorecard",
