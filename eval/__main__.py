@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval.harness_logs import with_logs_read
 from eval.options import Options, Verb, verb_options
 from eval.runs import runs_by_study
 from evenhand.errors import DataError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def read_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb, checked before anything is scored."""
-    options = verb_options(verb, argv)
+    options = verb_options(verb, argv, with_logs_read)
     for text in options.fail_if:
         from eval.publishing import condition
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeVar
 
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.harness_logs import with_logs_read
 from eval.runs import is_verdict_file
 from evenhand.files import shipped_yaml
 from evenhand.item_files import HUB, downloaded
@@ -17,6 +16,8 @@ from evenhand.registry import STUDIES, load_part
 Verb = Literal["score", "compare", "report", "scorecard", "calibrate"]
 Unparsed = Literal["wrong", "excluded"]  # how a reply that cannot be read counts
 StudyOptions = TypeVar("StudyOptions")
+# Sources, --mapping and --out → the sources with runs or files of verdicts for logs; see eval.harness_logs.
+ReadLogs = Callable[[Sequence[Path], Path | None, Path | None], Sequence[Path]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ RENAMED = {  # last word of an old spelling → what to write
 }
 
 
-def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
+def verb_options(verb: Verb, argv: Sequence[str], read_logs: ReadLogs | None = None) -> Options:
     """The words of a verb as a record. Ends the program with code 2 for words that do not fit."""
     command = COMMANDS["verbs"][verb]
     parser = argparse.ArgumentParser(
@@ -114,7 +115,7 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
     given = vars(parser.parse_args([str(downloaded(word)) if word.startswith(HUB) else word for word in argv]))
     named = [given.pop(name) for name in ("base", "train", "test") if name in given]
     sources = [*named, *given.pop("after", ()), *given.get("sources", ())]
-    given["sources"] = with_logs_read(sources, given.get("mapping"), given.get("out"))
+    given["sources"] = read_logs(sources, given.get("mapping"), given.get("out")) if read_logs else sources
     of_studies = {
         study: {option.name: given[option.name] for option in fields(kind) if option.name in given}
         for study, kind in own.items()
