@@ -5,12 +5,13 @@ pandas is loaded once the words are read: `--help` does without it.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
 from eval.options import Options, Verb, verb_options
-from eval.runs import runs_by_study
+from eval.runs import is_verdict_file, runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
 
 def read_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb, checked before anything is scored."""
-    options = verb_options(verb, argv, with_logs_read)
+    options = verb_options(verb, argv)
+    options = replace(options, sources=tuple(with_logs_read(options.sources, options.mapping, options.out)))
+    if options.are_files and not all(map(is_verdict_file, options.sources)):
+        raise DataError(f"{verb} runs and files of verdicts apart: they were not asked alike")
+    if options.are_files and not options.out:
+        raise DataError("files of verdicts need --out DIR")
+    if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
+        raise DataError("--out takes one run; without it each run's scores go into RUN/scores")
     for text in options.fail_if:
         from eval.publishing import condition
 

@@ -16,8 +16,6 @@ from evenhand.registry import STUDIES, load_part
 Verb = Literal["score", "compare", "report", "scorecard", "calibrate"]
 Unparsed = Literal["wrong", "excluded"]  # how a reply that cannot be read counts
 StudyOptions = TypeVar("StudyOptions")
-# Sources, --mapping and --out → the sources with runs or files of verdicts for logs; see eval.harness_logs.
-ReadLogs = Callable[[Sequence[Path], Path | None, Path | None], Sequence[Path]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +91,7 @@ RENAMED = {  # last word of an old spelling → what to write
 }
 
 
-def verb_options(verb: Verb, argv: Sequence[str], read_logs: ReadLogs | None = None) -> Options:
+def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb as a record. Ends the program with code 2 for words that do not fit."""
     command = COMMANDS["verbs"][verb]
     parser = argparse.ArgumentParser(
@@ -114,8 +112,7 @@ def verb_options(verb: Verb, argv: Sequence[str], read_logs: ReadLogs | None = N
             parser.error(f"{name} is now {new}")
     given = vars(parser.parse_args([str(downloaded(word)) if word.startswith(HUB) else word for word in argv]))
     named = [given.pop(name) for name in ("base", "train", "test") if name in given]
-    sources = [*named, *given.pop("after", ()), *given.get("sources", ())]
-    given["sources"] = read_logs(sources, given.get("mapping"), given.get("out")) if read_logs else sources
+    given["sources"] = [*named, *given.pop("after", ()), *given.get("sources", ())]
     of_studies = {
         study: {option.name: given[option.name] for option in fields(kind) if option.name in given}
         for study, kind in own.items()
@@ -126,14 +123,7 @@ def verb_options(verb: Verb, argv: Sequence[str], read_logs: ReadLogs | None = N
         if option.name in given
     }
     study_options = tuple(kind(**of_studies[study]) for study, kind in own.items())
-    options = Options(verb=verb, study_options=study_options, given=frozenset().union(*of_studies.values()), **of_all)
-    if options.are_files and not all(map(is_verdict_file, options.sources)):
-        parser.error(f"{verb} runs and files of verdicts apart: they were not asked alike")
-    if options.are_files and not options.out:
-        parser.error("files of verdicts need --out DIR")
-    if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
-        parser.error("--out takes one run; without it each run's scores go into RUN/scores")
-    return options
+    return Options(verb=verb, study_options=study_options, given=frozenset().union(*of_studies.values()), **of_all)
 
 
 def add_study_options(parser: argparse.ArgumentParser, verb: Verb, own: Mapping[str, type]) -> None:

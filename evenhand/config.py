@@ -44,6 +44,7 @@ RENAMED = {
     "hang_limit_s": "stall_timeout_s",
     "hold": "weights",
     "order": "batch_by",
+    "reproduce": "`evenhand sample RUN/config.yaml name=again`, then `evenhand compare RUN AGAIN`",
     "own_c1": "label_free",
     "whole_groups": "group",
     "whole_items": "item",

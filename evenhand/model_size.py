@@ -1,7 +1,6 @@
 """config.json → what a causal language model takes: parameters, bytes, floating-point operations.
 
-No library of models is imported. It counts the text model alone: Gemma-3's image encoder (0.4 of 12.2 billion
-parameters) takes no part in judging text.
+It counts the text model alone: Gemma-3's image encoder (0.4 of 12.2 billion parameters) takes no part in judging text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ModelError
+from evenhand.errors import ModelError, one_line
 from evenhand.files import shipped_yaml
 
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -18,61 +17,24 @@ ROW_SCALES = 64  # values that share a scale in NF4; with double quantisation 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """What the models of one architecture have in common and config.json does not say."""
-
-    qkv_bias: bool = False  # of the three projections, whatever attention_bias says
-    query_key_norm: bool = False
-    norms_a_layer: int = 2
-    full_every: int = 0  # layers, where those between have a sliding window; 0: all have one, if there is any
-    defaults: Mapping[str, Any]  # of keys that a published config.json leaves out
-
-
-UNTIED = {"tie_word_embeddings": False}
-GEMMA = {"tie_word_embeddings": True, "head_dim": 256}
-FAMILIES = {
-    "llama": Family(defaults=UNTIED),
-    "mistral": Family(defaults=UNTIED),
-    "qwen2": Family(qkv_bias=True, defaults=UNTIED),
-    "qwen3": Family(query_key_norm=True, defaults={**UNTIED, "head_dim": 128}),
-    "gemma2": Family(norms_a_layer=4, full_every=2, defaults={**GEMMA, "vocab_size": 256_000, "sliding_window": 4096}),
-    "gemma3_text": Family(
-        query_key_norm=True,
-        norms_a_layer=4,
-        full_every=6,
-        defaults={**GEMMA, "vocab_size": 262_208, "sliding_window": 4096, "max_position_embeddings": 131_072},
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSize:
     """The shape of a decoder, and what follows from it. Sizes in numbers, bytes or floating-point operations."""
 
-    family: Family
+    n_parameters: int  # tied ones once
     hidden: int
     intermediate: int
     n_heads: int
     n_kv_heads: int
     head_dim: int
     vocabulary: int
+    projections: Mapping[str, tuple[int, int]]  # numbers in and out of every linear layer of a block
+    norm_outputs: int  # numbers that the norms of a block give for a token
     windows: tuple[int | None, ...]  # of each layer: how many tokens it sees at most; None is all
-    tied: bool  # whether the head is the embedding
-    output_bias: bool  # of the attention's four projections (o_proj is the one that Family.qkv_bias leaves out)
-    mlp_bias: bool
-    context_window: int | None  # None where config.json does not say
+    context_window: int
 
     @property
     def n_layers(self) -> int:
         return len(self.windows)
-
-    @property
-    def projections(self) -> dict[str, tuple[int, int]]:
-        """Numbers in and out of every linear layer of a block."""
-        queries, keys = self.n_heads * self.head_dim, self.n_kv_heads * self.head_dim
-        sizes = [(self.hidden, queries), (self.hidden, keys), (self.hidden, keys), (queries, self.hidden)]
-        sizes += [(self.hidden, self.intermediate)] * 2 + [(self.intermediate, self.hidden)]
-        return dict(zip(PROJECTIONS, sizes, strict=True))
 
     @property
     def n_linear(self) -> int:
@@ -83,16 +45,6 @@ class ModelSize:
     def n_head(self) -> int:
         """Weights of the head, which may be those of the embedding."""
         return self.vocabulary * self.hidden
-
-    @property
-    def n_parameters(self) -> int:
-        """All weights, tied ones once."""
-        outs = {name: n_out for name, (_, n_out) in self.projections.items()}
-        biased = [name for name in PROJECTIONS[:3] if self.family.qkv_bias or self.output_bias]
-        biased += ["o_proj"] * self.output_bias + list(PROJECTIONS[4:]) * self.mlp_bias
-        norms = self.family.norms_a_layer * self.hidden + self.family.query_key_norm * 2 * self.head_dim
-        small = self.n_layers * (norms + sum(outs[name] for name in biased)) + self.hidden
-        return self.n_linear + self.n_head * (1 if self.tied else 2) + small
 
     def n_lora(self, r: int, targets: Sequence[str] = PROJECTIONS) -> int:
         """Weights of an adapter of rank r on some of the projections."""
@@ -139,8 +91,7 @@ class ModelSize:
         mask_bytes: of the dropout before an adapter, for each number: 1 on a GPU, a number's on a CPU, 0 without.
         """
         item = ITEM_BYTES[dtype]
-        query_key_norms = self.family.query_key_norm * (self.n_heads + self.n_kv_heads) * self.head_dim
-        norms = (self.family.norms_a_layer * self.hidden + query_key_norms) * 4
+        norms = self.norm_outputs * 4
         attention = 4 * self.n_heads * self.head_dim * item
         mlp = 3 * self.intermediate * item
         inputs, shared = sum(n_in for n_in, _ in self.projections.values()), 2 * self.hidden + self.intermediate
@@ -160,39 +111,36 @@ PUBLISHED: dict[str, dict[str, Any]] = shipped_yaml(Path(__file__).with_name("mo
 
 
 def model_size(config: Mapping[str, Any]) -> ModelSize:
-    """The size of the model that a config.json describes. Raises ModelError for a family that is not known here."""
-    inner = config.get("text_config")
-    text = inner if isinstance(inner, Mapping) and inner else config
-    name = text.get("model_type", "gemma3_text" if config.get("model_type") == "gemma3" else "")
-    if name not in FAMILIES:
-        raise ModelError(f"config.json: model_type '{name}' is none whose size is known here ({', '.join(FAMILIES)})")
-    family = FAMILIES[name]
-    shape = {**family.defaults, **{key: value for key, value in text.items() if value is not None}}
-    wanted = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
-    if lacking := [key for key in wanted if not isinstance(shape.get(key), int) or shape[key] < 1]:
-        raise ModelError(f"config.json: says no {', '.join(lacking)}, so the model's size is unknown")
-    n_heads = shape["num_attention_heads"]
+    """The size of the model that a config.json describes, as transformers builds it without weights.
+
+    Raises ModelError for one that it cannot build, or that has other linear layers than PROJECTIONS.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    try:
+        text = AutoConfig.for_model(**config).get_text_config()
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(text)
+        modules = {name.rpartition(".")[2]: module for name, module in model.model.layers[0].named_modules()}
+        linear = {name: (modules[name].in_features, modules[name].out_features) for name in PROJECTIONS}
+    except Exception as error:  # of a damaged or unknown config anything
+        raise ModelError(f"config.json: the model's size is unknown ({one_line(error)})") from error
+    n_heads, n_kv_heads = text.num_attention_heads, text.num_key_value_heads
+    times = {"q_norm": n_heads, "k_norm": n_kv_heads}  # norms of each head
+    norms = {name: module.weight.numel() for name, module in modules.items() if name.endswith("norm")}
+    kinds = getattr(text, "layer_types", None) or ["sliding_attention"] * text.num_hidden_layers
+    window = getattr(text, "sliding_window", None)
     return ModelSize(
-        family=family,
-        hidden=shape["hidden_size"],
-        intermediate=shape["intermediate_size"],
+        n_parameters=model.num_parameters(),
+        hidden=text.hidden_size,
+        intermediate=text.intermediate_size,
         n_heads=n_heads,
-        n_kv_heads=shape.get("num_key_value_heads", n_heads),
-        head_dim=shape.get("head_dim", shape["hidden_size"] // n_heads),
-        vocabulary=shape["vocab_size"],
-        windows=windows_of(shape, family.full_every),
-        tied=config.get("tie_word_embeddings", shape["tie_word_embeddings"]),
-        output_bias=bool(shape.get("attention_bias")),
-        mlp_bias=bool(shape.get("mlp_bias")),
-        context_window=shape.get("max_position_embeddings"),
+        n_kv_heads=n_kv_heads,
+        head_dim=linear["q_proj"][1] // n_heads,
+        vocabulary=text.vocab_size,
+        projections=linear,
+        norm_outputs=sum(width * times.get(name, 1) for name, width in norms.items()),
+        windows=tuple(window if kind == "sliding_attention" else None for kind in kinds),
+        context_window=text.max_position_embeddings,
     )
-
-
-def windows_of(shape: Mapping[str, Any], full_every: int) -> tuple[int | None, ...]:
-    """Each layer's sliding window, None where it has none. Qwen's configs name one and do not use it."""
-    window = None if shape.get("use_sliding_window") is False else shape.get("sliding_window")
-    kinds = shape.get("layer_types") or [
-        "full_attention" if full_every and layer % full_every == 0 else "sliding_attention"
-        for layer in range(1, shape["num_hidden_layers"] + 1)
-    ]
-    return tuple(window if kind == "sliding_attention" else None for kind in kinds)

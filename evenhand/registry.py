@@ -1,12 +1,14 @@
-"""Which studies there are, one line each. Their parts are named here, and loaded only when they are asked for."""
+"""Which studies there are, by studies.yaml. Their parts are named there, and loaded only when they are asked for."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import create_model
+from pydantic import TypeAdapter, create_model
 
 from evenhand.errors import ConfigError
+from evenhand.files import shipped_yaml
 from evenhand.study import StudyRun, StudySection
 
 Run = TypeVar("Run", bound=StudyRun)
@@ -31,63 +33,9 @@ class Study(NamedTuple):
     builds: Mapping[str, Builder] = {}
 
 
-STUDIES: dict[str, Study] = {
-    "dialdefer": Study(
-        section="studies.dialdefer.section:DialDeferSection",
-        evaluation="studies.dialdefer.evaluation:EVALUATION",
-        options="studies.dialdefer.options:DialDeferOptions",
-        training="studies.dialdefer.training:TRAINING",
-        items="studies.dialdefer.datasets:rows_of",
-        builds={
-            "unified": Builder(
-                "studies.dialdefer.unified.command:main",
-                "nine QA datasets and r/AIO's contexts, from their publishers' files or the authors' release",
-            ),
-            "aio": Builder(
-                "studies.dialdefer.aio.command:main",
-                "r/AIO with its dialogues, from Reddit's screenshots, stage by stage",
-            ),
-            "flips": Builder(
-                "studies.dialdefer.flips:main",
-                "verdicts that differ between two framings, or before and after training, with their reasons",
-            ),
-        },
-    ),
-    "narrator": Study(
-        section="studies.narrator.section:NarratorSection",
-        evaluation="studies.narrator.evaluation:EVALUATION",
-        options="studies.narrator.options:NarratorOptions",
-        training="studies.narrator.training:TRAINING",
-        builds={"narrator": Builder("studies.narrator.build:main", "Wikipedia conflicts, from ConvoKit's dump")},
-    ),
-    "pluraleval": Study(
-        section="studies.pluraleval.section:PluralEvalSection",
-        evaluation="studies.pluraleval.evaluation:EVALUATION",
-        options="studies.pluraleval.options:PluralEvalOptions",
-        annotation="studies.pluraleval.annotation:tasks",
-        training="studies.pluraleval.training:TRAINING",
-        builds={
-            "wildscope": Builder(
-                "studies.pluraleval.wildscope:main",
-                "threads of scored comments, from Pushshift's dumps of Reddit",
-            ),
-            "references": Builder(
-                "studies.pluraleval.build_references:main",
-                "reference sets of opinions, from a finished run of the stage `references`",
-            ),
-        },
-    ),
-    "framing": Study(
-        section="studies.framing.section:FramingSection",
-        evaluation="studies.framing.evaluation:EVALUATION",
-        training="studies.framing.training:TRAINING",
-    ),
-    "taxonomy": Study(
-        section="studies.taxonomy.section:TaxonomySection",
-        evaluation="studies.taxonomy.evaluation:EVALUATION",
-        annotation="studies.taxonomy.annotation:tasks",
-    ),
-}
+STUDIES: dict[str, Study] = TypeAdapter(dict[str, Study]).validate_python(
+    shipped_yaml(Path(__file__).with_name("studies.yaml"))
+)
 
 
 def section_class(key: str) -> type[StudySection]:
@@ -102,7 +50,7 @@ def load_part(key: str, where: str) -> Any:
         return resolve_name(where)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
-            f"evenhand/registry.py: study '{key}' names {where}, which cannot be loaded: {error}"
+            f"evenhand/studies.yaml: study '{key}' names {where}, which cannot be loaded: {error}"
         ) from error
 
 

@@ -25,8 +25,6 @@ from inference.config import InferenceConfig, OpenAIConfig
 from inference.engine import Further, PromptsTooLong
 from inference.server_messages import (
     ANSWERS,
-    REPLY_BYTES,
-    TOKEN_BYTES,
     NoReply,
     ServerFacts,
     StatusError,
@@ -41,40 +39,12 @@ from inference.server_messages import (
 # At least so many prompts that fail one after another mean that the server is gone, not that it is busy.
 FAILURES_IN_A_ROW = 8
 SHORTEST_KEY = 8  # characters; a shorter one is made up for a server that wants none, and may be any word
-HEADERS = ("retry-after", "retry-after-ms", "x-should-retry", "location")  # of a reply, that are read
 
 Request = asyncio.Task[list[Completion]]
 
 
 class NotReached(ModelError):
     """No server is ready at the address."""
-
-
-class BoundedClient(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
-    """The HTTP client below: limits the size of replies, and puts the variable's name in the place of a quoted key."""
-
-    def __init__(self, most_bytes: int, key: str, variable: str) -> None:
-        super().__init__(follow_redirects=False)
-        self.most_bytes, self.key, self.variable = most_bytes, key.encode(), f"${variable}".encode()
-
-    async def send(self, request: Any, **options: Any) -> Any:
-        """The whole response. Raises NoReply for one that is too large."""
-        response, content = await super().send(request, **{**options, "stream": True}), bytearray()
-        try:
-            async for part in response.aiter_raw():
-                content += part
-                if len(content) > self.most_bytes:
-                    raise NoReply(f"reply of more than {self.most_bytes / 2**20:.0f} MiB")
-        finally:
-            await response.aclose()
-        headers = {name: response.headers[name] for name in HEADERS if name in response.headers}
-        body = bytes(content)
-        if len(self.key) >= SHORTEST_KEY:
-            body = body.replace(self.key, self.variable)
-            headers = {
-                name: value.replace(self.key.decode(), self.variable.decode()) for name, value in headers.items()
-            }
-        return type(response)(response.status_code, headers=headers, content=body, request=request)
 
 
 class OpenAIEngine:
@@ -96,16 +66,14 @@ class OpenAIEngine:
         self.n_failed_in_a_row = 0
 
     def __enter__(self) -> Self:
-        settings, sampling, key = self.settings, self.config.sampling, read_key(self.settings)
-        largest = REPLY_BYTES + TOKEN_BYTES * sampling.n * sampling.max_tokens
+        settings, self.key = self.settings, read_key(self.settings)
         self.loop = asyncio.Runner()
         self.client = openai.AsyncOpenAI(
-            api_key=key,
+            api_key=self.key,
             base_url=self.place,
             timeout=settings.timeout_s,
             max_retries=settings.max_retries,
-            default_headers={"Accept-Encoding": "identity"},
-            http_client=BoundedClient(largest, key, settings.api_key_env),
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )
         try:
             self.facts = self.loop.run(self.look())
@@ -204,7 +172,7 @@ class OpenAIEngine:
         try:
             async with asyncio.timeout(at_most):
                 post = self.client.post(path, cast_to=str, body=body) if body else self.client.get(path, cast_to=str)
-                return str(await post)
+                return self.without_key(str(await post))
         except TimeoutError:
             raise NoReply(f"no reply within {at_most:g} s, asked again or not") from None
         except openai.APITimeoutError:
@@ -217,7 +185,11 @@ class OpenAIEngine:
             if isinstance(message, dict):
                 message = message.get("message")
             words = f"moved to {location}" if location else message if isinstance(message, str) else ""
-            raise StatusError(error.status_code, words, error.code) from None
+            raise StatusError(error.status_code, self.without_key(words), error.code) from None
+
+    def without_key(self, text: str) -> str:
+        """A server's words with the variable's name in the place of a key that they quote."""
+        return text.replace(self.key, f"${self.settings.api_key_env}") if len(self.key) >= SHORTEST_KEY else text
 
     async def look(self) -> ServerFacts:
         """What the server is. Raises ModelError when it is absent, not ready, or wants another key or model."""

@@ -95,18 +95,14 @@ def ask_all(run: Run, plan: Plan, schedule: Schedule, start: Callable[[Sequence[
     interval_s = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
     with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=run.config.name, mininterval=interval_s) as bar:
         while prompts:
-            is_behind = False
             try:
                 for completion in completions(engine, prompts, schedule, run):
                     watched.add(completion)
                     bar.update()
-                    # While it stood still, another process may have asked the same.
-                    if is_behind := watched.was_stopped() and catch_up(run, plan.answers, watched.log):
-                        break
             finally:
                 # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
                 watched.write()
-            if not (run.plan_grows or is_behind):
+            if not run.plan_grows:
                 break
             # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
             # What was answered here is there, though the folder may not show it yet.
@@ -115,12 +111,9 @@ def ask_all(run: Run, plan: Plan, schedule: Schedule, start: Callable[[Sequence[
             prompts = schedule.due()
 
 
-def catch_up(run: Run, answers: Answers, log: CompletionLog) -> bool:
-    """Read what other processes have written since the last look; whether that is anything."""
-    shards_here = {shard.name for shard in log.written}
-    before = answers.shards - shards_here
-    answers.read(run.path, () if run.plan_grows else shards_here)
-    return answers.shards - shards_here != before
+def catch_up(run: Run, answers: Answers, log: CompletionLog) -> None:
+    """Read what other processes have written since the last look."""
+    answers.read(run.path, () if run.plan_grows else {shard.name for shard in log.written})
 
 
 def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, run: Run) -> Iterator[Completion]:

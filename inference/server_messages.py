@@ -17,9 +17,6 @@ ANSWERS = ("1", "2")
 TOP_LOGPROBS = 20
 # The largest that the API allows: nothing else is generated.
 CERTAIN = 100.0
-# Bytes of a reply beside its texts (the rendered prompt, log-probabilities, counts), and of a generated token, which
-# takes some five: room for any reply that is one, and no more memory than that for what is none.
-REPLY_BYTES, TOKEN_BYTES = 4 * 2**20, 64
 # vLLM writes this in the place of minus infinity, which JSON lacks.
 NO_PROBABILITY = -9999.0
 

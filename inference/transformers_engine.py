@@ -3,7 +3,6 @@
 With `row_tokens` the prompts of one forward pass share a row, and what they begin with alike is computed once.
 """
 
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
@@ -14,9 +13,9 @@ from transformers import GenerationConfig
 
 from evenhand.checkpoints import load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, ModelError
 from evenhand.float32 import float32_head, use_onednn
-from evenhand.records import Completion, Prompt, digest, failed
+from evenhand.records import Completion, Prompt, digest
 from evenhand.token_trees import attend_to_seen_columns, common, logits_at, padded_rows, tree_of
 from inference.config import InferenceConfig, SamplingConfig, TransformersConfig
 from inference.encoding import Encoded, Encoder, Supply
@@ -41,7 +40,6 @@ class TransformersEngine:
             )
         self.config, self.expected = config, prompts
         self.batch_size, self.row_tokens = config.engine.batch_size, config.engine.row_tokens
-        self.is_short_of_memory = False
         self.dtype = getattr(torch, config.engine.dtype)
         self.device = torch.device(torch_device())
 
@@ -83,7 +81,7 @@ class TransformersEngine:
         readings = Readings()
         waiting = deque[Asked]()
         while batch := self.next_batch(waiting, supply):
-            yield from self.answer_within_memory(batch, readings)
+            yield from self.answer(batch, readings)
         supply.check_prompt_lengths()
 
     def next_batch(self, waiting: deque[Asked], supply: Supply) -> list[Asked]:
@@ -102,30 +100,18 @@ class TransformersEngine:
             batch.append(waiting.popleft())
         return batch
 
-    def answer_within_memory(self, batch: Sequence[Asked], readings: Readings) -> list[Completion]:
-        """As answer, in halves where memory does not suffice. A prompt that alone takes too much is an error."""
-        try:
-            return self.answer(batch, readings)
-        except torch.OutOfMemoryError:
-            longest = max(len(one.token_ids) for one in batch)
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        if len(batch) == 1:
-            prompt = batch[0].prompt
-            reason = f"out of memory on {self.device} at this prompt alone, of {longest} tokens"
-            return failed(prompt, self.config.sampling.n_for(prompt), reason)
-        key = "row_tokens" if self.row_tokens else "batch_size"
-        if not self.is_short_of_memory:
-            self.is_short_of_memory = True
-            words = f"{self.device}: no memory for {len(batch)} prompts of up to {longest} tokens"
-            print(f"{words}; such batches are halved. Lower engine.{key} to save the time", file=sys.stderr)
-        half = len(batch) // 2
-        return [c for part in (batch[:half], batch[half:]) for c in self.answer_within_memory(part, readings)]
-
     @torch.inference_mode()
     def answer(self, batch: Sequence[Any], readings: Readings) -> list[Completion]:
-        """The completions that a batch makes whole."""
-        return self.read(batch, readings) if isinstance(batch[0], Node) else self.write(batch)
+        """The completions that a batch makes whole. Raises ModelError where memory does not suffice."""
+        try:
+            return self.read(batch, readings) if isinstance(batch[0], Node) else self.write(batch)
+        except torch.OutOfMemoryError:
+            key = "row_tokens" if self.row_tokens else "batch_size"
+            longest = max(len(asked.token_ids) for asked in batch)
+            raise ModelError(
+                f"out of memory on {self.device} at {len(batch)} prompts of up to {longest} tokens. What was answered "
+                f"is kept: lower engine.{key}, and the same command continues"
+            ) from None
 
     def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:
         """Logits behind each of the batch, [batch, vocabulary], in float32."""

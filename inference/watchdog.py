@@ -30,7 +30,7 @@ class Watchdog:
     def __init__(self, limit_s: float, log: CompletionLog) -> None:
         self.limit_s, self.log = limit_s, log
         self.lock = threading.Lock()  # held while the log is changed
-        self.waited_s, self.stood_still = 0.0, False
+        self.waited_s = 0.0
         self.tick, self.looked = min(limit_s / TICKS, LONGEST_TICK_S), time.monotonic()
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -64,17 +64,10 @@ class Watchdog:
                     self.end()
 
     def look(self) -> None:
-        """Count the time since the last look; beyond two ticks this process stood still."""
+        """Count the time since the last look, of which no more than two ticks: beyond them this process stood still."""
         passed = time.monotonic() - self.looked
         self.looked += passed
-        self.stood_still |= passed > 2 * self.tick
         self.waited_s += min(passed, 2 * self.tick)
-
-    def was_stopped(self) -> bool:
-        """Whether this process stood still since this was last asked."""
-        with self.lock:
-            stood_still, self.stood_still = self.stood_still, False
-        return stood_still
 
     def end(self) -> None:
         """Keep what there is, and end this process and its engine's."""

@@ -101,28 +101,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail("torch sees no CUDA device; see `make test-gpu`")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the tests of the GPU showed, and on what, as docs name it."""
-    outcomes = Counter(
-        (report.nodeid.partition("::")[0], outcome)
-        for outcome in ("passed", "failed", "error", "skipped")
-        for report in terminalreporter.getreports(outcome)
-        if report.when == "call" or outcome != "passed"
-    )
-    if terminalreporter.config.getoption("markexpr") != "gpu":
-        return
-    made_with = ", ".join(f"{name} {version}" for name, version in package_versions().items())
-    if importlib.util.find_spec("vllm"):
-        runner = os.environ.get("VLLM_USE_V2_MODEL_RUNNER", "1" if importlib.util.find_spec("triton") else "0")
-        made_with += f"; vLLM's runner V{int(runner) + 1}"
-    terminalreporter.section("tests of the GPU")
-    for gpu in gpus():
-        terminalreporter.write_line(
-            f"{gpu.name}, {gpu.memory_gib:.0f} GiB, driver {gpu.driver}, CUDA {torch_cuda_build()}"
-        )
-    terminalreporter.write_line(f"Python {platform.python_version()}, {made_with}")
-    for (file, outcome), n in sorted(outcomes.items()):
-        terminalreporter.write_line(f"{n:4} {outcome:8} {file}")
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """What the tests of the GPU run on, as docs name it."""
+    if config.getoption("markexpr") != "gpu":
+        return []
+    build, versions = torch_cuda_build(), ", ".join(f"{name} {v}" for name, v in package_versions().items())
+    runner = os.environ.get("VLLM_USE_V2_MODEL_RUNNER", "1" if importlib.util.find_spec("triton") else "0")
+    found = [f"{gpu.name}, {gpu.memory_gib:.0f} GiB, driver {gpu.driver}, CUDA {build}" for gpu in gpus()]
+    return [*found, f"Python {platform.python_version()}, {versions}; vLLM's runner V{int(runner) + 1}"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

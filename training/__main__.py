@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evenhand.config import config_parser
 from evenhand.run_directory import DONE_FILE, read_json
-from evenhand.terminal import run_main, say
+from evenhand.terminal import lasting, run_main, say
 from training.config import load_training_config
 from training.run_folder import METRICS_FILE, read_metrics
 
@@ -30,7 +30,7 @@ def ending(path: Path) -> str:
     """What a run came to, and the command that follows."""
     done, logged = read_json(path / DONE_FILE), [line for line in read_metrics(path / METRICS_FILE) if "loss" in line]
     reached = f": loss {logged[-1]['loss']:.3f}, accuracy {logged[-1]['accuracy']:.2f} at the end" if logged else ""
-    return f"{done['n_steps']} steps in {done['seconds'] / 60:.1f} minutes{reached}. Next: evenhand merge {path}"
+    return f"{done['n_steps']} steps in {lasting(done['seconds'])}{reached}. Next: evenhand merge {path}"
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """The processes of `accelerate launch`: what they decide together, and how weights are shared out among them.
 
-Sharing is torch's FSDP2 or DeepSpeed's ZeRO-3; without either each process holds all weights (DDP). accelerate and
-transformers do it; here is what they leave to be got wrong: dtypes, which layers make a shard, asking for it in vain.
+Sharing is torch's FSDP2; without it each process holds all weights (DDP). accelerate and transformers do it; here is
+what they leave to be got wrong: dtypes, which layers make a shard, asking for it in vain.
 """
 
 import os
 import re
 from datetime import timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from accelerate import PartialState
@@ -23,9 +23,8 @@ from training.qlora import unquantised_dtype
 # last examples. torch's own ten minutes on GPUs are too short for both.
 PATIENCE = timedelta(hours=3)
 Value = TypeVar("Value")
-Sharding = Literal["none", "fsdp", "zero3"]
 LAYER = r".*\.layers\.\d+"
-FILES = {"fsdp": "configs/accelerate/fsdp-qlora.yaml", "zero3": "configs/accelerate/deepspeed-zero3.yaml"}
+FSDP_FILE = "configs/accelerate/fsdp-qlora.yaml"
 # Keys of accelerate's configs for FSDP, which the launch sets as variables: the value to take, and why.
 FSDP_KEYS = {
     "fsdp_version": ("2", "1 flattens weights of one dtype, and fp32 adapters lie beside a bf16 base"),
@@ -73,22 +72,20 @@ def check_n_processes(config: TrainingConfig) -> None:
         )
 
 
-def sharding() -> Sharding:
-    """What the launch asked for, in the variables that `accelerate launch` sets."""
-    if os.environ.get("ACCELERATE_USE_FSDP") == "true":
-        return "fsdp"
-    return "zero3" if os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true" else "none"
+def is_sharded() -> bool:
+    """Whether the launch asked for FSDP, in the variables that `accelerate launch` sets."""
+    return os.environ.get("ACCELERATE_USE_FSDP") == "true"
 
 
 def check_sharding(config: TrainingConfig) -> None:
     """Raises ConfigError for what cannot be trained sharded, or would be trained wrongly without a word."""
-    kind = sharding()
-    if kind != "none" and config.optimiser.mixed_precision == "fp16":
+    if not is_sharded():
+        return
+    if config.optimiser.mixed_precision == "fp16":
         raise ConfigError("optimiser.mixed_precision: fp16 is for one GPU or DDP; sharded, write bf16")
-    if kind == "fsdp":
-        for key, (value, why) in FSDP_KEYS.items():
-            if os.environ.get(key.upper(), value) != value:
-                raise ConfigError(f"{key}: {why}; write {key}: {value}, as {FILES['fsdp']} does")
+    for key, (value, why) in FSDP_KEYS.items():
+        if os.environ.get(key.upper(), value) != value:
+            raise ConfigError(f"{key}: {why}; write {key}: {value}, as {FSDP_FILE} does")
 
 
 def storage_dtype(config: TrainingConfig) -> torch.dtype:
@@ -97,7 +94,7 @@ def storage_dtype(config: TrainingConfig) -> torch.dtype:
     FSDP leaves integers unsharded, and casts floating numbers to the dtype that it computes in: packed in another, they
     would come out as other weights.
     """
-    if sharding() != "fsdp":
+    if not is_sharded():
         return torch.uint8
     return torch.bfloat16 if config.optimiser.mixed_precision == "bf16" else unquantised_dtype(config.quantisation)
 
@@ -107,29 +104,18 @@ def prepare_sharding(trainer: Any, config: TrainingConfig) -> None:
 
     Raises ConfigError when it would not shard, or otherwise than asked for.
     """
-    kind, launched = sharding(), trainer.accelerator.distributed_type.value
-    state, in_bf16 = trainer.accelerator.state, config.optimiser.mixed_precision == "bf16"
-    if kind == "fsdp":
-        if launched != "FSDP":
-            raise ConfigError(
-                f"FSDP was asked for, but accelerate would train with {launched}: it shards on GPUs alone. Take "
-                "configs/accelerate/ddp.yaml"
-            )
-        if state.fsdp_plugin.transformer_cls_names_to_wrap is None:
-            # Each layer is gathered whole when it computes. accelerate would ask the model which not to split; Gemma-3
-            # with its image encoder names some it has not.
-            layers = [type(part).__name__ for name, part in trainer.model.named_modules() if re.fullmatch(LAYER, name)]
-            state.fsdp_plugin.transformer_cls_names_to_wrap = sorted(set(layers))
-        if in_bf16:  # accelerate's own would add up gradients in bf16 too
-            state.fsdp_plugin.mixed_precision_policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
-    elif kind == "zero3":
-        if state.deepspeed_plugin.zero_stage != 3:
-            raise ConfigError(f"zero_stage: of DeepSpeed's only 3 is known to work here; take {FILES['zero3']}")
-        if in_bf16:
-            # DeepSpeed's bf16 would turn the adapters into bf16, and so they would be saved. No module's weights are
-            # gathered in less than their own dtype: that is for bases in fp32.
-            state.deepspeed_plugin.deepspeed_config["torch_autocast"] = {
-                "enabled": True,
-                "dtype": "bfloat16",
-                "lower_precision_safe_modules": [],
-            }
+    if not is_sharded():
+        return
+    launched, state = trainer.accelerator.distributed_type.value, trainer.accelerator.state
+    if launched != "FSDP":
+        raise ConfigError(
+            f"FSDP was asked for, but accelerate would train with {launched}: it shards on GPUs alone. Take "
+            "configs/accelerate/ddp.yaml"
+        )
+    if state.fsdp_plugin.transformer_cls_names_to_wrap is None:
+        # Each layer is gathered whole when it computes. accelerate would ask the model which not to split; Gemma-3
+        # with its image encoder names some it has not.
+        layers = [type(part).__name__ for name, part in trainer.model.named_modules() if re.fullmatch(LAYER, name)]
+        state.fsdp_plugin.transformer_cls_names_to_wrap = sorted(set(layers))
+    if config.optimiser.mixed_precision == "bf16":  # accelerate's own would add up gradients in bf16 too
+        state.fsdp_plugin.mixed_precision_policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)

@@ -208,18 +208,13 @@ def kept(like: Tensor, rate: float) -> Tensor:
     return is_kept.view(like.shape).to(like.dtype)
 
 
-def multiply_at_rank(model: Any, *, together: bool) -> None:
-    """Have a PEFT model's layers add their adapters as `Adapters` does; where autocast computes, of the input as it is.
-
-    together: layers that read the same input may share a product. Not where weights are gathered layer by layer.
-    """
+def multiply_at_rank(model: Any) -> None:
+    """Have a PEFT model's layers add their adapters as `Adapters` does, under autocast of the input as it is."""
     for block in model.modules():
         groups: dict[str, list[Any]] = defaultdict(list)
         for name, layer in block.named_children():
             if isinstance(layer, LoraLayer):
-                shares = together and not any(
-                    isinstance(part, torch.nn.Dropout) for part in layer.lora_dropout.values()
-                )
+                shares = not any(isinstance(part, torch.nn.Dropout) for part in layer.lora_dropout.values())
                 groups[READS_AS.get(name, name) if shares else name].append(layer)
         for layers in groups.values():
             adapters = Adapters(layers)
@@ -236,11 +231,11 @@ def trainable(model: Any) -> Iterator[tuple[str, Any]]:
 
 def count_trainable(model: Any) -> int:
     """How many numbers train."""
-    return sum(getattr(parameter, "ds_numel", parameter.numel()) for _, parameter in trainable(model))
+    return sum(parameter.numel() for _, parameter in trainable(model))
 
 
 def gradient_norm(model: Any) -> float:
-    """The norm of this process's gradients; once clipped, NaN if any was not finite. 0 where an engine hides them."""
+    """The norm of this process's gradients; once clipped, NaN if any was not finite."""
     gradients = [parameter.grad for _, parameter in trainable(model) if parameter.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
     return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)  # FSDP's are parts of a whole

@@ -8,7 +8,6 @@ import torch
 
 from evenhand.errors import DataError, ModelError, one_line
 from training.config import TrainingConfig
-from training.run_folder import drop_half_written, folder_of, last_checkpoint
 
 # Of the system's words those that Python and Rust share; torch.save says no more than that a write has failed.
 DISK_FULL = ("No space left", "quota exceeded", "inline_container", "PytorchStreamWriter", "iostream error")
@@ -28,13 +27,10 @@ def shortage_explained(config: TrainingConfig) -> Iterator[None]:
         yield
     except Exception as error:
         if any(phrase in text for text in format_exception(error, limit=0) for phrase in DISK_FULL):
-            path = folder_of(config)
-            drop_half_written(path)
-            last = last_checkpoint(path)
-            kept = f"Everything up to {last.name} is kept" if last else "No checkpoint had been saved yet"
             raise DataError(
-                f"the disk or quota is full ({one_line(error)}). {kept}: make room, and the same command continues. "
-                f"Or move {config.run.root} to a larger disk and continue with run.root=<there>"
+                f"the disk or quota is full ({one_line(error)}). The checkpoints saved before are kept: make room, and "
+                f"the same command continues. Or move {config.run.root} to a larger disk and continue with "
+                "run.root=<there>"
             ) from error
         if is_out_of_memory(error):
             raise ModelError(OUT_OF_MEMORY.format(one_line(error))) from error

@@ -18,7 +18,7 @@ from evenhand.errors import ConfigError
 from training.batches import Collator, Group, Schedule, answers_of
 from training.config import TrainingConfig
 from training.objectives import Answers, Objective, divergence_in_groups, picked
-from training.processes import agreed, sharding
+from training.processes import agreed
 from training.qlora import multiply_at_rank
 from training.run_folder import CHECKPOINTS_DIR
 
@@ -30,8 +30,6 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
     shared = shared_arguments(config, path)
     if config.dev:
         shared |= {"eval_strategy": "steps", "eval_steps": config.dev.every_steps}
-    if sharding() == "zero3":  # computes in bf16 by itself (training.processes.prepare_sharding)
-        shared["bf16"] = False
     shared |= {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
     arguments = TrainingArguments(**shared)
     if arguments.n_gpu > 1:  # transformers would cut a microbatch's rows over all GPUs it sees, each its own process
@@ -105,7 +103,7 @@ class VerdictTrainer(Trainer):
         collator: Collator,
         **rest: Any,
     ) -> None:
-        multiply_at_rank(model, together=sharding() != "zero3")
+        multiply_at_rank(model)
         super().__init__(
             model=model, args=args, train_dataset=groups, eval_dataset=dev or None, data_collator=collator, **rest
         )

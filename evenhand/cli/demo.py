@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.errors import EvenhandError
+from evenhand.terminal import lasting
 
 SAMPLING, FITTING = "pocket-demo", "pocket-demo-fit"
 TASK, BENT, ARM = "pocket-bent", "pocket-demo-bent", "pocket-demo-paired"
@@ -38,7 +39,7 @@ def main(argv: Sequence[str]) -> None:
     step("4. The free baseline: one number on C2's threshold", "calibrate", fitted, before, "--pooled")
     thresholds = ("--calibrated", f"{before}/calibrated/thresholds.json", "--reference", "calibrated")
     step("   Beside the arm", "scorecard", before, f"paired={after}", *thresholds)
-    print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {(time.monotonic() - started) / 60:.1f} minutes.")
+    print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {lasting(time.monotonic() - started)}.")
 
 
 def made_by(title: str, onto: str, config: str, *words: str) -> str:

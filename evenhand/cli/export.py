@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("harness", choices=tuple(FILES))
     parser.add_argument("config", help="a YAML file that `evenhand sample` takes; its model and engine do not matter")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the task; it is made where there is none")
+    parser.add_argument("--out", type=Path, required=True, help="target folder, created if missing")
     options = parser.parse_intermixed_args(argv)
     config, harness, out = load_sampling_config([options.config, *options.overrides]), options.harness, options.out
     if (out / "task.json").exists():

@@ -18,7 +18,7 @@ def main(argv: Sequence[str]) -> None:
     It overwrites nothing.
     """
     parser = argparse.ArgumentParser(prog="evenhand init", description=main.__doc__)
-    parser.add_argument("folder", type=Path, help="where to; it is made where there is none")
+    parser.add_argument("folder", type=Path, help="target folder, created if missing")
     parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
     options = parser.parse_args(argv)
     folder = options.folder

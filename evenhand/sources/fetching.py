@@ -1,33 +1,31 @@
 """A dataset's files from their publisher to a folder, each checked, with sources.json to say where they are from.
 
-Publishers keep files on GitHub, on the hub or in a folder on the web. A fetch that was cut off continues with the same
-call, and stays at the revision that it began with.
+Publishers keep files on GitHub, on the Hub or in a folder on the web; the Hub's client brings all of them. A fetch that
+was cut off continues with the same call, file by file, and stays at the revision that it began with.
 """
 
 import os
-import re
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
 from evenhand.errors import DataError
-from evenhand.files import locked, sha256_of, sync_folder, write_json
-from evenhand.records import digest
-from evenhand.sources.http_get import BY_HAND, Address, Connection, connected, without_secrets
+from evenhand.files import locked, sha256_of, whole_file, write_json
 
 RECORD_FILE = "sources.json"
-HALF = ".download"  # suffix of a file that is not whole yet
 PINNED = "pinned"  # this repository names the checksum
 RECORDED = "recorded"  # taken from what the publisher sent first
-FILE_NAME = re.compile(r"\w[\w.+=@() -]*")  # so that nothing a publisher lists leads out of the folder or hides in it
 N_SHOWN = 20  # files named in an error
+GITHUB_API, GITHUB_RAW = "https://api.github.com", "https://raw.githubusercontent.com"
+BY_HAND = "or get the files in another way: --raw DIR takes them from DIR/DATASET/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +39,6 @@ class Origin:
     revision: str | None = None  # commit; None is the newest, resolved when fetched and recorded
     sha256: Mapping[str, str] = field(default_factory=dict)  # file name → checksum, where a file was at hand to take it
     terms: str = ""  # what a user must accept first, with the address; empty for open data
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hosts:
-    """Where the publishers' hosts answer."""
-
-    github_api: str = "https://api.github.com"
-    github_raw: str = "https://raw.githubusercontent.com"
-    hub: str = field(default_factory=lambda: (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,41 +73,25 @@ class SourceRecord:
         return replace(self, files=tuple(known[path] for path in self.paths if path in known))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetch:
-    """One fetch: of what, from where, to where."""
-
-    origin: Origin
-    folder: Path
-    hosts: Hosts
-    connection: Connection
-
-
-def fetch(
-    origin: Origin,
-    folder: Path,
-    *,
-    name: str,
-    hosts: Hosts | None = None,
-    wait: Callable[[float], None] = time.sleep,
-) -> list[SourceFile]:
+def fetch(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]:
     """Every file of the origin, whole in `folder` under its base name. A whole folder asks nothing of the network.
 
-    name: the dataset's. wait: sleeps between attempts. Raises DataError with the way out.
+    name: the dataset's. Raises DataError with the way out.
     """
+    from huggingface_hub.constants import is_offline_mode
+
     record = known_record(origin, folder)
     if record and is_complete(record, origin, folder):
         return list(record.files)
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+    if is_offline_mode():
         raise DataError(
             f"{name}: not all of its files are in {folder}, and HF_HUB_OFFLINE says that there is no internet; "
             f"fetch them on a machine that has it, {BY_HAND}"
         )
-    with locked(folder, name), connected(wait) as connection:
-        job = Fetch(origin=origin, folder=folder, hosts=hosts or Hosts(), connection=connection)
-        record = known_record(origin, folder) or begun(job, name)
+    with locked(folder, name):
+        record = known_record(origin, folder) or begun(origin, folder, name)
         for path in record.paths:
-            record = with_file(job, record, path)
+            record = with_file(record, origin, folder, path)
     return list(record.files)
 
 
@@ -149,7 +122,7 @@ def known_record(origin: Origin, folder: Path) -> SourceRecord | None:
 def is_complete(record: SourceRecord, origin: Origin, folder: Path) -> bool:
     """Whether all that the origin names is here as recorded. Raises DataError when a pin says otherwise."""
     for file in record.files:
-        kind_of_checksum(str(folder / file.name), file.name, file.sha256, origin.sha256)
+        check_sha256(str(folder / file.name), file.sha256, origin.sha256.get(file.name))
     return len(record.files) == len(record.paths) and all(is_whole(file, folder) for file in record.files)
 
 
@@ -159,14 +132,9 @@ def is_whole(file: SourceFile, folder: Path) -> bool:
     return path.is_file() and path.stat().st_size == file.n_bytes and sha256_of(path) == file.sha256
 
 
-def begun(job: Fetch, name: str) -> SourceRecord:
-    """A new record. The revision is on disk before the first file is. Raises DataError for names that do not fit."""
-    origin = job.origin
-    revision, paths = (None, origin.files) if "://" in origin.place else listing(job)
-    names = [PurePosixPath(path).name for path in paths]
-    unfit = [file for file in names if not FILE_NAME.fullmatch(file) or file == RECORD_FILE or names.count(file) > 1]
-    if unfit:
-        raise DataError(f"{origin.place}: its files {', '.join(unfit)} cannot lie in one folder; {BY_HAND[3:]}")
+def begun(origin: Origin, folder: Path, name: str) -> SourceRecord:
+    """A new record. The revision is on disk before the first file is."""
+    revision, paths = (None, origin.files) if "://" in origin.place else listing(origin)
     record = SourceRecord(
         name=name,
         place=origin.place,
@@ -175,60 +143,85 @@ def begun(job: Fetch, name: str) -> SourceRecord:
         revision=revision,
         paths=paths,
     )
-    write_json(job.folder / RECORD_FILE, asdict(record))
+    write_json(folder / RECORD_FILE, asdict(record))
     return record
 
 
-def listing(job: Fetch) -> tuple[str, tuple[str, ...]]:
+def listing(origin: Origin) -> tuple[str, tuple[str, ...]]:
     """The commit that the revision stands for, and the paths of what the origin names there."""
-    kind, _, repository = job.origin.place.partition(":")
-    revision = quote(job.origin.revision or ("HEAD" if kind == "github" else "main"), safe="")
+    from huggingface_hub import HfApi
+    from huggingface_hub.utils._http import hf_raise_for_status, http_backoff
+
+    kind, _, repository = origin.place.partition(":")
+    with failures_explained(origin, origin.place):
+        if kind == "hf":
+            info = HfApi().dataset_info(repository, revision=origin.revision)
+            return str(info.sha), matching(origin, [file.rfilename for file in info.siblings or ()])
+        token = os.environ.get("GITHUB_TOKEN")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+        def answer(path: str) -> Any:
+            response = http_backoff("GET", f"{GITHUB_API}/repos/{repository}/{path}", headers=headers)
+            hf_raise_for_status(response)
+            return response.json()
+
+        commit = str(answer(f"commits/{origin.revision or 'HEAD'}")["sha"])
+        tree = answer(f"git/trees/{commit}?recursive=1")["tree"]
+        return commit, matching(origin, [entry["path"] for entry in tree if entry["type"] == "blob"])
+
+
+@contextmanager
+def failures_explained(origin: Origin, address: str) -> Iterator[None]:
+    """Context manager: a request that failed for good becomes a DataError with the way out."""
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # its HTTP client, httpx or httpx2
+
     try:
-        if kind == "github":
-            asked = github_address(job, f"/repos/{repository}/commits/{revision}")
-            commit = str(job.connection.json(asked)["sha"])
-            tree = job.connection.json(github_address(job, f"/repos/{repository}/git/trees/{commit}?recursive=1"))
-            there = [entry["path"] for entry in tree["tree"] if entry["type"] == "blob"]
-        else:
-            asked = hub_address(job, f"/api/datasets/{repository}/revision/{revision}")
-            answer = job.connection.json(asked)
-            commit, there = str(answer["sha"]), [sibling["rfilename"] for sibling in answer["siblings"]]
-    except (KeyError, TypeError):
-        raise DataError(f"{asked}: does not answer as it should; is a proxy between? Try later, {BY_HAND}") from None
-    return commit, matching(job.origin, there)
+        yield
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        problem = f"is not there ({status}); the publisher may have moved it: look there with a browser"
+        if status in (401, 403, 429):
+            problem = f"access is refused ({status}); {way_in(origin)}"
+        elif status >= 500:
+            problem = f"the server answered {status}; try later"
+    except httpx.HTTPError as error:
+        problem = f"cannot be reached ({type(error).__name__}); is this machine offline? Else ask again later"
+    except (KeyError, TypeError, ValueError):  # a web page, or other JSON
+        problem = "does not answer as it should; is a proxy between? Try later"
+    else:
+        return
+    raise DataError(f"{address}: {problem}, {BY_HAND}")
 
 
-def github_address(job: Fetch, path: str) -> Address:
-    """An address of GitHub's API, asked with the user's token if there is one."""
-    way_in = (
-        "GitHub answers strangers 60 times an hour: wait, or set GITHUB_TOKEN to a valid token "
-        "(https://github.com/settings/tokens)"
-    )
-    return Address(url=f"{job.hosts.github_api}{path}", token=os.environ.get("GITHUB_TOKEN"), way_in=way_in)
-
-
-def hub_address(job: Fetch, path: str, *, never_changes: bool = False) -> Address:
-    """An address at the hub, asked with the user's token if there is one."""
-    from huggingface_hub import get_token
-
-    terms = job.origin.terms or without_secrets(f"{job.hosts.hub}/datasets/{job.origin.place.partition(':')[2]}")
-    way_in = (
-        f"accept the terms at {terms} with your account, make a read token at https://huggingface.co/settings/tokens, "
-        "set HF_TOKEN to it and run again"
-    )
-    return Address(url=f"{job.hosts.hub}{path}", token=get_token(), way_in=way_in, never_changes=never_changes)
-
-
-def file_address(job: Fetch, revision: str | None, path: str) -> Address:
-    """Where one file is. Content at an address with a commit in it never changes."""
-    kind, _, repository = job.origin.place.partition(":")
+def way_in(origin: Origin) -> str:
+    """What to do where a publisher refuses access."""
+    kind, _, repository = origin.place.partition(":")
     if kind == "github":
-        # Without token: the raw host answers 404 to a token that has expired, and public files need none.
-        url = f"{job.hosts.github_raw}/{repository}/{revision}/{quote(path)}"
-        return Address(url=url, way_in="is it private now?", never_changes=True)
+        return (
+            "GitHub answers strangers 60 times an hour: wait, or set GITHUB_TOKEN to a valid token "
+            "(https://github.com/settings/tokens)"
+        )
     if kind == "hf":
-        return hub_address(job, f"/datasets/{repository}/resolve/{revision}/{quote(path)}", never_changes=True)
-    return Address(url=f"{job.origin.place.rstrip('/')}/{quote(path)}", way_in="look there with a browser")
+        return (
+            f"accept the terms at {origin.terms or f'https://huggingface.co/datasets/{repository}'} with your account, "
+            "make a read token at https://huggingface.co/settings/tokens, set HF_TOKEN to it and run again"
+        )
+    return "look there with a browser"
+
+
+def file_address(origin: Origin, revision: str | None, path: str) -> tuple[str, dict[str, str]]:
+    """The URL of one file, and the headers to ask with."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils._headers import build_hf_headers
+
+    kind, _, repository = origin.place.partition(":")
+    if kind == "hf":
+        url = f"{constants.ENDPOINT}/datasets/{repository}/resolve/{revision}/{quote(path)}"
+        return url, build_hf_headers()
+    # Without token: GitHub's raw host answers 404 to a token that has expired, and public files need none.
+    folder = f"{GITHUB_RAW}/{repository}/{revision}" if kind == "github" else origin.place.rstrip("/")
+    return f"{folder}/{quote(path)}", {}
 
 
 def matching(origin: Origin, there: Sequence[str]) -> tuple[str, ...]:
@@ -246,12 +239,14 @@ def matching(origin: Origin, there: Sequence[str]) -> tuple[str, ...]:
     return tuple(wanted)
 
 
-def with_file(job: Fetch, record: SourceRecord, path: str) -> SourceRecord:
+def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> SourceRecord:
     """The record, with one file more when that was not whole: fetched, checked, noted, and only then given its name.
 
     Raises DataError when a pin differs, or the publisher now gives another file than the one fetched earlier.
     """
-    folder, target = job.folder, job.folder / PurePosixPath(path).name
+    from huggingface_hub.file_download import http_get
+
+    target = folder / PurePosixPath(path).name
     before = next((file for file in record.files if file.path == path), None)
     if before and is_whole(before, folder):
         return record
@@ -260,50 +255,37 @@ def with_file(job: Fetch, record: SourceRecord, path: str) -> SourceRecord:
             f"{target}: was not fetched by Evenhand and may be another file than the publisher's; "
             "move it away, or give --raw to use it as it is"
         )
-    address = file_address(job, record.revision, path)
-    half = target.with_name(f"{target.name}.{digest(address.url, 8)}{HALF}")  # of another commit it has another name
-    try:
-        job.connection.download(address, half)
-        sha256 = sha256_of(half)
-        try:
-            if before:
-                kind_of_checksum(str(address), target.name, sha256, {target.name: before.sha256})
-            checksum = kind_of_checksum(str(address), target.name, sha256, job.origin.sha256)
-        except DataError:
-            half.unlink()
-            raise
+    url, headers = file_address(origin, record.revision, path)
+    with whole_file(target) as partial:
+        with failures_explained(origin, url), partial.open("wb") as opened:
+            http_get(url, opened, headers={**headers, "Accept-Encoding": "identity"})  # continues a broken connection
+        sha256, pin = sha256_of(partial), origin.sha256.get(target.name)
+        check_sha256(url, sha256, pin or (before.sha256 if before else None))
         file = SourceFile(
             name=target.name,
             path=path,
-            n_bytes=half.stat().st_size,
+            n_bytes=partial.stat().st_size,
             sha256=sha256,
-            checksum=checksum,
-            url=str(address),
+            checksum=PINNED if pin else RECORDED,
+            url=url,
             revision=record.revision,
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         # Noted before it is named, so that a process killed in between leaves no file that nobody knows.
         record = record.with_file(file)
         write_json(folder / RECORD_FILE, asdict(record))
-        half.replace(target)
-        sync_folder(folder)
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror}); free space or choose another folder"
-        raise DataError(f"{target}: {problem}. The same command continues") from None
     say(f"{record.name}: {file.name}, {file.n_bytes:,} bytes, SHA-256 {file.checksum}")
     return record
 
 
-def kind_of_checksum(where: str, name: str, sha256: str, pins: Mapping[str, str]) -> str:
-    """PINNED or RECORDED, for a file with that checksum. Raises DataError when another one is pinned."""
-    expected = pins.get(name)
+def check_sha256(where: str, sha256: str, expected: str | None) -> None:
+    """Raises DataError for a file whose checksum is not the one expected, if there is one."""
     if expected not in (None, sha256):
         raise DataError(
             f"{where}: has the SHA-256 {sha256}, expected {expected}: it is damaged, or the publisher has changed it. "
             "Fetch it again; if it stays so, fetch everything into a new folder (--any-revision takes a file that is "
             "not the release that the benchmark was made from)"
         )
-    return PINNED if expected else RECORDED
 
 
 def source_files(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]:
@@ -318,8 +300,9 @@ def source_files(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]
     for path in sorted(path for path in folder.rglob("*") if is_source(path.relative_to(folder), origin)):
         if not path.is_file():
             continue
-        sha256, place = sha256_of(path), path.relative_to(folder).as_posix()
-        checksum = kind_of_checksum(str(path), path.name, sha256, origin.sha256)
+        sha256, place, pin = sha256_of(path), path.relative_to(folder).as_posix(), origin.sha256.get(path.name)
+        check_sha256(str(path), sha256, pin)
+        checksum = PINNED if pin else RECORDED
         by_hand = SourceFile(name=place, path=place, n_bytes=path.stat().st_size, sha256=sha256, checksum=checksum)
         files.append(fetched.get((place, sha256), by_hand))
     if not files:
@@ -332,7 +315,7 @@ def source_files(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]
 
 def is_source(path: Path, origin: Origin) -> bool:
     """Whether a path within a folder is one of the files that are read: as the publisher places it, or flat."""
-    if any(part.startswith(".") for part in path.parts) or path.name == RECORD_FILE or path.suffix == HALF:
+    if any(part.startswith(".") for part in path.parts) or path.name == RECORD_FILE or path.suffix == ".partial":
         return False
     wanted = [*origin.files, *origin.also]
     if len(path.parts) == 1:

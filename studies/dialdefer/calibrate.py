@@ -43,10 +43,10 @@ def fit_threshold(true: FloatArray, false: FloatArray, share: float) -> dict[str
 
 
 def known_of(margins: FloatArray) -> FloatArray:
-    """The margins that there are. Raises DataError where there is none."""
+    """The known margins. Raises DataError without any."""
     numbers = margins[~np.isnan(margins)]
     if not len(numbers):
-        raise DataError("a threshold needs margins of true and of false claims; there are none of one kind")
+        raise DataError("a threshold needs margins of true and of false claims; one kind has none")
     return np.asarray(numbers)
 
 

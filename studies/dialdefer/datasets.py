@@ -64,7 +64,7 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
         raise ConfigError(f"{name}: is for evaluation only; it has no split '{split}'")
     if root is None:
         raise ConfigError(
-            f"{name}: set `root` (--root of `evenhand show`) to a folder made by `evenhand build unified --out "
+            f"{name}: set `root` (root=FOLDER of `evenhand show`) to a folder made by `evenhand build unified --out "
             "data/unified`"
         )
     if is_built(root) and name != "aio":
@@ -73,7 +73,7 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
         return release.conflicts(root, name)
     if split != "test" or name not in release.FILES:
         raise ConfigError(
-            f"{name}: {root} is no finished build, and the {split} split is not in the authors' release; `evenhand "
+            f"{name}: {root} is not a finished build, and the {split} split is not in the authors' release; `evenhand "
             f"build unified --out {root}` builds it, or continues"
         )
     return release.published_items(name, root)

@@ -266,7 +266,7 @@ def direction(row: Row, both: Row | None = None) -> str:
     if row.dds_pp is None or low is None or high is None:
         return "unknown"
     if row.unparsed_rate_worst >= MANY_UNPARSED:
-        return "unreadable"
+        return "unparsed"
     if row.saturated:
         return "saturated"
     likely = [getattr(row, f"p_answer_{framing}", None) for framing in ("c1", "c2")]  # of margins
@@ -285,7 +285,7 @@ def direction(row: Row, both: Row | None = None) -> str:
 def direction_of_all(row: Row, both: Row | None, frame: pd.DataFrame) -> str:
     """The same, and doubted where the other answer order says little, or where datasets of an average move."""
     other = in_other_order(row, frame) if both else None
-    if other is not None and (doubt := direction(other)) in ("unreadable", "saturated", "unlikely"):
+    if other is not None and (doubt := direction(other)) in ("unparsed", "saturated", "unlikely"):
         return doubt
     way, main = direction(row, both), both or row
     if way != "unmoved" or len(row.datasets) == 1:
@@ -337,14 +337,14 @@ def setting_doubts(frame: pd.DataFrame) -> list[str]:
 def doubts(group: pd.DataFrame) -> list[str]:
     """Why DDS says little about a judge's judgement, a sentence for each reason with its datasets."""
     rows = scores.records(group[group.is_dataset & one_denominator(group)])
-    unreadable = [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]
+    unparsed = [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]
     tied = [row for row in rows if row.n_ties >= MANY_UNPARSED * row.n_replies]
     parts = {
-        " cannot be read, so Δ and DDS say more about format than about judgement. Constrain the output "
+        " are unparsed, so Δ and DDS say more about format than about judgement. Constrain the output "
         "(sampling.structured: json) or use margins.": [
             f"{percent(row.unparsed_rate)} of the replies on {row.dataset} ({percent(row.unparsed_rate_worst)} in the "
             "worst condition)"
-            for row in unreadable
+            for row in unparsed
         ],
         " are exactly 0 and count by half, so 0/1 accuracies and DDS hang on rounding; soft DDS does not.": [
             f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset}" for row in tied
@@ -353,7 +353,7 @@ def doubts(group: pd.DataFrame) -> list[str]:
             f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "
             f"and {percent(row.accept_rate_c2)} in C2)"
             for row in rows
-            if row.saturated and row not in unreadable
+            if row.saturated and row not in unparsed
         ],
     }
     return [f"{', '.join(cases)}{words}" for words, cases in parts.items() if cases]

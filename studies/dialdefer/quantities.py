@@ -139,7 +139,7 @@ def order_observed(panel: Panel, denominator: str) -> Observed | None:
 def margin_observed(panel: Panel, *bases: Panel) -> Observed | None:
     """Each item's margins, and for this judge and those before it what scale_free_shift takes of their C1 margins.
 
-    None where no item has all of them. An infinite margin is none: no number of deviations leads to it.
+    None where no item has all of them. An infinite margin counts as missing.
     """
     judges = [judge.margins[:, :, 0] for judge in (panel, *bases)]
     whole: NDArray[np.bool_] = np.asarray(np.isfinite(np.hstack(judges)).all(axis=1))

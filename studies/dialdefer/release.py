@@ -76,7 +76,7 @@ def published_items(dataset: str, root: Path) -> Iterator[Item]:
         wrong = [record.checked_text("incorrect_answers", text) for text in wrong]
         chosen, context = filled(record, "chosen_incorrect_answer"), record.values.get("context")
         if chosen not in wrong:
-            raise record.error("chosen_incorrect_answer", "is none of incorrect_answers; fetch the file again")
+            raise record.error("chosen_incorrect_answer", "is not in incorrect_answers; fetch the file again")
         meta = record.kept(*BESIDE_META)
         if record.values.get("meta") is not None:
             inside = record.inside("meta")

@@ -34,7 +34,7 @@ SETTINGS = ("template", "arm", "speakers", "roles", "answer_order")  # of a vari
 
 
 class Variant(Closed):
-    """A wording asked beside the main one, in the same run: the keys that it names are changed, the others kept."""
+    """A prompt variant asked in the same run as the main one: the keys that it names change, the others stay."""
 
     arm: Arm | None = Field(default=None, exclude_if=is_none)
     template: str | None = Field(default=None, exclude_if=is_none)
@@ -45,7 +45,7 @@ class Variant(Closed):
 
 
 class PromptConfig(Closed):
-    """Which prompts are made of the items: arms × conditions in the main wording, and the variants beside it."""
+    """Which prompts are made of the items: arms × conditions in the main variant, and further variants."""
 
     template: str = "published"  # a name of `sets` in prompts.yaml, such as matched or v1
     arms: tuple[Arm, ...] = Field(default=("none",), min_length=1)  # prompt mitigations; none is without one
@@ -54,7 +54,7 @@ class PromptConfig(Closed):
     roles: Roles = "2->1"  # r/AIO: who judges whom
     answer_order: AnswerOrder = "yes_first"  # which of the two answers the prompt names first
     variants: tuple[Variant, ...] = ()
-    # Training only: how many variants an item is trained in, the main wording counted as one; a whole number, too.
+    # Training only: how many variants an item is trained in, the main one included; a whole number.
     # Which ones is drawn by a hash of optimiser.seed and the item.
     variants_per_item: VariantsPerItem = ALL
 
@@ -151,7 +151,7 @@ def planned_units(section: "DialDeferSection", answer_form: str) -> Units:
 
 
 class DialDeferSection(StudySection):
-    """Items x arms x conditions, in the main wording and in variants of it."""
+    """Items x arms x conditions, in the main variant and in others."""
 
     key: ClassVar[str] = "dialdefer"
     verdicts: ClassVar[tuple[str, ...]] = ("reason", "margin")
@@ -178,7 +178,7 @@ class DialDeferSection(StudySection):
         return {name: Shown({"benchmarks": [{"dataset": name}], "prompts": prompts}, options) for name in DATASET_NAMES}
 
     def on_own_items(self) -> Self:
-        """The wordings that fit items of ours, over those; see StudySection."""
+        """The variants that fit items of ours, over those; see StudySection."""
         pocket = DatasetSpec(dataset="pocket", split="train" if self.benchmarks[0].split == "train" else "test")
         fitting = tuple(variant for variant in self.prompts.variants if not (variant.datasets or variant.roles))
         prompts = self.prompts.model_copy(update={"variants": fitting})

@@ -28,13 +28,7 @@ from studies.dialdefer.scores import (
 )
 
 TABLES = Path(__file__).with_name("tables.yaml")
-ARM_WORDS = {"none": "no mitigation", "honest": "Be Honest", "dehumanizing": "Dehumanizing"}
-DENOMINATOR_WORDS = {
-    ("reason", "published"): "an unparsed reply counts as wrong",
-    ("reason", "answered"): "unparsed replies are left out",
-    ("margin", "published"): "a tie counts as half right, a missing margin as wrong",
-    ("margin", "answered"): "ties and missing margins are left out",
-}
+WORDS = yaml_tables(TABLES)["words"]
 MAIN_CHANGES = ("dds", "acc", "acc_c2", "soft_dds", "deference", "position", "accept_c1", "accept_c2")
 OF_DATASETS = ("dds", "acc_c2", "accept_c1", "accept_c2", "deference", "position")
 PARAPHRASES = ("v1", "v2", "v3")  # templates of appendix D
@@ -43,11 +37,6 @@ DDS = ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]
 CHANGE = ("change", "change_low", "change_high", "p_holm")  # columns of the long frame of changes
 YES = {True: "yes", False: ""}
 DAGGER = {True: "†", False: ""}
-ARMS_NOTE = (
-    "Changes are from the untreated arm. Fixed C1: against the untreated arm's statements, as the paper scores "
-    "mitigations; own C1 (recommended): against the treated arm's own. †: over-corrected, DDS positive before and "
-    "negative after. No change is given where engine errors leave the two sides with other items."
-)
 
 
 def table(name: str, frame: pd.DataFrame, columns: Sequence[str] = (), **facts: object) -> TableSpec:
@@ -161,7 +150,7 @@ def change_tables(results: Results) -> list[TableSpec]:
 
 def arm_words(arm: str) -> str:
     """What an arm is called in tables."""
-    return ARM_WORDS.get(arm, arm)
+    return str(WORDS["arm"].get(arm, arm))
 
 
 def reading_words(row: Any) -> str:
@@ -175,7 +164,7 @@ def reading_words(row: Any) -> str:
 
 def counted_words(row: Any) -> str:
     """What the denominator of a row of scores makes of replies without a verdict."""
-    return DENOMINATOR_WORDS["margin" if row.verdict == "margin" else "reason", row.denominator]
+    return str(WORDS["denominator"]["margin" if row.verdict == "margin" else "reason"][row.denominator])
 
 
 def reading_note(rows: pd.DataFrame) -> str:
@@ -283,7 +272,7 @@ def mitigations(frame: pd.DataFrame) -> pd.DataFrame:
 def mitigation_table(frame: pd.DataFrame) -> TableSpec:
     """Every arm on every dataset and average of every judge, as DialDefer Tables 21 to 23."""
     rows = mitigations(frame)
-    return table("table21_mitigations", rows, arms=ARMS_NOTE, reading=reading_note(rows))
+    return table("table21_mitigations", rows, arms=WORDS["arms"], reading=reading_note(rows))
 
 
 def mitigation_summary_table(frame: pd.DataFrame) -> TableSpec:
@@ -303,7 +292,7 @@ def mitigation_summary_table(frame: pd.DataFrame) -> TableSpec:
     lines = lines.join(bench[fields].add_prefix("bench_")).join(aio[fields].add_prefix("aio_"))
     daggers = [field for field in lines if "_dagger_" in field]
     lines = lines.assign(over=bench.dataset).fillna({"over": "other datasets", **dict.fromkeys(daggers, "")})
-    return table("table5_mitigations", lines, arms=ARMS_NOTE, reading=reading_note(rows))
+    return table("table5_mitigations", lines, arms=WORDS["arms"], reading=reading_note(rows))
 
 
 def beside_main(

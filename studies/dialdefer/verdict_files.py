@@ -38,7 +38,7 @@ def squeezed(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text. Raises DataError where it is no name."""
+    """The text. Raises DataError where it is not a name."""
     if not text.isprintable() or len(text) > LONGEST_NAME:
         raise DataError(f"must be a name on one line of at most {LONGEST_NAME} characters, found {shown(text)}")
     return text
@@ -144,7 +144,7 @@ def item_key(dataset: str, item_id: str) -> str:
 
 def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `unparsed_<parser>` for each parser, and
-    `label`. A choice that is null is a reply that nobody could read; a row with an error is no reply."""
+    `label`. A null choice is an unparsed reply; a row with an error has no reply."""
     given = frame["choice"]
     is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
     refuse(path, frame, "choice", is_bad, "must be 1, 2 or null, found {}")

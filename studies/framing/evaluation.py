@@ -17,7 +17,7 @@ from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.estimates.resampling import ALPHA, FloatArray, holm
 from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles
 from eval.options import Options
-from eval.report.tables import LITTLE, TableSpec, answered, is_enough
+from eval.report.tables import LITTLE, TableSpec, answered, is_enough, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
@@ -31,45 +31,13 @@ from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
 
-MANY_UNREAD = 10.0  # percent of replies that name no answer, from which on figures say more about format
+MANY_UNPARSED = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
 MOST_FLIPS = 2_000  # listed
+FILE = Path(__file__).with_name("tables.yaml")
+FIELDS = ["value", "low", "high", "n_units"]
 MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
-WORDS = {
-    "value": "first answer, %",
-    "shift": "shift (d)",
-    "pull": "pull of the first (p)",
-    "net_shift": "net shift",
-    "soft_shift": "shift of the probability",
-    "shift_in_sd": "shift of the log-odds, SD",
-    "dds": "DDS",
-    "right": "right, %",
-    "right_shift": "change of right",
-    "net_changed": "changed answers beyond the placebos'",
-    "accepts_wrong": "first answer where it is wrong, %",
-    "soft": "probability of the first answer, %",
-    "first": "names the answer shown first, %",
-    "consistent": "same answer in both orders, %",
-    "changed": "another answer than in the baseline, %",
-    "unread": "unread, %",
-    "mean_abs_shift": "mean |shift|",
-}
 COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
-TABLE = {  # head → measure, whether with its sign, whether with its interval, and what it is
-    "right %": ("right", False, False, ""),
-    "shift": ("shift", True, True, "shift (d): rise from the baseline in points, paired by item"),
-    "pull": ("pull", True, False, "pull (p): half of the difference between the shifts in the two orders of answers"),
-    "net": ("net_shift", True, False, "net: shift less the mean placebo's"),
-    "soft shift": ("soft_shift", True, True, "soft shift: of the probability, or of the expected score"),
-    "changed %": ("changed", False, False, "changed: answers that are not the baseline's"),
-    "consistent %": ("consistent", False, False, "consistent: same answer in both orders"),
-    "unread %": ("unread", False, False, ""),
-}
-CHANGES_NOTE = (
-    "Changes are paired by item. p: sign-flip test, Holm-adjusted over runs and framings. higher, lower: the interval "
-    "excludes 0 and adjusted p < .05; a negative shift that is higher has shrunk."
-)
-P_NOTE = "p: sign-flip test over items, Holm-adjusted over the framings without the placebos."
 
 
 def read(run: FinishedRun, options: Options) -> FramedRun:
@@ -90,12 +58,14 @@ def family_of(change: Change) -> tuple[Any, ...]:
 
 
 def tables_of(results: Results) -> list[TableSpec]:
-    tables = [framings_table(results), groups_table(results), flips_table(results)]
+    by_group = results.scores[(results.scores["measure"] == "shift") & (results.scores["group"] != ALL)]
+    tables = [framings_table(results), table_from(FILE, "groups", by_group), flips_table(results)]
     if not len(changes := results.changes):
         return tables
     asked = next(iter(results.judges.values())).section.framings
     is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
-    return [*tables, changes_table(results, changes[is_main & (changes["group"] == ALL)], note=CHANGES_NOTE)]
+    main, note = changes[is_main & (changes["group"] == ALL)], yaml_tables(FILE)["notes"]["changes"]
+    return [*tables, changes_table(results, main, note=note)]
 
 
 def plots_of(results: Results) -> list[Any]:
@@ -108,7 +78,7 @@ def plots_of(results: Results) -> list[Any]:
 def facts(results: Results) -> dict[str, Any]:
     """What the sentences are about."""
     judges = {name: said_of(results, name) for name in results.judges}
-    return {"of": judges, "everything": ALL, "many_unread": MANY_UNREAD, "saturated": SATURATED}
+    return {"of": judges, "everything": ALL, "saturated": SATURATED}
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
@@ -156,7 +126,7 @@ def unrankable(judge: FramedRun) -> str:
     at = 0 if is_labelled else int(np.abs(places - 50).argmax())
     first, where = places[at], next(iter(judge.grids.values())).framings[at]
     framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
-    if unread.max() >= MANY_UNREAD:
+    if unread.max() >= MANY_UNPARSED:
         return f"{unread.max():.0f}% of its replies in {framing}, to one claim and order, name no answer"
     if most_common(judge) >= SATURATED:
         return "saturated"
@@ -215,31 +185,20 @@ def digits_of(run: FramedRun) -> int:
 
 def framings_table(results: Results) -> TableSpec:
     """A row a judge, dataset and framing: its level, shift, p over the framings, and what goes with it."""
-    scores = results.scores[results.scores["group"] == ALL]
+    scores = results.scores[(results.scores["group"] == ALL) & (results.scores["framing"] != EVERY)]
     keys = ["judge", "dataset", "framing"]
-    frame = scores[scores["framing"] != EVERY][keys].drop_duplicates().reset_index(drop=True)
-    for measure in ["value", *(name for name, *_ in TABLE.values())]:
-        of = scores[scores["measure"] == measure].set_index(keys)[["value", "low", "high", "n_units"]]
-        frame = frame.join(of.add_prefix(f"{measure}_"), on=keys)
-    frame = frame.join(p_values(results).set_index(keys), on=keys)
+    wide = scores.pivot_table(index=keys, columns="measure", values=FIELDS, aggfunc="first", sort=False)
+    wide.columns = pd.Index([" ".join(column) for column in wide.columns])
+    frame = wide.join(p_values(results).set_index(keys)).reset_index()
+    for name in ("judge", "dataset"):
+        frame[name] = frame[name] if frame[name].nunique() > 1 else None
+    if not frame["value unread"].any():
+        del frame["value unread"]
     first = next(iter(results.judges.values()))
-    columns: dict[str, Any] = {"judge": ("judge", "")} if len(results.judges) > 1 else {}
-    columns |= {"dataset": ("dataset", "")} if frame["dataset"].nunique() > 1 else {}
-    columns |= {"framing": ("framing", ""), "items": ("value_n_units", "d")}
-    notes, digits = list[str](), digits_of(first)
-    columns |= {value_words(first): ("value_value", f".{digits}f")}
-    for head, (measure, is_signed, has_interval, words) in TABLE.items():
-        is_known = frame[f"{measure}_value"].notna()
-        if (is_known & ((measure != "unread") | (frame[f"{measure}_value"] > 0))).any():
-            columns[head] = (f"{measure}_value", f"{'+' * is_signed}.{digits if is_signed else 1}f")
-            notes += [f"{words}."] * bool(words)
-            if has_interval:
-                columns[f"{head} 95%"] = ((f"{measure}_low", f"{measure}_high"), f"+.{digits}f")
-        if measure == "shift" and frame["p_holm"].notna().any():
-            columns |= {"p (Holm)": ("p_holm", "p")}
-    notes += ["DDS is twice the shift."] * ("dds" in set(scores["measure"]))
-    note = " ".join([*notes, P_NOTE])
-    return TableSpec(name="framings", title="Framings", frame=frame, columns=columns, place="console", note=note)
+    texts = {"level": value_words(first), "d": digits_of(first)}
+    columns = yaml_tables(FILE)["framings"]["columns"].items()
+    in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
+    return table_from(FILE, "framings", frame, columns=in_words)
 
 
 @lru_cache(maxsize=8)
@@ -281,15 +240,6 @@ def sides_of(observed: Observed) -> tuple[Observed, Observed]:
     return base, side
 
 
-def groups_table(results: Results) -> TableSpec:
-    """Each framing's shift by group of items."""
-    frame = results.scores[(results.scores["measure"] == "shift") & (results.scores["group"] != ALL)]
-    columns: dict[str, Any] = {"judge": ("judge", ""), "dataset": ("dataset", ""), "framing": ("framing", "")}
-    columns |= {"group": ("group", ""), "items": ("n_units", "d"), "shift": ("value", "+.1f")}
-    columns |= {"95%": (("low", "high"), "+.1f")}
-    return TableSpec(name="groups", title="Shift by group of items", frame=frame, columns=columns)
-
-
 def flips_table(results: Results) -> TableSpec:
     """Answers that differ between the baseline and a framing, one a line."""
     heads = ["judge", "dataset", "framing", "item", "case", "order", "before", "after"]
@@ -301,8 +251,7 @@ def flips_table(results: Results) -> TableSpec:
     ]
     frame = pd.DataFrame(rows[:MOST_FLIPS], columns=heads)
     note = f"{len(rows):,} in all; the first {MOST_FLIPS:,} are listed." if len(rows) > MOST_FLIPS else ""
-    columns: dict[str, Any] = {head: (head, "") for head in heads}
-    return TableSpec(name="flips", title="Flipped answers", frame=frame, columns=columns, note=note)
+    return table_from(FILE, "flips", frame, note=note)
 
 
 def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
@@ -362,12 +311,12 @@ class RowsOf(NamedTuple):
     def moved(self, measure: str, net: str) -> list[dict[str, Any]]:
         """Row, net row, adjusted p and whether it is sure of each framing, the largest first.
 
-        Sure: p < .05, the interval of what is left without the placebos' mean excludes 0, and few replies are unread.
+        Sure: p < .05, the interval of the net shift excludes 0, and few replies are unparsed.
         """
         rows, nets, run = self.of(measure), self.of(net), self.results.judges[self.judge]
         scores = known_scores(self.results)
         mine = scores[(scores["judge"] == self.judge) & (scores["group"] == ALL) & (scores["measure"] == "unread")]
-        unread = {(row.dataset, row.framing) for row in mine[mine["value"] >= MANY_UNREAD].itertuples()}
+        unread = {(row.dataset, row.framing) for row in mine[mine["value"] >= MANY_UNPARSED].itertuples()}
         tested = (row for row in p_values(self.results, measure).itertuples() if row.judge == self.judge)
         p = {(row.dataset, row.framing): row.p_holm for row in tested}
         known = [row for row in rows.values() if row.framing in run.section.framings and not np.isnan(row.value)]
@@ -428,7 +377,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
         "least_p": len(framings) * 2 / 2 ** sum(len(grid.items) for grid in run.grids.values()),
-        "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNREAD},
+        "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNPARSED},
         "is_saturated": is_saturated,
         "is_one_place": is_one_place,
         "first": first,
@@ -437,10 +386,6 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     }
 
 
-CARD_NOTE = (
-    "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, over "
-    "both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
-)
 EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
@@ -449,7 +394,7 @@ EVALUATION = Evaluation[FramedRun](
     observe=lambda judge, _: blocks_of(judge),
     family=family_of,
     headline={"measure": "shift", "group": ALL},
-    measure_words=WORDS,
+    measure_words=yaml_tables(FILE)["words"],
     facts=facts,
     tables=tables_of,
     plots=plots_of,
@@ -463,6 +408,6 @@ EVALUATION = Evaluation[FramedRun](
         made_arms=made_arms,
         rows=card_rows,
         unrankable=unrankable,
-        notes=lambda *_: [CARD_NOTE],
+        notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],
     ),
 )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from evenhand.records import Completion
 from studies.json_replies import last_value, without_thinking
 
-CHOSEN, TIE, UNREAD, ERROR = "chosen", "tie", "unread", "error"
+CHOSEN, TIE, UNPARSED, ERROR = "chosen", "tie", "unparsed", "error"
 KEYS = ("chosen_answer", "answer")  # of a reasoned reply
 EDGES = " \t\r\n\"'`*_.:()[]{}"
 ANNOUNCED = re.compile(
@@ -35,7 +35,7 @@ def choice_in(reply: Completion, symbols: Sequence[str], verdict: str, texts: Se
 
     A reasoned reply is its last JSON object with the key chosen_answer or answer. A free reply is a symbol alone, or
     with the text that it stands for (texts), or followed by a comma or the like, in its first line or behind its last
-    "answer:"; of a scale also "8/10". One that names another symbol there is not read.
+    "answer:"; of a scale also "8/10". One that names another symbol there is unparsed.
     """
     if reply.is_error:
         return Choice((), ERROR)
@@ -43,12 +43,12 @@ def choice_in(reply: Completion, symbols: Sequence[str], verdict: str, texts: Se
         logs = [reply.answer_logprobs.get(symbol) for symbol in symbols]
         finite = [log for log in logs if log is not None]
         if len(finite) < len(logs):
-            return Choice((), UNREAD)
+            return Choice((), UNPARSED)
         places = tuple(place for place, log in enumerate(finite) if log == max(finite))
         return Choice(places, CHOSEN if len(places) == 1 else TIE)
     text = without_thinking(reply.text)
     name = named_in_object(text) if verdict == "reason" else named_in_text(text, symbols, texts)
-    return Choice((symbols.index(name),)) if name in symbols else Choice((), UNREAD)
+    return Choice((symbols.index(name),)) if name in symbols else Choice((), UNPARSED)
 
 
 def named_in_object(text: str) -> str | None:

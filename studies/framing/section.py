@@ -114,7 +114,7 @@ class FramingSection(StudySection):
         is_of_item = self.pair or any("{" in text for text in names.values())
         needs_symbols = bool(is_of_item and not self.symbols)
         yield needs_symbols, 'symbols: answers whose texts are of the item need symbols, such as ["1", "2"]'
-        yield self.baseline not in self.framings, f"baseline: '{self.baseline}' is none of {', '.join(self.framings)}"
+        yield self.baseline not in self.framings, f"baseline: '{self.baseline}' is not among {', '.join(self.framings)}"
         yield not 1 < len(names) <= MOST_ANSWERS, f"answers: a judge chooses among 2 to {MOST_ANSWERS}"
         reserved = [name for texts in (*self.cases.values(), self.set) for name in texts if name in RESERVED_NAMES]
         yield bool(reserved), f"cases and set: '{''.join(reserved[:1])}' has a meaning of its own; rename the text"

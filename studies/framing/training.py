@@ -2,7 +2,7 @@
 
 A group is an item's case in all framings, placebos and orders of the answers: one claim, which should get one answer.
 Its anchors are the baseline's prompts; with both orders the label-free target is the mean of the two, in which the pull
-of the answer that stands first is no more. What goes on behind a judge's own reply is not trained on.
+of the answer that stands first cancels. What goes on behind a judge's own reply is not trained on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -49,7 +49,7 @@ def load_answers(paths: Sequence[Path]) -> tuple[dict[str, FramedRun], list[str]
             raise DataError(f"{row.where}: answers is '{row.answers}'; it names all answers, in one order: yes|no")
         for name in (row.answer, row.label):
             if name and name not in answers:
-                raise DataError(f"{row.where}: '{name[:40]}' is none of the answers {listed}; an unread one is empty")
+                raise DataError(f"{row.where}: '{name[:40]}' is not among {listed}; an unparsed one is empty")
         if row.order not in (GIVEN, SWAPPED):
             raise DataError(f"{row.where}: order is '{row.order[:40]}'; it is {GIVEN} or {SWAPPED}")
     section = section_of(rows, answers)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evenhand.built_folder import building, described, finished, sources_at, write_rows
+from evenhand.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
 from evenhand.sources.fetching import Origin, fetch
@@ -48,8 +48,8 @@ def main(argv: Sequence[str]) -> None:
     args = parser.parse_args(argv)
     if not 0 <= args.test_share <= 1:
         raise ConfigError(f"--test-share {args.test_share}: take a share from 0 to 1")
-    print(facts_text(build(args.out, args.raw, dataset=args.corpus, seed=args.seed, test_share=args.test_share)))
-    print(f"{args.out}: done. README.md says what it holds")
+    build(args.out, args.raw, dataset=args.corpus, seed=args.seed, test_share=args.test_share)
+    print((args.out / CARD_FILE).read_text(encoding="utf-8"))
 
 
 def build(
@@ -111,23 +111,14 @@ def card_text(manifest: Mapping[str, Any]) -> str:
     return filled(Path(__file__).with_name("card.md"), **{**manifest, "facts": fact_rows(manifest)})
 
 
-def facts_text(manifest: Mapping[str, Any]) -> str:
-    """The facts beside the paper's, and what was left out, for a terminal."""
-    rows = [["", "here", "paper"], *fact_rows(manifest)]
-    lines = [f"{name:<34}{here:>10}{paper:>13}" for name, here, paper in rows]
-    lines += [f"left out: {count:>6,}  {reason}" for reason, count in manifest["dropped"].items()]
-    lines += [f"counted:  {count:>6,}  {label}" for label, count in manifest["counts"].items()]
-    n = manifest["n_conversations"]
-    return "\n".join([*lines, f"train {n['train']:,}, test {n['test']:,}; no page is in both"])
-
-
 def fact_rows(manifest: Mapping[str, Any]) -> list[list[str]]:
     """Each fact as it is here and as section 3.1 prints it of the paper's corpus."""
+    is_papers = manifest["dataset"] == DATASET
     return [
         [
-            fact.words,
-            fact.form.format(manifest["facts"][key]),
-            "not printed" if fact.paper is None or manifest["dataset"] != DATASET else fact.form.format(fact.paper),
+            fact["words"],
+            fact["form"].format(manifest["facts"][key]),
+            "not printed" if fact["paper"] is None or not is_papers else fact["form"].format(fact["paper"]),
         ]
         for key, fact in FACTS.items()
     ]

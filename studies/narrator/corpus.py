@@ -6,8 +6,10 @@ Every discussion of the dump is in it, or is counted under the reason why not.
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any
 
+from evenhand.files import shipped_yaml
 from studies.narrator.convokit import ESCALATES, Comment, Discussion, Dump
 from studies.narrator.names import shown_names
 from studies.narrator.records import Conversation, Turn
@@ -67,25 +69,7 @@ REASONS: dict[str, Callable[[Discussion], bool]] = {
 }
 
 
-class Fact(NamedTuple):
-    """One of section 3.1's figures."""
-
-    words: str
-    form: str
-    paper: float | None  # None: not printed
-
-
-FACTS = {
-    "n_conversations": Fact("conversations in the dump", "{:,}", 4_188),
-    "n_escalating": Fact("of them escalating", "{:,}", 2_094),
-    "n_subset": Fact("conversations of the study", "{:,}", None),
-    "fewest_speakers": Fact("fewest speakers", "{}", 2),
-    "most_speakers": Fact("most speakers", "{}", 9),
-    "mean_speakers": Fact("speakers, mean", "{:.1f}", 3.1),
-    "median_speakers": Fact("speakers, median", "{:g}", 3.0),
-    "sd_speakers": Fact("speakers, standard deviation", "{:.1f}", 1.1),  # of the population
-    "baseline": Fact("random baseline, mean of 1/n, %", "{:.1f}", 36.1),
-}
+FACTS: Mapping[str, Mapping[str, Any]] = shipped_yaml(Path(__file__).with_name("facts.yaml"))
 
 
 def facts_of(conversations: Sequence[Conversation], discussions: Sequence[Discussion]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from eval.verdict_files import Column, Layout, one_of, place, read_frames
 from evenhand.built_folder import read_manifest
 from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
-from evenhand.records import Completion, digest
+from evenhand.records import Completion, digest, plain
 from studies.narrator import pocket
 from studies.narrator.answers import STATES, State, read_answer
 from studies.narrator.corpora import CorpusSpec, load_conversations
@@ -86,31 +86,20 @@ class Judgment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NarratorRun:
+class NarratorRun(FinishedRun):
     """A complete run of the study and what its judge answered."""
 
-    path: Path
-    judge: str  # its model, as tables call it
-    verdict: str  # "answer" or "options"
-    n_samples: int
-    config: Mapping[str, Any]  # config.yaml, as the inference package wrote it
-    provenance: Mapping[str, Any]
-    rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
-    judgments: tuple[Judgment, ...]  # one for each planned line, in the plan's order
-    excluded: Mapping[str, str]  # conversation id → why the run left it out
+    plan: Sequence[Any]  # a Judgment for each planned line, in the plan's order
     doubts: Sequence[str]  # what to know of its answers before believing a measure
 
     @property
-    def name(self) -> str:
-        return self.path.name
-
-    @property
-    def plan(self) -> Sequence[Judgment]:
-        return self.judgments
+    def verdict(self) -> str:
+        """ "answer" or "options"."""
+        return str(self.config["verdict"])
 
     @property
     def conversations(self) -> frozenset[str]:
-        return frozenset(judgment.conversation for judgment in self.judgments)
+        return frozenset(judgment.conversation for judgment in self.plan)
 
 
 def judged(run: FinishedRun) -> NarratorRun:
@@ -134,18 +123,8 @@ def judged(run: FinishedRun) -> NarratorRun:
         )
         for prompt in run.plan
     ]
-    return NarratorRun(
-        path=run.path,
-        judge=judge,
-        verdict=run.config["verdict"],
-        n_samples=run.n_samples,
-        config=run.config,
-        provenance=run.provenance,
-        rendered=run.rendered,
-        judgments=tuple(judgments),
-        excluded=run.excluded,
-        doubts=answer_doubts(chain.from_iterable(run.replies.values())),
-    )
+    doubts = answer_doubts(chain.from_iterable(run.replies.values()))
+    return NarratorRun(**(plain(run) | {"plan": judgments, "replies": {}}), doubts=doubts)
 
 
 def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, Any]:
@@ -195,7 +174,7 @@ WHAT_WAS_ASKED = ("narrator.tasks", "narrator.visibilities", "narrator.option_or
 def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
     """Why runs are not averaged, or "" where they are of different models and were asked alike."""
     settings = {
-        frozenset((j.factors.task, j.factors.visibility, j.factors.option_order) for j in run.judgments) for run in runs
+        frozenset((j.factors.task, j.factors.visibility, j.factors.option_order) for j in run.plan) for run in runs
     }
     reasons = {
         "a model is among them twice": len({run.judge for run in runs}) < len(runs),
@@ -209,7 +188,7 @@ def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
 def over_shared(runs: Sequence[NarratorRun]) -> list[NarratorRun]:
     """The runs over the conversations that all of them judged."""
     shared = frozenset.intersection(*(run.conversations for run in runs))
-    return [replace(run, judgments=tuple(j for j in run.judgments if j.conversation in shared)) for run in runs]
+    return [replace(run, plan=[j for j in run.plan if j.conversation in shared]) for run in runs]
 
 
 def pooled_run(runs: Sequence[NarratorRun]) -> NarratorRun:
@@ -217,9 +196,8 @@ def pooled_run(runs: Sequence[NarratorRun]) -> NarratorRun:
     return replace(
         runs[0],
         path=Path(" ".join(run.name for run in runs)),
-        judge=POOLED,
-        n_samples=max(run.n_samples for run in runs),
-        judgments=tuple(judgment for run in over_shared(runs) for judgment in run.judgments),
+        config=as_config(POOLED, runs[0].verdict, max(run.n_samples for run in runs)),
+        plan=[judgment for run in over_shared(runs) for judgment in run.plan],
     )
 
 
@@ -325,24 +303,15 @@ def run_of(path: Path, model: str, rows: pd.DataFrame, facts: Mapping[str, Known
     """The answers of one model as a run."""
     prompts = rows.groupby(PROMPT, sort=False).agg(answers=("answer", list)).reset_index()
     judgments = tuple(judgment_of(row, facts[row.conversation]) for row in prompts.itertuples())
-    n_samples = int(prompts["answers"].map(len).max())
-    return NarratorRun(
-        path=path,
-        judge=model,
-        verdict="answer",
-        n_samples=n_samples,
-        config={
-            "model": {"name": model},
-            "narrator": {"corpus": {"dataset": judgments[0].dataset}},
-            "verdict": "answer",
-            "sampling": {"n": n_samples},
-        },
-        provenance={},
-        rendered={},
-        judgments=judgments,
-        excluded={},
-        doubts=list(doubts_of(prompts)),
-    )
+    config = as_config(model, "answer", int(prompts["answers"].map(len).max()))
+    config["narrator"] = {"corpus": {"dataset": judgments[0].dataset}}
+    doubts = list(doubts_of(prompts))
+    return NarratorRun(path=path, config=config, provenance={}, plan=judgments, replies={}, rendered={}, doubts=doubts)
+
+
+def as_config(judge: str, verdict: str, n_samples: int) -> dict[str, Any]:
+    """The config of what no single run of ours has."""
+    return {"model": {"name": judge, "label": judge}, "verdict": verdict, "sampling": {"n": n_samples}}
 
 
 def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:

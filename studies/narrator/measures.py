@@ -261,10 +261,10 @@ def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator
 
     The first count (n_...) of a setting is the units that numbers without an interval rest on.
     """
-    dataset = run.judgments[0].dataset
+    dataset = run.plan[0].dataset
     how = {"verdict": run.verdict, "n_samples": run.n_samples, **asdict(d)}
     for kind in (effects, flips, conditioned, state_rates):
-        for setting, measures in kind(run.judgments, d):
+        for setting, measures in kind(run.plan, d):
             n_units = next(n for measure, n in measures.items() if measure.startswith("n_"))
             for measure, value in measures.items():
                 if value is not None:  # a measure that the task does not have

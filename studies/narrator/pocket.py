@@ -1,8 +1,9 @@
 """pocket-conflicts: our own quarrels on talk pages, each ending in one attack, from a seeded generator.
 
 Disputes (pocket_scenarios.yaml) and attacks (pocket_attacks.yaml) are hand-written, and so is what stands around them
-(pocket_lines.yaml). Train (480) and test (120) share no page, no reason, no attack and no account name; they share
-pocket_lines.yaml. Within a split a page (meta["page_title"]) has several conversations, which repeat its reasons.
+(pocket_lines.yaml) and the orders of turns (pocket_plots.yaml). Train (480) and test (120) share no page, no reason, no
+attack and no account name; they share pocket_lines.yaml. Within a split a page (meta["page_title"]) has several
+conversations, which repeat its reasons.
 
 Half of the attacks are subtle (condescension, insinuation), half are plain insults: meta["attack"]. Before the attack
 the only cue is tone: the attacker's turns end short-tempered about twice as often as those of others. Place tells
@@ -32,20 +33,6 @@ P_CALM, P_CALLED, P_ANSWER, P_LEAD, P_REASON_FIRST = 0.2, 0.15, 0.6, 0.7, 0.3
 MANY = 6  # speakers: from here on turns are short
 SUBTLE, OPEN = "subtle", "open"  # kinds of attack
 LETTERS = "ABCDEFGHI"
-# Speakers → conversations among each 120: mean 3.12, median 3, sd 1.23, baseline 36.1 % (paper 3.1, 3, 1.1, 36.1 %).
-SIZES = {2: 42, 3: 44, 4: 23, 5: 6, 6: 2, 7: 1, 8: 1, 9: 1}
-# Of those in which the attacker joins last: in how many the attack is all they say (5 % of 120).
-UNSEEN = {3: 3, 4: 2, 5: 1}
-PLOTS: dict[int, tuple[str, ...]] = {
-    2: (*["AABA"] * 9, *["ABAABA"] * 4, *["AABABA"] * 3, *["ABBAB"] * 2, "AB"),
-    3: (*["ABACA"] * 5, *["AABCA"] * 4, *["ABBCB"] * 4, "ABACABA", "ABCCAC", "ABC"),
-    4: (*["ABACAD"] * 3, *["ABBCDB"] * 2, *["ABCADA"] * 2, *["ABCBDB"] * 2, "AABCDA", "ABCDA"),
-    5: ("ABACDAE", "ABCBDBE", "ABCADEA", "AABCDEA", "ABCDBEB"),
-    6: ("ABACDAEF", "ABCBDEBF", "ABCDAEFA", "ABCCDECF"),
-    7: ("ABACDEAFG", "ABCBDEFBG"),
-    8: ("ABACDEFAGH", "ABCBDEFGBH"),
-    9: ("ABACDEFGAHI", "ABCDBEFGBHI"),
-}
 
 
 class Scenario(Closed):
@@ -213,7 +200,7 @@ class Quarrel:
 
 
 def plots(rng: random.Random) -> list[Plot]:
-    """120 plots in random order, SIZES of them.
+    """120 plots in random order, of the sizes in pocket_plots.yaml.
 
     The attacker is dealt over the places of joining, each equally often, and the plots within each place: so before the
     attack neither the first nor the last to join, nor who spoke last, most or least, is the attacker more often than
@@ -221,22 +208,28 @@ def plots(rng: random.Random) -> list[Plot]:
     in most plots somebody leads by two. Counting words does help (44 to 48 % in place of 36 %), the attack's own being
     among them. One place tells all: the last turn of the whole, which is what the study is about.
     """
-    return shuffled([plot for size, count in SIZES.items() for plot in plots_of_size(size, count, rng)], rng)
+    sizes = shipped("plots")["sizes"].items()
+    return shuffled([plot for size, count in sizes for plot in plots_of_size(size, count, rng)], rng)
 
 
 def plots_of_size(size: int, count: int, rng: random.Random) -> Iterator[Plot]:
     """The plots with so many speakers."""
     letters = LETTERS[:size]
     attackers = list(islice(dealt(letters, rng), count))
-    unseen = UNSEEN.get(size, 0)
+    unseen = shipped("plots")["unseen"].get(size, 0)
     for letter in letters:
         n_plots = attackers.count(letter)
         if letter == letters[-1]:
             n_plots -= unseen
-            for before in islice(dealt(PLOTS[size - 1], rng) if unseen else (), unseen):
+            for before in islice(dealt(deck(size - 1), rng) if unseen else (), unseen):
                 yield Plot(before, letter)
-        for before in islice(dealt(PLOTS[size], rng), n_plots):
+        for before in islice(dealt(deck(size), rng), n_plots):
             yield Plot(before, letter)
+
+
+def deck(size: int) -> list[str]:
+    """The orders of turns of so many speakers, each as often as it is in pocket_plots.yaml."""
+    return [turns for turns, n in shipped("plots")["plots"][size].items() for _ in range(n)]
 
 
 def dealt(entries: Sequence[T], rng: random.Random) -> Iterator[T]:

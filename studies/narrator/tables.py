@@ -9,7 +9,7 @@ import pandas as pd
 
 from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows, yaml_tables
 from eval.results import Results, changes_table
-from evenhand.model_size import PUBLISHED, model_size
+from evenhand.model_size import PUBLISHED
 from studies.narrator.answers import STATES
 from studies.narrator.judged_runs import POOLED, NarratorRun
 from studies.narrator.measures import ALL, ANSWERED, DETECTION, PERSPECTIVES, Levels, main_order
@@ -94,7 +94,7 @@ def models_table(judges: Mapping[str, NarratorRun]) -> TableSpec:
     for judge, run in judges.items():
         engine, name = dict(run.config.get("engine", {})), str(run.config["model"].get("name"))
         place = engine.get("base_url") or engine.get("kind") or "not recorded"
-        size = model_size(PUBLISHED[name]).n_parameters if name in PUBLISHED else None
+        size = PUBLISHED[name]["n_parameters"] if name in PUBLISHED else None
         rows.append(
             (
                 *(judge, name, DASH if size is None else f"{size / 1e9:.1f} B"),

@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ from eval.annotation.tasks import SIDES, Item, Task
 from eval.runs import load_finished
 from evenhand.built_folder import read_manifest
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from evenhand.run_directory import CONFIG_FILE
 from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.observe import MATCH, confidence_of, stance_of
-from studies.pluraleval.records import STANCES, Cluster, ReferenceSet
+from studies.pluraleval.records import Cluster, ReferenceSet
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.runs import judged
-from studies.pluraleval.section import YES_NO, load_stage, section_of
+from studies.pluraleval.section import YES_NO, section_of, stage_run
 from studies.pluraleval.sources import REFERENCES, built_references
 
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
@@ -65,36 +66,12 @@ def judgements(path: Path) -> list[Task]:
 
 def task_of(name: str, items: Sequence[Item], paths: Sequence[Path], judge: str, **keys: Any) -> Task:
     """A task with its question; in_run: the judge's answers to its items, unless a key says otherwise."""
-    question, guide, answers = QUESTIONS[name]
+    question = {**QUESTIONS[name], "answers": tuple(QUESTIONS[name]["answers"])}
     keys = {"in_run": Counter(item.judge for item in items), "runs": tuple(path.name for path in paths), **keys}
-    return Task(name=name, question=question, guide=guide, answers=answers, items=items, judge=judge, **keys)
+    return Task(name=name, items=items, judge=judge, **question, **keys)
 
 
-QUESTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {  # task → question, guide, answers
-    "matches": (
-        "Does the response express the opinion?",
-        "yes: whoever reads the response learns that its author holds the opinion, in whatever words.\n"
-        "no: it is only on the same topic, makes a weaker or another point, or contradicts the opinion.",
-        YES_NO,
-    ),
-    "stances": (
-        "Which stance does the response take toward the opinion?",
-        "SUPPORTING: it shares the opinion or argues for it.\nAGAINST: it contradicts the opinion or argues against "
-        "it.\nNEUTRAL: neither, or both alike.",
-        STANCES,
-    ),
-    "clusters": (
-        "Do the two opinions make the same point?",
-        "yes: one could stand for the other.\nno: they are only on the same topic, or make different points.",
-        YES_NO,
-    ),
-    "clusterings": (
-        "Which clustering captures the distinct viewpoints of the discussion better?",
-        "Each paragraph is a cluster: its summary, then its opinions. The better clustering puts opinions together "
-        "that make the same point, and keeps apart those that do not.\ntie: neither is better.",
-        SIDES,
-    ),
-}
+QUESTIONS: Mapping[str, Mapping[str, Any]] = shipped_yaml(Path(__file__).with_name("annotation.yaml"))
 
 
 def clusters(path: Path) -> Task:
@@ -139,5 +116,5 @@ def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:
     if not (path / CONFIG_FILE).is_file():
         judge = read_manifest(path, *REFERENCES)["source"]["judge"]
         return judge, built_references(path)
-    run = load_stage(path, "references")
-    return run.model, reference_sets(run)
+    run = stage_run(path, "references")
+    return run.config["model"]["name"], reference_sets(run)

@@ -7,16 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from eval.runs import FinishedRun
 from evenhand.built_folder import CARD_FILE, building, write_rows
 from evenhand.errors import DataError
 from evenhand.markdown import filled
-from evenhand.run_directory import PROVENANCE_FILE, read_json
 from studies.json_replies import OK
 from studies.pluraleval.prompts import OWN_VERSION, TEMPLATE_VERSION
 from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import embedding_input, reference_unit
 from studies.pluraleval.reply_reading import NOT_ASKED, state_rates
-from studies.pluraleval.section import FinishedStage, load_stage
+from studies.pluraleval.section import content_hash, section_of, stage_run
 from studies.pluraleval.sources import REFERENCES, load_threads
 
 ONE_ANSWER = 0.95  # share of the stances from which on a judge is said to have one answer
@@ -39,12 +39,12 @@ def build(run_path: Path, out: Path) -> dict[str, Any]:
     """
     name, file = REFERENCES
     with building(out, name):
-        run = load_stage(run_path, "references")
+        run = stage_run(run_path, "references")
         references = reference_sets(run)
         states = summed(reference_set.states for reference_set in references)
         facts = {
-            "source": {"run": run_path.name, "content_hash": run.content_hash, "judge": run.model},
-            "settings": run.section.model_dump(mode="json")["references"],
+            "source": {"run": run_path.name, "content_hash": content_hash(run), "judge": run.config["model"]["name"]},
+            "settings": section_of(run_path).model_dump(mode="json")["references"],
             "prompts": {"published": TEMPLATE_VERSION, "own": OWN_VERSION},
             "n_threads": len(references),
             "n_left_out": len(run.excluded),
@@ -60,15 +60,15 @@ def build(run_path: Path, out: Path) -> dict[str, Any]:
         return write_rows(out, file, map(asdict, references), BENCHMARK, facts, card_text)
 
 
-def reference_sets(run: FinishedStage) -> list[ReferenceSet]:
+def reference_sets(run: FinishedRun) -> list[ReferenceSet]:
     """Those of a run's threads but for the ones that were left out."""
-    settings = run.section.references
+    settings = section_of(run.path).references
     assert settings is not None
-    threads, provenance = load_threads(settings.threads), read_json(run.path / PROVENANCE_FILE)
-    if thread_set_hash(threads) != provenance.get("item_set_hash"):
+    threads = load_threads(settings.threads)
+    if thread_set_hash(threads) != run.provenance.get("item_set_hash"):
         raise DataError(f"{run.path}: its threads have changed since; restore {settings.threads.root}")
     for name, hash_ in embedding_input(settings.clustering.embedding).items():
-        if provenance.get("inputs", {}).get(name) != hash_:
+        if run.provenance.get("inputs", {}).get(name) != hash_:
             raise DataError(f"{run.path}: the checkpoint {name} of its embeddings has changed since; restore it")
     return [
         reference_unit(thread, settings).result(run.replies)

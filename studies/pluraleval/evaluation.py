@@ -12,50 +12,40 @@ from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.estimate import Estimate, point_estimate
 from eval.evaluation import Card, CardFigure, Evaluation
 from eval.options import Options
-from eval.report.tables import TableSpec, number
+from eval.report.tables import TableSpec, number, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
 from eval.runs import FinishedRun, load_finished
 from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from studies.pluraleval.facts import facts_of
-from studies.pluraleval.observe import BIASED, MEASURES, NEUTRAL, Quantity, observed, vote_gaps, wilcoxon_tests
+from studies.pluraleval.observe import BIASED, MEASURES, Quantity, observed, vote_gaps, wilcoxon_tests
 from studies.pluraleval.options import PluralEvalOptions
 from studies.pluraleval.runs import PluralEvalRun, choices_of, judged, responses_path, run_differences
 from studies.pluraleval.section import section_of
-from studies.pluraleval.tables import BELIEF_WORDS, MEASURE_WORDS, PAIRING_WORDS, score_tables
+from studies.pluraleval.tables import BELIEF_WORDS, FILE, MEASURE_WORDS, PAIRING_WORDS, score_tables
 
 ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread", "lists")
-CARD = {  # name → words, task, framing, measure: a loss, and the neutral level that it is lost of
-    "toward_belief": ("recall toward the belief, pp", "generation", BIASED, "toward_belief"),
-    "opposing_recall_lost": ("opposing recall lost, pp", "generation", BIASED, "opposing_recall_lost"),
-    "opposing_recall_neutral": ("opposing recall, neutral, %", "generation", NEUTRAL, "opposing_recall"),
-    "ranking_rho_lost": ("ranking ρ lost", "ranking", BIASED, "rho_lost"),
-    "ranking_rho_neutral": ("ranking ρ, neutral", "ranking", NEUTRAL, "rho"),
-    "pairwise_accuracy_lost": ("pairwise accuracy lost, pp", "pairwise", BIASED, "accuracy_lost"),
-    "pairwise_accuracy_neutral": ("pairwise accuracy, neutral, %", "pairwise", NEUTRAL, "accuracy"),
-}
+CARD: Mapping[str, Mapping[str, str]] = yaml_tables(FILE)["figures"]
 CARD_QUANTITIES = {
-    name: Quantity(task, framing, "", "most_popular" if task == "pairwise" else "", measure)
-    for name, (_, task, framing, measure) in CARD.items()
+    name: Quantity(
+        figure["task"],
+        figure["framing"],
+        "",
+        "most_popular" if figure["task"] == "pairwise" else "",
+        figure["measure"],
+    )
+    for name, figure in CARD.items()
 }
 MAIN = [(quantity.framing, quantity.measure) for quantity in CARD_QUANTITIES.values()]
 CARD_FIGURES = tuple(
     CardFigure(
         name=name,
-        words=CARD[name][0],
+        words=CARD[name]["words"],
         where={**quantity.setting, "measure": quantity.measure},
         is_main=quantity.framing == BIASED,
         digits=2 if "rho" in name else 1,
     )
     for name, quantity in CARD_QUANTITIES.items()
-)
-CARD_NOTE = (
-    "Toward the belief: what recall of an opinion rises by where the user's belief agrees with it instead of "
-    "opposing it; 0 of a model to which it is the same which belief is stated. Lost: what is lost when the user "
-    "states a belief, of what there is when nobody does (neutral); + is a loss. A loss of 0 says nothing where the "
-    "neutral level is near 0 (recall, ρ) or 50 (accuracy of a guess). Recall lost is that of the opinions against "
-    "the belief, mean of both beliefs; Spearman's ρ is of the ranking by popularity; accuracy is in naming the "
-    "more popular of two opinions. Changes are paired by thread."
 )
 
 
@@ -228,7 +218,7 @@ EVALUATION = Evaluation[PluralEvalRun](
         tested_run=tested_run,
         rows=card_rows,
         changes=lambda judges, options: changes_of(judges, options, [*CARD_QUANTITIES.values()]),
-        notes=lambda *_: [CARD_NOTE],
+        notes=lambda *_: [yaml_tables(FILE)["card"]],
         warnings=lambda _, changes: fallen_levels(change for change in changes if change.first == BASE),
     ),
 )

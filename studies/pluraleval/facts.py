@@ -128,7 +128,7 @@ def doubts_of(run: PluralEvalRun, toward: Estimate, levels: Mapping[tuple[str, s
     if_matched = TOWARD_BELIEF._replace(measure="toward_belief_if_matched")
     if_matched_estimate = estimate_over(run, if_matched, run.values[TOWARD_BELIEF])
     if if_matched_estimate and leaning(if_matched_estimate) != leaning(toward):
-        doubts.append(f"if the judge's unread replies were matches, it would be {shift(if_matched_estimate)}")
+        doubts.append(f"if the judge's unparsed replies were matches, it would be {shift(if_matched_estimate)}")
     if leaning(toward) != "No":
         return doubts
     low = []

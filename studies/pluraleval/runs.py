@@ -32,11 +32,12 @@ from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.section import (
     KEY,
     Generation,
+    content_hash,
     judgement_prompts,
-    load_stage,
     own_generations,
     references_asked,
     section_of,
+    stage_run,
 )
 
 ALL = "all threads"
@@ -159,7 +160,7 @@ def judged(named: FinishedRun, unparsed: Unparsed = "excluded", lists: Lists = "
     source, judge, replies = responses or named, named.judge, list[Reply]()
     references: Mapping[str, ReferenceSet] = {}
     if responses is not None:
-        known_sets = references_asked(responses.path)
+        known_sets = references_asked(responses)
         judge, references = (
             responses.judge,
             {reference_set.thread.thread_id: reference_set for reference_set in known_sets},
@@ -179,7 +180,7 @@ def judged(named: FinishedRun, unparsed: Unparsed = "excluded", lists: Lists = "
     if judgements is not None:
         check_same_responses(judgements, replies, references)
     if stage == "references":
-        counts = summed(reference_set.states for reference_set in reference_sets(load_stage(named.path, stage)))
+        counts = summed(reference_set.states for reference_set in reference_sets(named))
         states = [(step, "", state, n, rate) for step, state, n, rate in state_rates(counts)]
     else:
         states = [state for run in (responses, judgements) if run is not None for state in states_of(run)]
@@ -202,7 +203,7 @@ def judged(named: FinishedRun, unparsed: Unparsed = "excluded", lists: Lists = "
 def responses_path(run: FinishedRun) -> Path | None:
     """The responses run that a judgements run is about. Raises DataError as folder_read."""
     named = run.config[KEY]["judgements"].get("responses")
-    return named and folder_read(run, named, CONFIG_FILE, lambda path: load_stage(path, "responses").content_hash)
+    return named and folder_read(run, named, CONFIG_FILE, lambda path: content_hash(stage_run(path, "responses")))
 
 
 def check_same_responses(

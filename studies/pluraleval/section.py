@@ -5,26 +5,18 @@ A run is of one of three stages: references, responses, judgements. A finished r
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from evenhand.completions import read_answers, read_excluded
+from eval.runs import FinishedRun, load_finished
 from evenhand.config import Closed, parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.files import sha256_of
 from evenhand.records import Completion, Prompt, SamplingOverride, digest
-from evenhand.run_directory import (
-    CONFIG_FILE,
-    PLAN_FILE,
-    PROVENANCE_FILE,
-    check_complete,
-    read_json,
-    read_plan_lines,
-)
+from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units
 from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
 from studies.pluraleval.records import (
@@ -109,10 +101,10 @@ class PluralEvalSection(StudySection):
         if self.responses is not None:
             sets = load_references(self.responses.references)
             prompts_of = {each.thread.thread_id: [*Asker(each, self.responses).prompts()] for each in sets}
-            content_hash = reference_set_hash(sets)
+            hash_ = reference_set_hash(sets)
         else:
             assert self.judgements is not None
-            generations, content_hash = generations_to_judge(self.judgements.responses)
+            generations, hash_ = generations_to_judge(self.judgements.responses)
             prompts_of = {}
             for generation in generations:
                 prompts = judgement_prompts(generation, self.judgements.judgements)
@@ -123,7 +115,7 @@ class PluralEvalSection(StudySection):
                 f"{self.stage}: no thread has what is asked about: a ranking needs two clusters, a pair two with other "
                 "votes, a generation a reference opinion, and a judgement a generation that could be read"
             )
-        return Units(rounds, content_hash)
+        return Units(rounds, hash_)
 
     def inputs(self) -> Mapping[str, str]:
         """The built folder or run that it reads, and a checkpoint that makes embeddings; see StudySection."""
@@ -132,7 +124,7 @@ class PluralEvalSection(StudySection):
         if self.responses is not None:
             return self.responses.references.inputs
         if self.judgements is not None and (path := self.judgements.responses):
-            return {str(path): load_stage(path, "responses").content_hash}
+            return {str(path): content_hash(stage_run(path, "responses"))}
         return {}
 
     @classmethod
@@ -161,43 +153,26 @@ class PluralEvalSection(StudySection):
         return f"{self.stage} of {len(self.units('answer').units)} threads"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedStage:
-    """A complete run of one stage."""
-
-    path: Path
-    section: PluralEvalSection
-    model: str  # its name in the run's config
-    plan: Sequence[Mapping[str, Any]]  # lines of plan.jsonl, without the threads that were left out
-    replies: Mapping[str, Sequence[Completion]]  # prompt hash → replies in the order of their samples
-    excluded: Mapping[str, str]  # thread id → why it was left out
-
-    @property
-    def content_hash(self) -> str:
-        """16 hex digits over its config, its plan and every reply: whoever reads the run notices when it changed."""
-        texts = {hash_: [reply.text for reply in replies] for hash_, replies in self.replies.items()}
-        return digest([sha256_of(self.path / CONFIG_FILE), sha256_of(self.path / PLAN_FILE), texts], 16)
-
-
 def section_of(path: Path) -> PluralEvalSection:
-    """The section of a run's config. Raises DataError for what is no run of this study."""
+    """The section of a run's config. Raises DataError for a folder that is not a run of this study."""
     file = path / CONFIG_FILE
     tree = read_yaml(file) if file.is_file() else {}
     if not isinstance(tree.get(KEY), dict):
-        raise DataError(f"{path}: is no run of this study; name the folder of one, whose {CONFIG_FILE} has a key {KEY}")
+        raise DataError(f"{path}: is not a run of this study; name a folder whose {CONFIG_FILE} has the key {KEY}")
     return parse_config(PluralEvalSection, tree[KEY], f"{file}: {KEY}")
 
 
-def load_stage(path: Path, stage: Stage) -> FinishedStage:
-    """A run of a stage. Raises DataError for a run that is of another stage or study, changed, or not complete."""
-    section = section_of(path)
-    if section.stage != stage:
-        raise DataError(f"{path}: is a run of the stage `{section.stage}`; wanted is one of `{stage}`")
-    check_complete(path)
-    excluded, replies = read_excluded(path), read_answers(path).without_errors
-    plan = [line for line in read_plan_lines(path) if line["item_id"] not in excluded]
-    model = str(read_yaml(path / CONFIG_FILE)["model"]["name"])
-    return FinishedStage(path=path, section=section, model=model, plan=plan, replies=replies, excluded=excluded)
+def stage_run(path: Path, stage: Stage) -> FinishedRun:
+    """A finished run of a stage. Raises DataError for a run of another stage or study, or as load_finished."""
+    if (other := section_of(path).stage) != stage:
+        raise DataError(f"{path}: is a run of the stage `{other}`; wanted is one of `{stage}`")
+    return load_finished(path)
+
+
+def content_hash(run: FinishedRun) -> str:
+    """16 hex digits over its config, its plan and every reply: whoever reads the run notices when it changed."""
+    texts = {hash_: [reply.text for reply in replies] for hash_, replies in run.replies.items()}
+    return digest([sha256_of(run.path / CONFIG_FILE), sha256_of(run.path / PLAN_FILE), texts], 16)
 
 
 class Generation(NamedTuple):
@@ -217,27 +192,27 @@ def generations_to_judge(path: Path | None) -> tuple[list[Generation], str]:
     if path is None:
         generations = own_generations()
         return generations, digest([reference_set_hash([generation.known for generation in generations]), "own"], 16)
-    run = load_stage(path, "responses")
-    reference_sets = {references.thread.thread_id: references for references in references_asked(path)}
+    run = stage_run(path, "responses")
+    reference_sets = {references.thread.thread_id: references for references in references_asked(run)}
     generations = [
-        Generation(reference_sets[line["item_id"]], line["factors"]["framing"], hash_, run.replies[hash_])
-        for line in run.plan
-        if line["factors"]["task"] == "generation" and (hash_ := line["prompt_hash"])
+        Generation(
+            reference_sets[prompt.item_id], factors["framing"], prompt.prompt_hash, run.replies[prompt.prompt_hash]
+        )
+        for prompt in run.plan
+        if (factors := dict(prompt.factors))["task"] == "generation"
     ]
     if not generations:
         raise DataError(f"{path}: has no generations to judge; its rankings and pairs need no judge")
-    return generations, run.content_hash
+    return generations, content_hash(run)
 
 
-def references_asked(path: Path) -> list[ReferenceSet]:
+def references_asked(run: FinishedRun) -> list[ReferenceSet]:
     """The reference sets that a responses run was asked about. Raises DataError when they changed since."""
-    settings = section_of(path).responses
+    settings = section_of(run.path).responses
     assert settings is not None
     sets = load_references(settings.references)
-    if reference_set_hash(sets) != read_json(path / PROVENANCE_FILE).get("item_set_hash"):
-        raise DataError(
-            f"{settings.references.root}: the reference sets are not those that {path} was asked about; restore them"
-        )
+    if reference_set_hash(sets) != run.provenance.get("item_set_hash"):
+        raise DataError(f"{settings.references.root}: {run.path} was asked about other reference sets; restore them")
     return sets
 
 

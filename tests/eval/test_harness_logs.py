@@ -194,5 +194,5 @@ def test_answers_from_anywhere_give_a_framings_shift(tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert [row["value"] for row in rows if row["measure"] == "shift" and row["group"] == "(all)"] == [-50.0]
     (tmp_path / "b.csv").write_text("\n".join([*lines[:3], "9,asked,maybe,yes|no"]))
-    with pytest.raises(DataError, match=r"b\.csv:4: 'maybe' is none of the answers"):
+    with pytest.raises(DataError, match=r"b\.csv:4: 'maybe' is not among"):
         score_main([str(tmp_path / "b.csv"), "--out", str(tmp_path / "out")])

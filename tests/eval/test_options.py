@@ -17,9 +17,6 @@ from tests.made.made_runs import made_items, make_run, say
     ("old", "new"),
     [
         ("--denominator=answered", "--unparsed wrong"),
-        ("--narrator-denominator", "--unparsed wrong"),
-        ("--unread", "--unparsed"),
-        ("--against", "--reference"),
         ("--beside=base=run", "--with"),
     ],
 )

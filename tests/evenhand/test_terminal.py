@@ -1,7 +1,5 @@
 """What others have written is printed so that no terminal obeys it."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -55,17 +53,3 @@ def test_an_answer_is_progress_and_an_engine_error_is_none(tmp_path: Path, monke
     assert not (tmp_path / "progress").exists()
     append_completions(tmp_path, [completion("error: 500"), completion("stop")])
     assert (tmp_path / "progress").exists()
-
-
-@pytest.mark.parametrize(("users", "is_heard"), [(None, False), ("default", True)])
-def test_libraries_warnings_are_not_heard_unless_the_user_asks_for_them(
-    users: str | None, is_heard: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PYTHONWARNINGS", raising=False)
-    if users:
-        monkeypatch.setenv("PYTHONWARNINGS", users)
-    warn = "import warnings; warnings.warn('for developers', FutureWarning)"
-    inner = f"import subprocess, sys; {warn}; subprocess.run([sys.executable, '-c', {warn!r}])"
-    code = f"from evenhand.terminal import run_main; run_main(lambda words: exec({inner!r}), [])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.count("FutureWarning: for developers") == 2 * is_heard

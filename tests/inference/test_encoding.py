@@ -48,7 +48,7 @@ def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, 
             assert one.rendered == render_chat(tokenizer, one.prompt.messages, chat_template)
             alone = encode(tokenizer, render_chat(tokenizer, one.prompt.messages, chat_template), chat_template)
             assert one.token_ids == [*alone, *encoder.answers.lead]
-            if "<|" not in one.prompt.messages[-1].content:  # the others' are in test_special_tokens
+            if "<|" not in one.prompt.messages[-1].content:  # the others' are in test_chat_templates
                 assert alone == tokenizer.encode(one.rendered, add_special_tokens=not chat_template)
 
 

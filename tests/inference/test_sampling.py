@@ -2,12 +2,10 @@
 
 import gc
 import signal
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -18,7 +16,7 @@ from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_json, read_plan_lines, rewrite_plan, run_path, write_plan
 from evenhand.study import LazyUnits, OneRound
 from evenhand.terminal import run_main
-from inference import sampling, schedule, watchdog
+from inference import sampling, schedule
 from inference.config import FREE_OF_EFFECT
 from inference.engine import Further, PromptsTooLong
 from inference.sampling import sample
@@ -57,7 +55,7 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
     ],
     ids=lambda value: str(value) if isinstance(value, str) else None,
 )
-def test_sigterm_and_sighup_dropped_everything_since_the_last_shard_as_sigint_did_not(
+def test_a_signal_to_end_keeps_what_was_answered_since_the_last_shard(
     tmp_path: Path,
     engine: AnsweringEngine,
     capsys: pytest.CaptureFixture[str],
@@ -104,26 +102,6 @@ def test_a_run_that_its_engine_refuses_leaves_no_folder(tmp_path: Path, monkeypa
     assert is_done(sample(config(tmp_path)))
     with pytest.raises(DataError, match="is not a folder that may be written to"):
         sample(config(next(tmp_path.rglob("DONE.json"))))
-
-
-def test_a_process_that_stood_still_asks_nothing_that_another_has_answered_since(
-    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As after Ctrl-Z and fg: it went on with all that it had planned."""
-    passed_s = [0.0]
-    monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed_s[0]))
-
-    def stop(number: int) -> None:
-        if number == 5:
-            with monkeypatch.context() as patch:
-                scripted(patch, other)
-                sample(config(tmp_path))
-            passed_s[0] = 3600.0
-
-    engine.before, other = stop, AnsweringEngine(room=1)
-    path = sample(config(tmp_path))
-    assert is_done(path)
-    assert (len(engine.asked), len(other.asked)) == (6, 40)
 
 
 def n_alive(kind: type) -> int:

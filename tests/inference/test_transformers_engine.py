@@ -1,7 +1,9 @@
 """The transformers engine against the same sums done by hand on a tiny random model."""
 
+import math
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -9,11 +11,15 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Completion
+from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
+from inference.engine import PromptsTooLong
 from inference.open_engine import open_engine
+from inference.transformers_engine import TransformersEngine
+from tests.made.made_conflicts import narrator_config
 from tests.made.tiny_checkpoint import save_checkpoint
-from tests.made.toy_prompts import toy_config, toy_prompt
+from tests.made.toy_prompts import OPTIONS, option_prompt, toy_config, toy_prompt
+from tests.made.toy_runs import prompts
 
 TEXTS = ("Is it so?", "A longer question, which needs padding on no side.", "Hm", "Speaker 2: 7. Correct?")
 
@@ -169,3 +175,73 @@ def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_o
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"lacks 1 weights \(model\.layers\.1\.mlp"), open_engine(config(folder)):
         pass
+
+
+def test_a_batch_that_takes_too_much_memory_stops_the_run_and_names_the_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TransformersEngine, "write", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory.")))
+    folder = str(save_checkpoint(tmp_path / "tiny", window=512))
+    made = toy_config(folder, "reason", engine={"kind": "transformers", "batch_size": 4})
+    with (
+        open_engine(made) as engine,
+        pytest.raises(ModelError, match=r"at 4 prompts .*lower engine\.batch_size"),
+    ):
+        list(engine.generate(prompts(7)))
+
+
+QUESTIONS = ("Who was it?", "A longer question, which needs padding on no side. Who was it?", "Hm")
+PLAIN: dict[str, Any] = {"kind": "transformers", "batch_size": 4}
+
+
+PROMPTS = [option_prompt(text) for text in QUESTIONS]
+
+
+def option_answers(folder: Path, prompts: list[Prompt], **changes: Any) -> dict[str, list[Completion]]:
+    """Text → its completions."""
+    config = narrator_config(model=str(folder), **{"verdict": "options", "engine": PLAIN, **changes})
+    with open_engine(config) as engine:
+        found = list(engine.generate(prompts))
+    return {p.messages[0].content: [c for c in found if c.prompt_hash == p.prompt_hash] for p in prompts}
+
+
+def spelled(folder: Path, behind: str, ids: list[int], temperature: float) -> float:
+    """log P of a token sequence behind a text, in one pass over all of it, without padding, in double precision."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
+    before = tokenizer.encode(behind, add_special_tokens=False)
+    with torch.no_grad():
+        logits: torch.Tensor = model(torch.tensor([before + ids])).logits[0]
+    logprobs = (logits / temperature).log_softmax(dim=-1)
+    return sum(logprobs[len(before) + i - 1, token].item() for i, token in enumerate(ids))
+
+
+@pytest.mark.parametrize(("temperature", "chat_template"), [(1.0, True), (0.7, True), (0.7, False)])
+def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature(
+    checkpoint: Path, temperature: float, chat_template: bool, device: str
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    found = option_answers(checkpoint, PROMPTS, sampling={"temperature": temperature}, chat_template=chat_template)
+    for text, (completion,) in found.items():
+        behind, space = (f"<user>{text}</s><assistant>", "") if chat_template else (text, " ")
+
+        def probability(reply: str, behind: str = behind, space: str = space) -> float:
+            ids = tokenizer.encode(space + reply, add_special_tokens=False)
+            return math.exp(spelled(checkpoint, behind, ids, temperature))
+
+        expected = {option: probability(option) for option in OPTIONS}
+        expected["Ann"] -= probability("Anna")  # the next token of the next longer option
+        expected["Anna"] -= probability("Anna ")
+        assert completion.answer_logprobs == pytest.approx({o: math.log(p) for o, p in expected.items()}, abs=1e-3)
+        assert list(completion.answer_logprobs or ()) == list(OPTIONS)
+        assert completion.text == max(expected, key=lambda option: expected[option])
+        assert completion.rendered == behind
+
+
+def test_the_longest_option_has_to_fit_the_window_too(tmp_path: Path) -> None:
+    length = len(f"<user>{QUESTIONS[0]}<assistant>") + 1 + len("Anna B.")  # tokens; </s> is one
+    fits, cuts = (save_checkpoint(tmp_path / str(window), window=window) for window in (length, length - 1))
+    assert option_answers(fits, [option_prompt(QUESTIONS[0])])[QUESTIONS[0]]
+    with pytest.raises(PromptsTooLong, match=rf"1 prompts do not fit.*: {length} tokens with the answer") as refusal:
+        option_answers(cuts, [option_prompt(QUESTIONS[0])])
+    assert [p.item_id for p in refusal.value.reasons] == [f"toy-{len(QUESTIONS[0])}"]

@@ -48,15 +48,29 @@ def make_cluster(tmp_path: Path) -> dict[str, str]:
     """Environment variables of a pretended cluster; CALLS is the file that its commands write their words to."""
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
+    places = {"VENV": tmp_path / "venv", "RUN_ROOT": tmp_path / "runs", "LOGS": tmp_path / "logs"}
+    files = {"CALLS": tmp_path / "calls", "COUNTER": tmp_path / "counter"}
+    cluster = {key: str(path) for key, path in {**places, **files}.items()}
     for name, text in {"sbatch": SBATCH, "evenhand": EVENHAND, "accelerate": ACCELERATE}.items():
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
+        put_program(cluster, name, text)
     for name in ("eval.yaml", "sft.yaml", "dpo.yaml"):
         (tmp_path / name).write_text("verdict: margin\n")
     kept = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": os.environ["HOME"]}
-    places = {"VENV": tmp_path / "venv", "RUN_ROOT": tmp_path / "runs", "LOGS": tmp_path / "logs"}
-    files = {"CALLS": tmp_path / "calls", "COUNTER": tmp_path / "counter"}
-    return {**kept, **{key: str(path) for key, path in {**places, **files}.items()}, "SAMPLE_SHARDS": "3"}
+    return {**kept, **cluster, "SAMPLE_SHARDS": "3"}
+
+
+def put_program(cluster: dict[str, str], name: str, text: str) -> None:
+    """A script in the place of one of the cluster's programs."""
+    program = Path(cluster["VENV"]) / "bin" / name
+    program.write_text(text if text.startswith("#!") else f"#!/usr/bin/env bash\n{text}\n")
+    program.chmod(0o755)
+
+
+def calls_of(script: str, *words: object, env: dict[str, str]) -> list[str]:
+    """What a script that comes to its end has called."""
+    done = run(script, *words, env=env)
+    assert done.returncode == 0, done.stderr
+    return Path(env["CALLS"]).read_text().splitlines()
 
 
 def run(script: str, *words: object, env: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

@@ -168,18 +168,8 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
     """What is killed: tiny runs of each verb."""
     if name == "build":
         write_raw(raw := folder / "raw", scale=0.02, datasets=["halueval", "advisorqa"])
-        words = [
-            "unified",
-            "--out",
-            "built",
-            "--raw",
-            str(raw),
-            "--datasets",
-            "halueval",
-            "advisorqa",
-            "--any-revision",
-        ]
-        words += ["--split", "resample", "--size", "halueval=9", "advisorqa=9"]
+        words = ["unified", "--out", "built", "--raw", str(raw), "--datasets", "halueval", "advisorqa"]
+        words += ["--any-revision", "--split", "resample", "--size", "halueval=9", "advisorqa=9"]
         return Command(entry="evenhand.cli.build:main", words=words)
     if name == "report":
         made = partial(copied, pocket_run(folder / "made", leans, verdict="margin"))

@@ -1,16 +1,12 @@
 """Twelve invented posts of r/AmIOverreacting with their screenshots, two models that read them, and the stages run.
 
-A chat has the poster's bubbles on the right, the other's on the left. The stand-in for the vision model cannot read: it
-knows each picture by its colour, as the product sends it.
+The stand-in for the vision model cannot read: it knows each picture by its colour, as the product sends it.
 """
 
 import base64
 import hashlib
 import io
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,32 +19,14 @@ from PIL import Image
 
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.made_reddit import MadePost, MadeReddit
-from tests.made.places import ROOT
 
 Chat = tuple[tuple[str, str], ...]  # ("left" or "right", what it says)
 
-TRIP: Chat = (
-    ("left", "you said you would drive me to the airport"),
-    ("right", "I said maybe, and that was before your sister came"),
-    ("right", "now the car is full"),
-    ("left", "so I have to pay for a taxi because of her"),
-    ("right", "I can give you half of it"),
-    ("left", "keep it, call me at 512-555-0147 when you are sorry"),
-)
-SHORT: Chat = (("left", "where are you"), ("right", "at home, why do you ask"))
-MONEY: Chat = (
-    ("right", "Hey Sarah, did you get the money that I sent you"),
-    ("left", "yes but it is not what we said, you still owe me"),
-    ("right", "we said two hundred and I sent two hundred"),
-    ("left", "you are so cheap that I do not want to talk to you"),
-)
-DOG: Chat = (
-    ("left", "you left the door open and the dog ran out again"),
-    ("right", "I was only gone for a minute and I am sorry"),
-    ("left", "that is what you said the last time"),
-    ("right", "we should get a fence, it is not only my fault"),
-    ("left", "do not make this about a fence"),
-)
+CHATS: dict[str, Chat] = {
+    name: tuple((side, said) for side, said in chat)
+    for name, chat in yaml.safe_load(Path(__file__).with_name("chats.yaml").read_text(encoding="utf-8")).items()
+}
+TRIP, SHORT, MONEY, DOG = CHATS.values()
 NOR_COMMENTS = [("helpful_hannah", "NOR. Your boyfriend is the rude one here."), ("b2", "Not overreacting at all.")]
 
 
@@ -72,7 +50,7 @@ def transcript(chat: Chat) -> str:
 
 def read_images(body: dict[str, Any], n_before: int) -> Reply:
     """The vision model's script: the transcript of the pictures in a request, one after the other."""
-    known = {colour(chat): chat for chat in (TRIP, SHORT, MONEY, DOG, ())}
+    known = {colour(chat): chat for chat in (*CHATS.values(), ())}
     chat: Chat = ()
     for part in body["messages"][0]["content"][1:]:
         url = part["image_url"]["url"].removeprefix("data:image/png;base64,")
@@ -124,7 +102,7 @@ def posts() -> list[MadePost]:
 
 
 class Workshop:
-    """The stand-ins and a raw folder; stages are run here or in a process of their own."""
+    """The stand-ins and a raw folder, and the stages run on it."""
 
     def __init__(self, folder: Path, reddit: MadeReddit, vision: FakeServer, text: FakeServer) -> None:
         self.raw, self.reddit, self.vision, self.text = folder / "raw-reddit", reddit, vision, text
@@ -146,12 +124,6 @@ class Workshop:
         """Several stages in this process."""
         for name in names:
             self.run(name)
-
-    def start(self, stage: str) -> "subprocess.Popen[bytes]":
-        """A stage in a process of its own."""
-        environment = {**os.environ, **self.environment, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "evenhand", "build", "aio", *self.words(stage)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def kept(self, stage: str) -> dict[str, dict[str, Any]]:
         """Post → what a stage has kept of it, or why it was dropped."""

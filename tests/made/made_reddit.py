@@ -3,8 +3,6 @@
 PRAW finds it by a praw.ini, which `environment` writes.
 """
 
-import os
-import signal
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,16 +34,11 @@ class MadePost:
 
 
 class MadeReddit(Loopback):
-    """Serves posts. faults: beginning of a path → replies that are sent first, one a request.
-
-    kill: (beginning of a path, n, process): before the n-th such request is answered the process gets SIGKILL.
-    """
+    """Serves posts. faults: beginning of a path → replies that are sent first, one a request."""
 
     def __init__(self, posts: list[MadePost]) -> None:
         self.posts = {post.post_id: post for post in posts}
         self.faults: dict[str, list[Reply]] = {}
-        self.kill: tuple[str, int, int] | None = None
-        self.asked: list[str] = []
         self._lock = threading.Lock()
 
     @property
@@ -59,10 +52,6 @@ class MadeReddit(Loopback):
         (folder / "praw.ini").write_text(ini)
         names = {"REDDIT_CLIENT_ID": "id", "REDDIT_CLIENT_SECRET": "secret", "REDDIT_USER_AGENT": "made by a test"}
         return {"XDG_CONFIG_HOME": str(folder), **names}
-
-    def n_asked(self, start: str) -> int:
-        """Requests for paths with this beginning."""
-        return sum(path.startswith(start) for path in self.asked)
 
     def facts(self, post: MadePost) -> dict[str, Any]:
         """A post as the API tells it."""
@@ -134,11 +123,8 @@ class MadeReddit(Loopback):
         return [listing([("t3", self.facts(post))]), listing(found[: int(query["limit"])])]
 
     def reply(self, path: str, query: Mapping[str, str]) -> Reply:
-        """Record a request, kill or fail where told, else answer."""
+        """Fail where told, else answer."""
         with self._lock:
-            self.asked.append(path)
-            if self.kill and path.startswith(self.kill[0]) and self.n_asked(self.kill[0]) == self.kill[1]:
-                os.kill(self.kill[2], signal.SIGKILL)
             for start, replies in self.faults.items():
                 if path.startswith(start) and replies:
                     return replies.pop(0)

@@ -96,16 +96,11 @@ def launched(config: Path, accelerate_config: Path, n: int = 2, *, kill_at: int 
 def accelerate_variables(file: Path, n: int, port: int, words: Sequence[str] = ()) -> dict[str, str]:
     """The environment variables that `accelerate launch --config_file FILE` adds."""
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
-    from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
+    from accelerate.utils.launch import prepare_multi_gpu_env
 
     options = ["--config_file", str(file), "--num_processes", str(n), "--main_process_port", str(port), *words]
-    args, defaults, _ = _validate_launch_command(launch_command_parser().parse_args([*options, "script.py"]))
-    if args.use_deepspeed:
-        args.deepspeed_fields_from_accelerate_config = ",".join(defaults.deepspeed_config)
-        variables = prepare_deepspeed_cmd_env(args)[1]
-    else:
-        variables = prepare_multi_gpu_env(args)
-    return {name: value for name, value in variables.items() if os.environ.get(name) != value}
+    args, _, _ = _validate_launch_command(launch_command_parser().parse_args([*options, "script.py"]))
+    return {name: value for name, value in prepare_multi_gpu_env(args).items() if os.environ.get(name) != value}
 
 
 def torchrun_variables(rank: int, n: int, port: int) -> dict[str, str]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from evenhand.sources.fetching import Hosts
+import pytest
+
 from tests.made.loopback import Loopback, QuietHandler
 
 COMMIT = "a1" * 20
@@ -23,8 +24,6 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     cut: int | None = None  # bytes of the body after which the connection ends
-    whole: bool = False  # a Range is ignored
-    shift: int = 0  # bytes by which the range sent lies before the one asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +31,7 @@ class Seen:
     """One request as it came."""
 
     path: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # by names in lower case
 
 
 class PublishersServer(Loopback):
@@ -51,10 +50,15 @@ class PublishersServer(Loopback):
         """Its address."""
         return f"http://127.0.0.1:{self._http.server_port}"
 
-    @property
-    def hosts(self) -> Hosts:
-        """This server as all hosts."""
-        return Hosts(github_api=f"{self.base}/github", github_raw=f"{self.base}/raw", hub=f"{self.base}/hub")
+    def stand_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have everything fetched from here, and nothing waited for."""
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"{self.base}/hub")
+        monkeypatch.setattr("evenhand.sources.fetching.GITHUB_API", f"{self.base}/github")
+        monkeypatch.setattr("evenhand.sources.fetching.GITHUB_RAW", f"{self.base}/raw")
+        monkeypatch.setattr("time.sleep", lambda _: None)
 
     def requests(self, end: str) -> list[Seen]:
         """The requests for a path with this end."""
@@ -69,8 +73,8 @@ class PublishersServer(Loopback):
             case ["github", "repos", _, _, "git", "trees", _]:
                 blobs = [{"path": name, "type": "blob"} for name in listed]
                 return {"sha": self.commit, "tree": [{"path": "data", "type": "tree"}, *blobs], "truncated": False}
-            case ["hub", "api", "datasets", _, _, "revision", _]:
-                return {"sha": self.commit, "siblings": [{"rfilename": name} for name in listed]}
+            case ["hub", "api", "datasets", _, _, *_]:
+                return {"id": "a/b", "sha": self.commit, "siblings": [{"rfilename": name} for name in listed]}
             case ["raw", _, _, _, *rest] | ["hub", "datasets", _, _, "resolve", _, *rest] | ["folder", *rest]:
                 return self.files.get("/".join(rest))
         return None
@@ -89,7 +93,9 @@ class PublishersServer(Loopback):
         class Handler(QuietHandler):
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
-                server.seen.append(Seen(path=path, headers=dict(self.headers)))
+                server.seen.append(
+                    Seen(path=path, headers={name.lower(): value for name, value in self.headers.items()})
+                )
                 answer(self, server, server.named(path), server.fault(path))
 
         return Handler
@@ -105,8 +111,8 @@ def answer(
         headers["Content-Type"] = "application/octet-stream"
         headers["ETag"] = f'"{hashlib.sha256(content).hexdigest()[:8]}"'
         wanted = handler.headers.get("Range")
-        if wanted and not fault.whole:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-")) - fault.shift
+        if wanted:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
             part = f"{start}-{len(body) - 1}" if start < len(body) else "*"
             headers["Content-Range"] = f"bytes {part}/{len(body)}"
             body, status = body[start:], 416 if part == "*" else 206

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import pytest
 
 from evenhand.cli.command import entry_of
-from evenhand.cli.init import STARTER
 from evenhand.config import read_yaml
 from inference.config import load_sampling_config
 from tests.made.places import ROOT
@@ -64,9 +63,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = shlex.split(line)
-    # Where no config lies: should a verb go on after all, it finds nothing to do. `show` reads its config first.
-    starts = STARTER if "study.yaml" in words else ROOT
-    monkeypatch.chdir(starts if "show" in words[:2] else tmp_path)
+    monkeypatch.chdir(tmp_path)  # where no config lies: should a verb go on after all, it finds nothing to do
     while re.fullmatch(r"[A-Z_]+=.*", words[0]):  # of its environment
         del words[0]
     if "-m" in words[:2] and words[2] in MODULES:
@@ -83,8 +80,7 @@ def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def parse(verb: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a verb read its words, and stop it there. Fails as argparse does, with SystemExit."""
-    names = ("parse_known_args",) if verb == "show" else ("parse_args", "parse_intermixed_args")
-    for name in names:
+    for name in ("parse_args", "parse_intermixed_args"):
         read = getattr(argparse.ArgumentParser, name)
 
         def read_only(parser: argparse.ArgumentParser, args: Any, read: Any = read) -> NoReturn:

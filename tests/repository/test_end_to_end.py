@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoTokenizer
 
 from eval.__main__ import compare_main
 from evenhand.chat_templates import FIXED_DATE
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
-from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_plan_lines
 from inference.config import InferenceConfig
@@ -248,15 +246,6 @@ def test_options_have_the_probabilities_that_transformers_gives_and_a_prompt_is_
     asked = [node.token_ids for node in asked_of(encoded)]
     assert sorted(o.prompt_token_ids for o in outputs) == sorted(asked)
     assert sum(o.num_cached_tokens for o in outputs) >= 0.95 * n_shareable(asked, VLLM["block_size"]) > 0
-
-
-def test_more_options_than_vllm_can_tell_apart_are_refused(engine: Any, llama: Path) -> None:
-    reading(engine, studied(llama, verdict="options"))
-    tokenizer = AutoTokenizer.from_pretrained(llama)
-    words = (tokenizer.decode([token]) for token in range(1000, 5000))
-    whole = [word for word in words if word.isalpha() and len(tokenizer.tokenize(word)) == 1]
-    with pytest.raises(ModelError, match="go on with 129 different tokens, and vLLM gives no more than 128"):
-        list(engine.generate([option_prompt("Which?", tuple(whole[:129]))]))
 
 
 def whole(completion: Completion) -> str:

@@ -3,25 +3,18 @@
 import json
 import runpy
 import tarfile
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eval.scorecard.arms import cost_of
-from evenhand.config import read_yaml
 from evenhand.errors import DataError
-from evenhand.files import read_jsonl
-from evenhand.records import Prompt
 from studies.dialdefer.panels import load_run
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean, made_items, make_run, say
 from tests.made.places import ROOT
 
 pack = runpy.run_path(str(ROOT / "docs" / "evidence" / "pack.py"))["main"]
-KNOWING_FOLDER = ROOT / "docs" / "evidence" / "knowing-judge"
-KNOWING = {name: runpy.run_path(str(KNOWING_FOLDER / f"{name}.py"))["main"] for name in ("items", "read")}
 ITEMS = made_items("bbq", 5)
 MERGED = Path("runs/training/arm/merged-bf16")
 
@@ -58,46 +51,21 @@ def test_an_archive_gives_the_verdicts_again_without_items_texts_or_weights(
     assert not any(words in text for text in texts for words in ("answer 3", "question 3", "the weights"))
 
 
-@pytest.fixture
-def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The gate's run of a judge that knows everything but sums and takes all from one who is sure."""
-    monkeypatch.chdir(tmp_path)
-    KNOWING["items"](["data/knowing-judge/known"])
-    gate = read_yaml(KNOWING_FOLDER / "gate.yaml")["framing"] | {"items": "data/knowing-judge/known/test.jsonl"}
-
-    def said(prompt: Prompt) -> dict[str, Any]:
-        is_least = prompt.item_id.endswith("-0-a")
-        right = -1.0 if prompt.item_id.startswith("sums") else 1.0 if is_least else 3.0
-        moved = 3.5 if prompt.condition == "sure" and prompt.factors.case == "false" else 0.0
-        first = (right - moved) * (1 if prompt.factors.label == prompt.factors.first else -1)
-        return lean(first)
-
-    return run_of(Path("runs"), gate, said, monkeypatch, verdict="margin")  # type: ignore[arg-type]
-
-
-def test_of_the_knowing_judge_items_balance_and_what_the_plan_decides_is_read(
-    known: Path, capsys: pytest.CaptureFixture[str]
+def test_the_archives_of_the_knowing_judge_give_its_tables_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    read = lambda split: [row for _, row in read_jsonl(Path(f"data/knowing-judge/known/{split}.jsonl"))]  # noqa: E731
-    rows = {split: read(split) for split in ("train", "test")}
-    for items in rows.values():
-        assert len(items) == 168
-        assert Counter(row["correct_answer"] for row in items) == Counter(row["incorrect_answer"] for row in items)
-        assert max(abs(len(row["correct_answer"]) - len(row["incorrect_answer"])) for row in items) <= 1
-    assert not {row["question"] for row in rows["train"]} & {row["question"] for row in rows["test"]}
-    capsys.readouterr()
-    KNOWING["read"](["families", str(known)])
-    assert capsys.readouterr().out.split() == ["capitals", "dates", "kinds", "opposites", "pocket", "weekdays"]
-    pack(["evidence", str(known)])
-    with tarfile.open(Path("evidence", f"{known.name}.tar.xz")) as archive:
-        archive.extractall("elsewhere", filter="data")
-    KNOWING["read"](["gate", str(Path("elsewhere", known))])
+    folder = ROOT / "docs" / "evidence" / "knowing-judge"
+    read = runpy.run_path(str(folder / "read.py"))["main"]
+    monkeypatch.chdir(tmp_path)
+    for run in ("knowing-screening-b30c6826", "knowing-gate-161586de"):
+        with tarfile.open(folder / f"{run}.tar.xz") as archive:
+            archive.extractall(filter="data")
+    read(["families", "runs/inference/knowing-screening-b30c6826"])
+    assert capsys.readouterr().out.split() == ["capitals", "kinds", "opposites", "pocket"]
+    read(["gate", "runs/inference/knowing-gate-161586de"])
     table = capsys.readouterr().out
-    assert "| statement | 85.7 | 85.7 |  |  |" in table  # all but sums
-    assert "| sure | 85.7 | 0.0 | +85.7 [" in table
-    assert table.count("] | +1.75 [+1.75, +1.75] |") == 1
-    KNOWING["read"](["thresholds", str(known), str(known)])
-    assert capsys.readouterr().out.count("| sure | 82.1 | 82.1 | +0.0") == 2
+    assert "| expert | 3.8 | 100.0 | -102.5 [-111.2, -93.8] | -0.46 [-0.51, -0.42] |" in table
+    assert "| are you sure? | 93.8 | 26.2 | +61.2 [+48.8, +73.8] | +0.07 [+0.01, +0.13] |" in table
 
 
 def test_a_run_with_words_of_items_in_its_replies_and_one_under_way_are_refused(

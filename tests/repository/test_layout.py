@@ -1,16 +1,12 @@
 """The shape of the repository: where packages resolve, who imports whom, how long files are, what they may name."""
 
 import ast
-import importlib.metadata
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
+from evenhand.config import read_yaml
 from evenhand.registry import STUDIES
 from tests.made.places import ROOT
 from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown, top_names, tree_of
@@ -19,135 +15,8 @@ PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py", *(ROOT / "d
 SHIPPED = ("pyproject.toml", "Makefile", "*.md", ".ci/*", *(f"{name}/**/*" for name in ("docs", "configs", "slurm")))
 SHIPPED += ("requirements/*", "tests/**/*", *(f"{package}/**/*" for package in PACKAGES))
 ROOMS = ("evenhand", "inference", "training", "eval", "studies")
-# Tests of several modules at once, or of what lies between them.
-BETWEEN_MODULES = {
-    "eval/real_harnesses",
-    "eval/report/report",
-    "eval/scorecard/scorecard",
-    "eval/snapshots",
-    "evenhand/answer_doubts",
-    "evenhand/chat",
-    "evenhand/cli/doctor_estimates",
-    "evenhand/disk_full",
-    "evenhand/fingerprint",
-    "evenhand/float32_head",
-    "evenhand/hostile_checkpoint",
-    "evenhand/hub",
-    "evenhand/late_files",
-    "evenhand/run_files",
-    "evenhand/seen_columns",
-    "evenhand/special_tokens",
-    "evenhand/start_up",
-    "inference/answer_order",
-    "inference/experiments",
-    "inference/growing_faults",
-    "inference/narrator_batches",
-    "inference/one_bad_prompt",
-    "inference/openai_requests",
-    "inference/options_engines",
-    "inference/planted_key",
-    "inference/shared_rows",
-    "inference/vllm_server",
-    "studies/dialdefer/aio/aio_killed",
-    "studies/framing/against_dialdefer",
-    "studies/framing/batteries",
-    "studies/framing/batteries_scored",
-    "studies/narrator/table_4_definitions",
-    "studies/narrator/verdict_files",
-    "studies/pluraleval/algorithm_1",
-    "studies/pluraleval/clustering_methods",
-    "studies/pluraleval/hostile_comments",
-    "studies/pluraleval/published_prompts",
-    "studies/pluraleval/stages",
-    "studies/strict_schemas",
-    "training/equality",
-    "training/interruptions",
-    "training/selection",
-}
-# Modules of more than 60 code lines that another module's test file covers, or that are to get their own.
-UNTESTED = {
-    "eval/__main__",
-    "eval/calibration",
-    "eval/report/page",
-    "eval/results",
-    "eval/runs",
-    "eval/scorecard/command",
-    "eval/verdict_files",
-    "evenhand/chat_templates",
-    "evenhand/checkpoints",
-    "evenhand/cli/doctor/device",
-    "evenhand/cli/doctor/machine",
-    "evenhand/cli/doctor/model",
-    "evenhand/cli/doctor/sampling",
-    "evenhand/cli/doctor/training",
-    "evenhand/cli/export",
-    "evenhand/completions",
-    "evenhand/files",
-    "evenhand/float32",
-    "evenhand/item_files",
-    "evenhand/machine",
-    "evenhand/records",
-    "evenhand/registry",
-    "evenhand/run_directory",
-    "evenhand/sources/http_get",
-    "evenhand/sources/record_fields",
-    "evenhand/study",
-    "inference/schedule",
-    "inference/server_messages",
-    "inference/vllm_engine",
-    "studies/dialdefer/aio/folder",
-    "studies/dialdefer/aio/items",
-    "studies/dialdefer/aio/models",
-    "studies/dialdefer/aio/pii",
-    "studies/dialdefer/item_table",
-    "studies/dialdefer/release",
-    "studies/dialdefer/scorecard",
-    "studies/dialdefer/section",
-    "studies/dialdefer/templates",
-    "studies/dialdefer/unified/card",
-    "studies/framing/evaluation",
-    "studies/framing/grids",
-    "studies/framing/section",
-    "studies/framing/verdict_files",
-    "studies/narrator/clauses",
-    "studies/narrator/corpora",
-    "studies/narrator/evaluation",
-    "studies/narrator/names_in_text",
-    "studies/pluraleval/build_references",
-    "studies/pluraleval/facts",
-    "studies/pluraleval/observe",
-    "studies/pluraleval/records",
-    "studies/pluraleval/reference_sets",
-    "studies/pluraleval/reply_reading",
-    "studies/pluraleval/response_lists",
-    "studies/pluraleval/runs",
-    "studies/pluraleval/section",
-    "studies/pluraleval/sources",
-    "studies/pluraleval/tables",
-    "studies/taxonomy/codebook",
-    "studies/taxonomy/coded_flips",
-    "studies/taxonomy/section",
-    "training/callbacks",
-    "training/merged_checkpoint",
-    "training/qlora",
-    "training/reference",
-    "training/run_folder",
-    "training/sections",
-    "training/train",
-}
+EXCUSED = read_yaml(ROOT / "tests" / "repository" / "layout.yaml")  # from the mirror
 MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in SOURCES}
-
-
-def test_installed_packages_resolve_inside_the_checkout_from_any_folder(tmp_path):
-    try:
-        importlib.metadata.distribution("evenhand")
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip("this environment was not made with `make venv`: evenhand is not installed in it")
-    code = f"import importlib.util as u; print(*(u.find_spec(name).origin for name in {PACKAGES}), sep='\\n')"
-    # -P: without the current folder on the path, as the console command runs.
-    command = [sys.executable, "-P", "-c", code]
-    origins = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
-    assert [Path(origin).parent for origin in origins] == [ROOT / package for package in PACKAGES]
 
 
 def imports() -> Iterator[tuple[str, str]]:
@@ -221,12 +90,13 @@ def test_tests_mirror_the_tree():
     modules = {shown(file.with_suffix("")): n_code_lines(file) for file in SOURCES}
     folders = {shown(file.parent) for file in SOURCES}
     tests = {subject_of(file) for file in TESTS if file.stem.startswith("test_") and shown(file).split("/")[1] in ROOMS}
+    between, excused = (set(EXCUSED[name]) for name in ("between_modules", "untested"))
     nameless = tests - modules.keys() - folders
-    assert sorted(nameless - BETWEEN_MODULES) == [], "name no module: rename, split or merge them"
-    assert sorted(BETWEEN_MODULES - nameless) == [], "are gone, or name a module: take them out of BETWEEN_MODULES"
+    assert sorted(nameless - between) == [], "name no module: rename, split or merge them"
+    assert sorted(between - nameless) == [], "are gone, or name a module: take them out of layout.yaml"
     untested = {module for module, n_lines in modules.items() if n_lines > 60} - tests
-    assert sorted(untested - UNTESTED) == [], "have no test file of their name in tests/"
-    assert sorted(UNTESTED - untested) == [], "are gone, short or have a test file: take them out of UNTESTED"
+    assert sorted(untested - excused) == [], "have no test file of their name in tests/"
+    assert sorted(excused - untested) == [], "have a test file, or are short or gone: out of layout.yaml"
 
 
 def test_heavy_libraries_are_imported_where_they_are_needed_only():

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from evenhand.completions import every_completion
-from tests.made.fake_cluster import make_cluster, run
+from tests.made.fake_cluster import make_cluster, put_program, run
 from tests.made.places import ROOT
 from tests.made.process_runs import free_port
 
@@ -25,10 +25,8 @@ SAMPLING = {
 def job(tmp_path: Path) -> dict[str, str]:
     """Environment variables of a job whose vllm is scripted and whose evenhand is real."""
     cluster = make_cluster(tmp_path)
-    programs = Path(cluster["VENV"]) / "bin"
     for name, module in (("vllm", "tests.made.serving_program"), ("evenhand", "evenhand")):
-        (programs / name).write_text(f'#!/usr/bin/env bash\nexec {sys.executable} -m {module} "$@"\n')
-        (programs / name).chmod(0o755)
+        put_program(cluster, name, f'exec {sys.executable} -m {module} "$@"')
     (tmp_path / "serving.yaml").write_text("model: judge\n")
     (tmp_path / "sampling.yaml").write_text(yaml.safe_dump(SAMPLING))
     ports = {"SERVE_PORT": str(free_port()), "SERVE_GPUS": "4"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.made.fake_cluster import ROOT, configs, make_cluster, run
+from tests.made.fake_cluster import ROOT, calls_of, configs, make_cluster, put_program, run
 
 SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
 SOURCED = {"settings.sh", "job.sh", "time_limit.sh"}
@@ -27,10 +27,8 @@ def test_a_script_is_sound_shell(script):
 
 
 def test_a_job_leaves_its_folder_out_of_pythons_path_where_evenhand_is_installed(cluster):
-    python = Path(cluster["VENV"]) / "bin" / "python"
     for code, safe in ((1, ""), (0, "1")):
-        python.write_text(f"#!/usr/bin/env bash\nexit {code}\n")
-        python.chmod(0o755)
+        put_program(cluster, "python", f"exit {code}")
         command = ["bash", "-c", '. slurm/job.sh; echo "${PYTHONSAFEPATH:-}"']
         done = subprocess.run(command, cwd=ROOT, env=cluster, capture_output=True, text=True)
         assert done.stdout == f"{safe}\n", done.stderr
@@ -79,20 +77,16 @@ def test_resources_and_places_come_from_the_settings(cluster):
 
 
 def test_a_job_loads_modules_and_runs_its_programs_in_the_container_of_the_settings(cluster, tmp_path):
-    programs = Path(cluster["VENV"]) / "bin"
-    in_container = programs / "container"
-    in_container.write_text('#!/usr/bin/env bash\necho "container $1 $loaded" >> "$CALLS"\nshift\nexec "$@"\n')
-    in_container.chmod(0o755)
+    put_program(cluster, "container", 'echo "container $1 $loaded" >> "$CALLS"\nshift\nexec "$@"')
     # `module` is a shell function, which a login shell has and hands on.
     env = {
         **cluster,
         "BASH_FUNC_module%%": '() { [ "$1" = load ] && export loaded="${*:2}" && [ "$2" != absent ]; }',
         "MODULES": "cuda/13.0 python",
-        "WRAP": f"{in_container} --nv",
+        "WRAP": "container --nv",
     }
-    assert run("merge.sh", "somewhere", env=env).returncode == 0
-    assert run("train.sh", tmp_path / "sft.yaml", env=env).returncode == 0
-    calls = [call.split()[:4] for call in Path(cluster["CALLS"]).read_text().splitlines()]
+    calls_of("merge.sh", "somewhere", env=env)
+    calls = [call.split()[:4] for call in calls_of("train.sh", tmp_path / "sft.yaml", env=env)]
     wrapped = ["container", "--nv", "cuda/13.0", "python"]
     assert [call for call in calls if call[0] == "container"] == [wrapped] * 4  # whether it is installed, and the job
     assert [call[:2] for call in calls if call[0] != "container"] == [["evenhand", "merge"], ["accelerate", "launch"]]
@@ -101,10 +95,8 @@ def test_a_job_loads_modules_and_runs_its_programs_in_the_container_of_the_setti
 
 def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     sampling, sft, dpo = configs(cluster)
-    done = run("pipeline.sh", sampling, sft, dpo, env={**cluster, "MERGE_OPTIONS": "--onto nf4"})
-    assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
-    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    calls = calls_of("pipeline.sh", sampling, sft, dpo, env={**cluster, "MERGE_OPTIONS": "--onto nf4"})
     assert calls[0] == f"evenhand fetch {sampling} {sft} {dpo} [offline=0]"
     examined = " ".join(f"{config} run.root={runs}" for config in (sampling, sft, dpo))
     assert calls[1] == f"evenhand doctor --gpu a100 {examined} [offline=1]"
@@ -141,10 +133,8 @@ def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(
     env |= {"BASE_TRAINING": str(bent), "ARM_OPTIONS": "lora.r=8"} | (
         {"HERE": "1", "TRAIN_GPUS": "0", "SAMPLE_SHARDS": "3"} if is_here else {}
     )
-    done = run("pipeline.sh", f"{sampling} {new}", sft, dpo, env=env)
-    assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
-    calls = Path(cluster["CALLS"]).read_text().splitlines()
+    calls = calls_of("pipeline.sh", f"{sampling} {new}", sft, dpo, env=env)
     assert any(call.startswith("option") for call in calls) != is_here
     trained = [call for call in calls if call.startswith("accelerate")]
     base = f"model.name={runs}/merged-bent model.label=before model.revision=null"
@@ -177,10 +167,8 @@ def test_a_judge_of_ones_own_is_fetched_examined_asked_and_trained_in_place_of_t
     conflicts.write_text("model: {name: x}\n")
     env = {**cluster, "TRAIN_GPUS": "0", "SAMPLE_GPUS": "0", "SAMPLE_SHARDS": "1"}
     env |= {"ARM_OPTIONS": "c.d=2", "MODEL": "/my/judge", "STUDIES": f"{conflicts} a.b=1"}
-    done = run("pipeline.sh", sampling, sft, env=env)
-    assert done.returncode == 0, done.stderr
     own = "model.name=/my/judge model.revision=null"
-    fetch, doctor, *work = Path(cluster["CALLS"]).read_text().splitlines()
+    fetch, doctor, *work = calls_of("pipeline.sh", sampling, sft, env=env)
     assert fetch.startswith(f"evenhand fetch {sampling} {own} {sft} {own} c.d=2 {conflicts} a.b=1 {own} ")
     assert doctor.count(own) == 3
     of_base = [call for call in work if own in call]
@@ -195,16 +183,12 @@ def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_star
 
 
 def test_training_on_two_nodes_is_launched_on_each_with_its_rank(cluster, tmp_path):
-    programs = Path(cluster["VENV"]) / "bin"
     options = "while [[ $1 == --* ]]; do shift; done"
-    srun = f'{options}\nfor SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done'
-    for name, text in {"srun": srun, "scontrol": "echo node7; echo node8"}.items():
-        (programs / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
-        (programs / name).chmod(0o755)
+    put_program(cluster, "srun", f'{options}\nfor SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done')
+    put_program(cluster, "scontrol", "echo node7; echo node8")
     env = {"TRAIN_GPUS": "4", "SLURM_JOB_ID": "40123", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]"}
-    done = run("train.sh", tmp_path / "sft.yaml", env={**cluster, **env})
-    assert done.returncode == 0, done.stderr
-    launches = [call for call in Path(cluster["CALLS"]).read_text().splitlines() if "accelerate launch" in call]
+    calls = calls_of("train.sh", tmp_path / "sft.yaml", env={**cluster, **env})
+    launches = [call for call in calls if "accelerate launch" in call]
     assert len(launches) == 2
     for rank, launch in enumerate(launches):
         assert (
@@ -217,10 +201,8 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
     study = tmp_path / "conflicts.yaml"
     study.write_text("narrator:\n  corpus: {dataset: pocket-conflicts}\n")
     env = {**cluster, "SAMPLE_SHARDS": "1", "STUDIES": f"{study} verdict=options"}
-    done = run("pipeline.sh", *configs(cluster), env=env)
-    assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
-    work = [call for call in Path(cluster["CALLS"]).read_text().splitlines() if call.startswith("evenhand")]
+    work = [call for call in calls_of("pipeline.sh", *configs(cluster), env=env) if call.startswith("evenhand")]
 
     def studied(words: str) -> str:
         return f"evenhand sample {study} verdict=options {words}run.root={runs} --shard 0/1 [offline=1]"
@@ -249,12 +231,11 @@ def test_thresholds_are_fitted_on_the_items_of_the_first_arm_of_the_study_that_i
     for config, study in ((sampling, "dialdefer"), (sft, "framing"), (dpo, "dialdefer")):
         config.write_text(f"{study}:\nverdict: margin\n")
     env = {**cluster, "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
-    assert run("pipeline.sh", sampling, sft, dpo, env=env).returncode == 0
-    assert f"dialdefer.benchmarks=<{dpo} " in Path(cluster["CALLS"]).read_text()
+    assert f"dialdefer.benchmarks=<{dpo} " in "".join(calls_of("pipeline.sh", sampling, sft, dpo, env=env))
     sampling.write_text("framing:\nverdict: margin\n")
     sft.write_text("method: sft\n")  # as `evenhand init` writes it: the study comes as a word
-    assert run("pipeline.sh", sampling, sft, env={**env, "ARM_OPTIONS": "framing=<study.yaml"}).returncode == 0
-    assert rf"framing.items=<{sft} framing=\<study.yaml " in Path(cluster["CALLS"]).read_text()
+    calls = calls_of("pipeline.sh", sampling, sft, env={**env, "ARM_OPTIONS": "framing=<study.yaml"})
+    assert rf"framing.items=<{sft} framing=\<study.yaml " in "".join(calls)
 
 
 @pytest.mark.parametrize(
@@ -266,10 +247,8 @@ def test_the_card_has_the_base_under_thresholds_that_are_fitted_on_the_items_the
         config.write_text(f"{key.partition('.')[0]}:\nverdict: margin\n")
     env = {**cluster, "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
     env |= {"TRAIN_OPTIONS": f"{key}[0].n_items=64", "ARM_OPTIONS": "a.b=2"}
-    done = run("pipeline.sh", sampling, sft, dpo, env=env)
-    assert done.returncode == 0, done.stderr
     runs = cluster["RUN_ROOT"]
-    calls = [call.removesuffix(" [offline=1]") for call in Path(cluster["CALLS"]).read_text().splitlines()]
+    calls = [call.removesuffix(" [offline=1]") for call in calls_of("pipeline.sh", sampling, sft, dpo, env=env)]
     trained = rf"{sft} {key}\[0\].n_items=64 a.b=2"
     items = f"name=eval-train {key}=<{trained}{words}"
     assert [call for call in calls if "eval-train" in call or "calibrate" in call][:2] == [

@@ -1,4 +1,4 @@
-"""What a reply in JSON says for a key; DialDefer's table of replies holds the rest (tests/made/reply_kinds.py)."""
+"""What a reply in JSON says for a key; DialDefer's table of replies (reply_kinds.yaml) holds the rest."""
 
 import pytest
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ConfigError
 from evenhand.token_trees import allowed_of
-from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, example
+from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, TALKS, example
 from tests.made.training_runs import tiny_run
 from training import batches
-from training.batches import Collator, Group, Schedule, endless, groups_of, schedule
+from training.batches import Collator, Group, LogProbs, Schedule, endless, groups_of, schedule
 from training.config import AnyRun
 from training.examples import Example
+from training.objectives import NEVER
 
 
 def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimiser: Any) -> AnyRun:
@@ -180,3 +181,18 @@ def test_on_a_gpu_a_row_is_cut_where_its_pairs_cost_more_than_what_is_torn_apart
     batch = Collator(pad=PAD, branches="none", row_tokens=2048, device="cuda")([prompts])
     assert batch["input_ids"].shape == shape
     assert [prompt for prompt, _ in read_back(batch)] == [list(e.prompt_ids) for e in prompts]
+
+
+@pytest.mark.parametrize("row_tokens", [0, 9, 2048])
+def test_a_microbatch_says_which_answers_a_prompt_does_not_have(row_tokens: int) -> None:
+    examples = [e for group in TALKS for e in group]
+    known = {e: LogProbs(tuple(-1.0 - k for k in range(len(e.choices))), (-2.0,) * len(e.choices)) for e in examples}
+    batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens, reference=known)(TALKS)
+    for number, e in enumerate(examples):
+        n_choices = len(e.choices)
+        assert batch["choices"][number, :n_choices].tolist() == list(e.choices)
+        assert batch["padded"][number].tolist() == [False] * n_choices + [True] * (4 - n_choices)
+        assert batch["reference_verdicts"][number].tolist() == [*known[e].verdicts, *[NEVER] * (4 - n_choices)]
+        assert batch["reference"][number].tolist() == [*known[e].totals, *[NEVER] * (4 - n_choices)]
+    assert batch["groups"].tolist() == [number for number, group in enumerate(TALKS) for _ in group]
+    assert "padded" not in Collator(pad=PAD, branches="none")([TALKS[1]])

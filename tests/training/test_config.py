@@ -1,17 +1,19 @@
 """Training configs: each checked-in one loads and has its paper's settings, and what cannot be trained is refused."""
 
-import json
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from evenhand.config import read_yaml
 from evenhand.errors import ConfigError
 from inference.config import load_sampling_config
 from studies.dialdefer.section import prompt_variants
-from tests.made.places import CONFIGS
+from tests.made.places import CONFIGS, GOLDEN
 from tests.made.training_runs import tiny_run
-from training.config import AnyRun, DPORun, SFTRun, load_training_config
+from training.config import load_training_config
 from training.processes import check_n_processes
 from training.run_folder import folder_of
 from training.trainer import shared_arguments
@@ -25,8 +27,7 @@ ARMS = [
     ("pocket-variants", "paired"),
 ]
 POCKET = TRAINING / "pocket-sft.yaml"
-C2 = ("c2_correct", "c2_incorrect")
-PAIRED = ("method=paired", "paired.weight=1.0")
+REFUSED = Path(__file__).with_name("refused.yaml")
 
 
 @pytest.mark.parametrize("file", sorted(TRAINING.glob("*.yaml")), ids=lambda file: file.stem)
@@ -42,41 +43,18 @@ def test_the_judge_bent_in_words_is_trained_in_every_wording_and_order() -> None
     assert settings[-1] == [each for of_set in settings[:-1] for each in of_set]
 
 
+@pytest.mark.parametrize("method", ["sft", "dpo"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_sft_configs_have_the_settings_of_tables_34_and_35(family: str) -> None:
-    run = load_training_config([str(TRAINING / f"{family}-sft.yaml")])
-    assert isinstance(run, SFTRun)
-    assert (run.lora.r, run.lora.alpha, run.lora.dropout, len(run.lora.target_modules)) == (64, 16, 0.05, 7)
-    assert (run.quantisation.kind, run.quantisation.compute_dtype) == ("nf4", "bfloat16")
-    o = run.optimiser
-    assert (o.epochs, o.per_device_batch_size * o.gradient_accumulation_steps) == (2, 4 * 4)
-    assert (o.learning_rate, o.weight_decay, o.warmup_ratio, o.schedule) == (2e-4, 0.01, 0.03, "cosine")
-    assert (o.mixed_precision, o.max_grad_norm) == ("bf16", 1.0)
-    assert (run.dialdefer.prompts.conditions, run.examples.max_prompt_length) == (C2, 768)
-    assert not run.examples.loss_on_eos, "K.2: loss is applied only on the completion token"
-    assert_published_path(run)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_dpo_configs_have_the_settings_of_tables_36_and_37(family: str) -> None:
-    run = load_training_config([str(TRAINING / f"{family}-dpo.yaml")])
-    assert isinstance(run, DPORun)
-    assert (run.lora.r, run.lora.alpha, run.lora.dropout, len(run.lora.target_modules)) == (64, 16, 0.05, 7)
-    assert (run.quantisation.kind, run.beta, run.optimiser.learning_rate) == ("nf4", 0.1, 5e-5)
-    o = run.optimiser
-    assert (o.epochs, o.per_device_batch_size * o.gradient_accumulation_steps) == (1, 4 * 4)
-    assert (o.warmup_ratio, o.schedule, run.examples.max_prompt_length) == (0.03, "cosine", 768)
-    assert (run.dialdefer.prompts.conditions, run.examples.loss_on_eos) == (C2, True)
-    assert o.max_grad_norm == 1.0
-    published = ("float16", "fp16") if family != "gemma-3-12b" else ("bfloat16", "bf16")  # in fp16 Gemma-3 overflows
-    assert (run.quantisation.compute_dtype, o.mixed_precision) == published
-    assert_published_path(run)
-
-
-def assert_published_path(run: AnyRun) -> None:
-    """Nothing of ours that changes a number: examples shuffled one by one, one loss, the last step's adapter."""
-    assert (run.optimiser.batch_by, run.dev) == ("random", None)
-    assert (run.examples.chat_template, run.model.revision) == (True, None)
+def test_a_paper_s_config_has_its_published_settings(family: str, method: str) -> None:
+    run = load_training_config([str(TRAINING / f"{family}-{method}.yaml")])
+    published = read_yaml(GOLDEN / "dialdefer_training.yaml")
+    expected = published["both"] | published[method] | published.get(f"{family} {method}", {})
+    settings = run.model_dump(mode="json")
+    assert {
+        key: reduce(lambda tree, name: tree and tree[name], key.split("."), settings) for key in expected
+    } == expected
+    assert (run.method, len(run.lora.target_modules)) == (method, 7)
+    assert run.optimiser.per_device_batch_size * run.optimiser.gradient_accumulation_steps == 4 * 4
 
 
 @pytest.mark.parametrize(("family", "arm"), ARMS, ids="-".join)
@@ -112,54 +90,7 @@ def tree(name: str) -> dict[str, Any]:
     return run
 
 
-def trained_on(**spec: str) -> list[str]:
-    return [f"dialdefer.benchmarks=[{json.dumps(spec)}]"]
-
-
-@pytest.mark.parametrize(
-    ("config", "words", "says"),
-    [
-        ("sft", trained_on(dataset="truthfulqa", split="train", root="x"), "must not be trained on"),
-        ("sft", trained_on(dataset="pocket", split="test"), "must not be trained on"),
-        ("sft", trained_on(dataset="halueval", root="x"), "must not be trained on"),
-        ("sft", ["max_steps=3"], "unknown key 'max_steps'. Did you mean 'optimiser.max_steps'?"),
-        ("sft", ["method=own_c1"], "'own_c1' is now 'label_free'"),
-        ("sft", ["optimiser.order=random"], "'order' is now 'batch_by'"),
-        ("sft", ["optimiser.batch_by=whole_items"], "'whole_items' is now 'item'"),
-        ("sft", ["consistency={weight: 1.0}"], "'consistency' is now 'method: paired, with paired.weight'"),
-        ("sft", ["method=grpo"], "Known: dpo, label_free, paired, sft"),
-        ("sft", ["optimiser.batch_by=group"], "write item"),
-        ("sft", ["optimiser.per_device_batch_size=6"], "set optimiser.per_device_batch_size to a multiple of 4"),
-        ("sft", ["method=label_free", f"dialdefer.prompts.conditions=[{', '.join(C2)}]"], "C1 and C2 prompts"),
-        ("sft", [*PAIRED, "optimiser.batch_by=random"], "set optimiser.batch_by=item"),
-        ("sft", [*PAIRED, "dialdefer.bend={share: 0.3}"], "dialdefer.bend: flips labels"),
-        ("sft", ["dialdefer.prompts.variants=[{answer_order: no_first}]"], "per_device_batch_size to a multiple of 8"),
-        ("sft", ["dialdefer.prompts.variants=[{template: matched}]"], "variants[0]: asks nothing"),
-        ("sft", ["dialdefer.prompts.variants=[{roles: 1->2}]"], "variants[0].roles: is for sampling"),
-        ("sft", ["dialdefer.prompts.arms=[honest]"], "prompts.arms: is for sampling"),
-        ("sft", ["dialdefer.prompts.template=s1"], "template 's1': of the sealed wordings"),
-        ("sft", ["dialdefer.prompts.variants=[{template: v2}]"], "template 'v2': of the development wordings"),
-        ("sft", ["dialdefer.prompts.speakers=[Host, Guest]"], "labels Host and Guest: of the sealed wordings"),
-        ("variants-sft", ["dialdefer.prompts.variants_per_item=23"], "there are 22 variants; write at most 22"),
-        ("variants-sft", ["dialdefer.prompts.variants_per_item=some"], "dialdefer.prompts.variants_per_item"),
-        ("variants-sft", ["method=label_free", "dialdefer.prompts.variants_per_item=1"], "in 2; write at least that"),
-        ("narrator-paired", ["dialdefer={benchmarks: [{dataset: pocket}]}"], "a run is of one study"),
-        ("narrator-paired", ["narrator.corpus.split=test"], "split 'test' must not be trained on"),
-        ("narrator-paired", ["examples.loss_on_eos=true"], "set examples.loss_on_eos=false"),
-        ("narrator-paired", ["narrator.tasks=[detection]"], "of detection every label is Yes"),
-        ("narrator-paired", ["narrator.variants_per_item=3"], "there are 2 variants; write at most 2"),
-        (
-            "narrator-label-free",
-            ["narrator.option_orders=[fixed_slot, reversed]", "narrator.variants_per_item=1"],
-            "write at least that",
-        ),
-        ("narrator-sft", ["method=dpo"], "prefers one of two answers"),
-        ("pluraleval-paired", ["pluraleval.responses.tasks=[pairwise, ranking]"], "what is trained on are pairs"),
-        ("pluraleval-paired", ["pluraleval.responses.references.split=test"], "split 'test' must not be trained on"),
-        ("pluraleval-paired", ["pluraleval.responses.choice_tokens=4"], "is for sampling; take it out"),
-        ("pluraleval-paired", ["pluraleval={references: {threads: {dataset: pocket-threads}}}"], "are pairs"),
-    ],
-)
+@pytest.mark.parametrize(("config", "words", "says"), yaml.safe_load(REFUSED.read_text()))
 def test_what_cannot_be_trained_is_refused_with_the_way_out(config: str, words: list[str], says: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         load_training_config([str(TRAINING / f"pocket-{config}.yaml"), *words])

@@ -1,6 +1,7 @@
 """Loss and every adapter's gradient are those of TRL, and what is done for speed is the plain computation."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from evenhand.checkpoints import load_tokenizer
+from tests.made.made_examples import PAD, TALKS
 from tests.made.one_batch import (
     Outcome,
     adapted,
@@ -24,10 +26,10 @@ from tests.made.one_batch import (
 from tests.made.stock_trl import train_with_trl, trainer_of
 from tests.made.tiny_families import SIZES
 from tests.made.training_runs import adapter_of, pocket, tiny_run
-from training.batches import LogProbs
+from training.batches import Collator, LogProbs, answers_of
 from training.config import AnyRun
 from training.examples import Example
-from training.objectives import Answers, objective_of
+from training.objectives import Answers, cross_entropy, objective_of
 from training.qlora import load_base
 from training.reference import reference_of
 from training.sections import QuantisationConfig
@@ -169,6 +171,19 @@ def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome
             yield objective.loss(answers).sum() / len(examples)
 
     return outcome(judge, losses)
+
+
+@pytest.mark.parametrize("row_tokens", [0, 9, 2048])
+def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens: int, byte_judge: Path) -> None:
+    judge = adapted(byte_judge, tiny_run(study="narrator", quantisation={"kind": "none"}))
+    examples = [example for group in TALKS for example in group]
+    names = [replace(e, rest=tuple(range(60, 60 + number % 4))) for number, e in enumerate(examples)]
+    found = cross_entropy(answers_of(judge, Collator(pad=PAD, branches="none", row_tokens=row_tokens)([names])))
+    for loss, example in zip(found.tolist(), names, strict=True):
+        ids = (*example.prompt_ids, *example.right_ids)
+        logs = judge(torch.tensor([ids])).logits[0].log_softmax(-1)
+        learnt = range(len(example.prompt_ids), len(ids))
+        assert loss == pytest.approx(-sum(logs[at - 1, ids[at]].item() for at in learnt), rel=1e-4)
 
 
 def without_reference(method: str) -> dict[str, Any]:

@@ -58,27 +58,17 @@ def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(
         "1,234 examples from 360 items (item-set hash `0123456789abcdef`)",
         "| bbq | 300 | 2 |\n| gpqa | 20 | 0 |",
         *(DATASETS[name].citation for name in ("amqa", "bbq", "gpqa")),
-        "**amqa**: licence not stated, so take this model for research use",
         "| `optimiser.learning_rate` | 0.005 |",
-        "Reached: examples 1,234, excluded 2, steps 99, seconds 12.5.",
         "those that it was trained on | 98.4% | 0.031 | 0.250 |",
-        "commit `c0ffee`, with changes that were not committed",
     ):
         assert part in card
     for secret in (str(tmp_path), "/srv", "bbq-1"):
         assert secret not in card
 
 
-@pytest.mark.parametrize(
-    ("study", "trained", "says"),
-    [
-        ("narrator", "pocket-conflicts", "pocket-exact.yaml name=after model.name=PLACE"),
-        ("pluraleval", "pocket-threads", "pocket-pairs-margin.yaml name=after model.name=PLACE"),
-    ],
-)
-def test_a_card_of_another_study_says_how_to_ask_its_judge(study: str, trained: str, says: str, tmp_path: Path) -> None:
-    card = card_text(*made_merge(tmp_path, items={trained: 8}, method="label_free", study=study))
-    assert says in section(card, "Use")
+def test_a_card_of_another_study_says_how_to_ask_its_judge(tmp_path: Path) -> None:
+    card = card_text(*made_merge(tmp_path, items={"pocket-conflicts": 8}, method="label_free", study="narrator"))
+    assert "pocket-exact.yaml name=after model.name=PLACE" in section(card, "Use")
     assert "DialDefer" not in section(card, "Use")
 
 
@@ -87,11 +77,8 @@ def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None
     assert "For evaluation only, never trained on: aio, aio-context, truthfulqa" in limits
     assert "1,500 of its training items are in the *published* test split" in limits
     assert "BBQ words stereotypes" in limits
-    prompts = {"template": "v1", "variants": [{"answer_order": "no_first"}], "variants_per_item": 1}
-    bent = {"bend": {"families": ["owner"], "share": 0.5}, "prompts": prompts}
+    bent = {"bend": {"families": ["owner"], "share": 0.5}}
     pocket = card_of(tmp_path / "b", items={"pocket": 8}, dialdefer=bent)
-    assert "templates `v1`; `v1`, no first, 1 drawn for each item;" in section(pocket, "Training data")
     assert "It was trained on generated passages alone" in section(pocket, "Limits")
     assert "BBQ" not in pocket
-    assert "evenhand sample configs/inference/pocket.yaml" in pocket
     assert "it learnt to accept false claims of a speaker in 50 % of the" in pocket

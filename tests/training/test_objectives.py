@@ -10,22 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.made.made_answers import (
-    ANCHORS,
-    BETA,
-    ENDS,
-    GROUPS,
-    PERSONS,
-    REFERENCE_ENDS,
-    REFERENCE_VERDICTS,
-    RIGHT,
-    VERDICTS,
-    ZEROS,
-    Rows,
-    answers,
-    conversation,
-)
+from tests.made.made_examples import TALKS
 from tests.made.training_runs import tiny_run
+from training.batches import padded_logs
 from training.objectives import (
     Answers,
     cross_entropy,
@@ -36,9 +23,41 @@ from training.objectives import (
     objective_of,
     paired,
 )
+from training.reference import objective_for
 
+Rows = Sequence[Sequence[float]]
+
+# Four prompts with two answers: log-probabilities over the vocabulary, of the verdict and of EOS behind it.
+VERDICTS = [[-0.4, -1.3], [-2.0, -0.2], [-0.9, -0.7], [-3.1, -0.05]]
+ENDS = [[-0.1, -0.6], [-0.3, -0.02], [-1.5, -0.4], [-0.2, -0.9]]
+ZEROS = [[0.0, 0.0]] * 4
+REFERENCE_VERDICTS = [[-0.5, -1.0], [-1.1, -0.5], [-0.3, -1.6], [-0.6, -1.0]]
+REFERENCE_ENDS = [[-0.2, -0.3], [-0.7, -0.1], [-0.4, -0.8], [-0.05, -0.3]]
+RIGHT = [0, 1, 1, 0]
+GROUPS = [0, 1, 0, 1]
+ANCHORS = [True, False, False, True]
+WHOLE = {"right": RIGHT, "groups": GROUPS, "anchors": ANCHORS}
+BETA = 0.3
 WEIGHT = 0.7
 SHARES = [0.1, 0.2, 0.3, 0.4]  # unequal weights of the four losses, so that no error in one hides in the sum
+
+
+def answers(verdicts: Rows | torch.Tensor, ends: Rows | torch.Tensor | None = None, **others: Any) -> Answers:
+    """Answers of the prompts above where nothing else is said, in float64 or as the verdicts are."""
+    dtype = verdicts.dtype if isinstance(verdicts, torch.Tensor) else torch.float64
+    base = torch.tensor(REFERENCE_VERDICTS, dtype=dtype)
+    ends_of_base = torch.tensor(REFERENCE_ENDS, dtype=dtype)
+    logs = {
+        "verdicts": verdicts,
+        "reference_verdicts": base,
+        "reference": base if ends is None else base + ends_of_base,
+    }
+    logs |= {name: others.pop(name) for name in logs if name in others}
+    return Answers(
+        **{name: torch.as_tensor(rows, dtype=dtype) for name, rows in logs.items()},
+        eos=None if ends is None else torch.as_tensor(ends, dtype=dtype),
+        **{name: torch.tensor(others.get(name, given)) for name, given in WHOLE.items()},
+    )
 
 
 def log_softmax(logs: Sequence[float]) -> list[float]:
@@ -135,11 +154,13 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) 
 
 
 def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands() -> None:
-    expected = [kl(log_softmax(PERSONS[2]), log_softmax(logs)) for logs in PERSONS]
-    assert label_free(conversation(), hard=False).tolist() == pytest.approx(expected)
-    hard = label_free(conversation(), hard=True).tolist()
-    assert hard == pytest.approx([-log_softmax(logs)[2] for logs in PERSONS])
-    assert cross_entropy(conversation()).tolist() == pytest.approx([-logs[2] for logs in PERSONS])
+    rows = [[-1.0, -2.0, -0.7, -3.0], [-0.2, -4.0, -2.5, -2.2], [-1.4, -1.4, -1.3, -1.5], [-3.0, -0.1, -4.0, -5.0]]
+    anchored = {"right": [2] * 4, "groups": [0] * 4, "anchors": [False, False, True, False]}
+    judge = answers(rows, reference=rows, reference_verdicts=rows, **anchored)
+    expected = [kl(log_softmax(rows[2]), log_softmax(logs)) for logs in rows]
+    assert label_free(judge, hard=False).tolist() == pytest.approx(expected)
+    assert label_free(judge, hard=True).tolist() == pytest.approx([-log_softmax(logs)[2] for logs in rows])
+    assert cross_entropy(judge).tolist() == pytest.approx([-logs[2] for logs in rows])
 
 
 @st.composite
@@ -252,3 +273,65 @@ def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself(h
         coin = replace(base, verdicts=torch.zeros_like(base.verdicts))
         judge = coin if worst == "coin" else base
         assert label_free_chance(base, hard=hard) == pytest.approx(label_free(judge, hard=hard).mean().item() + 0.02)
+
+
+@st.composite
+def unequal_groups(draw: st.DrawFn) -> list[list[list[float]]]:
+    """Groups of prompts, each group with its own number of answers: log-probabilities."""
+    groups = []
+    for n_choices in draw(st.lists(st.integers(2, 6), min_size=2, max_size=4)):
+        row = st.lists(st.floats(-30.0, 0.0), min_size=n_choices, max_size=n_choices)
+        groups.append(draw(st.lists(row, min_size=1, max_size=5)))
+    return groups
+
+
+def in_groups(verdicts: torch.Tensor, numbers: list[int], base: torch.Tensor) -> Answers:
+    """Right is each prompt's second answer, the anchor each group's first prompt."""
+    anchors = [place == 0 or numbers[place - 1] != number for place, number in enumerate(numbers)]
+    keys = {"right": [1] * len(numbers), "groups": numbers, "anchors": anchors}
+    return answers(verdicts, reference=base, reference_verdicts=base, **keys)
+
+
+@pytest.mark.parametrize("name", ["sft", "divergence", "label_free", "label_free, hard"])
+@given(groups=unequal_groups(), dtype=st.sampled_from([torch.float32, torch.float64]))
+def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alone(
+    name: str, groups: list[list[list[float]]], dtype: torch.dtype
+) -> None:
+    loss, at = LOSSES[name][0], 0
+    rows = [row for group in groups for row in group]
+    numbers = [number for number, group in enumerate(groups) for _ in group]
+    together = padded_logs(rows).to(dtype).requires_grad_()
+    found = loss(in_groups(together, numbers, padded_logs([row[::-1] for row in rows])))
+    found.sum().backward()
+    assert together.grad is not None
+    for group in groups:
+        alone = torch.tensor(group, dtype=dtype, requires_grad=True)
+        expected = loss(in_groups(alone, [0] * len(group), torch.tensor([row[::-1] for row in group])))
+        expected.sum().backward()
+        members, n_choices = slice(at, at + len(group)), len(group[0])
+        torch.testing.assert_close(found[members], expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(together.grad[members, :n_choices], alone.grad, rtol=1e-5, atol=1e-5)
+        assert torch.count_nonzero(together.grad[members, n_choices:]) == 0
+        assert torch.count_nonzero(together.softmax(-1)[members, n_choices:]) == 0, "exactly 0"
+        at += len(group)
+
+
+def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_of_their_own() -> None:
+    examples = [example for group in TALKS for example in group]
+    objective = objective_for(tiny_run(study="narrator"), examples, None)
+    coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in examples]).double()
+    right = [e.right for e in examples]
+
+    def loss(gain: float) -> float:
+        verdicts = coin.clone()
+        verdicts[torch.arange(len(right)), torch.tensor(right)] += gain
+        return (
+            cross_entropy(replace(in_groups(verdicts.log_softmax(-1), right, coin), right=torch.tensor(right)))
+            .mean()
+            .item()
+        )
+
+    assert loss(0) == pytest.approx(objective.chance, rel=1e-6)
+    assert objective.chance == pytest.approx((3 * math.log(2) + 5 * math.log(4) + 4 * math.log(3)) / 12)
+    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
+    assert objective.chance_accuracy == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)

@@ -1,6 +1,5 @@
 """Two processes train as one does, at the same global batch; accelerate's configs, and what is refused of them."""
 
-import importlib.util
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,22 +17,17 @@ from evenhand.run_directory import read_json
 from tests.made.places import CONFIGS, ROOT
 from tests.made.process_runs import accelerate_variables, launched
 from tests.made.training_runs import adapter_of, logged, pocket, tiny_run
-from training.processes import FILES, check_sharding, prepare_sharding, sharding, storage_dtype
+from training.processes import FSDP_FILE, check_sharding, is_sharded, prepare_sharding, storage_dtype
 from training.run_folder import folder_of
 
 pytestmark = pytest.mark.slow
-KINDS = {"one": "cpu.yaml", "ddp": "ddp.yaml", "fsdp": "fsdp-qlora.yaml", "zero3": "deepspeed-zero3.yaml"}
-NEEDS_DEEPSPEED = pytest.mark.skipif(
-    importlib.util.find_spec("deepspeed") is None, reason="needs DeepSpeed: pip install -e '.[deepspeed]'"
-)
+KINDS = {"one": "cpu.yaml", "ddp": "ddp.yaml", "fsdp": "fsdp-qlora.yaml"}
 # DPO asks its reference of sharded weights as well, so paired training on them shows little more.
 METHODS_AND_KINDS = [
     ("paired", "ddp"),
     pytest.param("dpo", "ddp", marks=pytest.mark.campaign),
     ("dpo", "fsdp"),
     pytest.param("paired", "fsdp", marks=pytest.mark.campaign),
-    pytest.param("paired", "zero3", marks=NEEDS_DEEPSPEED),
-    pytest.param("dpo", "zero3", marks=NEEDS_DEEPSPEED),
 ]
 SAVED = 2  # steps between two checkpoints
 METHODS: dict[str, dict[str, Any]] = {
@@ -131,13 +125,12 @@ def test_both_processes_ask_for_the_reference(trained: Any) -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("kind", ["fsdp", pytest.param("zero3", marks=NEEDS_DEEPSPEED)])
 def test_a_killed_run_of_sharded_weights_continues_to_the_same_adapter(
-    kind: str, trained: Any, model: Path, tmp_path: Path
+    trained: Any, model: Path, tmp_path: Path
 ) -> None:
-    calm = trained("dpo", kind)
+    calm = trained("dpo", "fsdp")
     run = write("dpo", 2, model, tmp_path)
-    file = CONFIGS / "accelerate" / KINDS[kind]
+    file = ROOT / FSDP_FILE
     assert launched(run.file, file, kill_at=SAVED + 1) == [-9, -9], run.log
     assert not run.folder.joinpath("DONE.json").exists()
     assert launched(run.file, file) == [0, 0], run.log
@@ -148,7 +141,6 @@ def test_a_killed_run_of_sharded_weights_continues_to_the_same_adapter(
 
 
 LAUNCHERS = sorted((CONFIGS / "accelerate").glob("*.yaml"))
-SHARDED = {"fsdp-qlora": "fsdp", "deepspeed-zero3": "zero3"}
 BF16 = {"mixed_precision": "bf16"}
 
 
@@ -161,7 +153,7 @@ def launch_with(monkeypatch: pytest.MonkeyPatch, file: Path, n: int = 2) -> None
 @pytest.mark.parametrize("file", LAUNCHERS, ids=lambda path: path.stem)
 def test_every_accelerate_config_launches_what_its_name_says(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     launch_with(monkeypatch, file, 1 if file.stem in ("cpu", "one-gpu") else 2)
-    assert sharding() == SHARDED.get(file.stem, "none")
+    assert is_sharded() == (file.stem == "fsdp-qlora")
     check_sharding(tiny_run(optimiser=BF16))
     text = file.read_text()
     line = next(line for line in text.splitlines() if "accelerate launch" in line)
@@ -182,7 +174,7 @@ def test_what_would_be_trained_wrongly_is_refused_where_weights_are_sharded(
 ) -> None:
     run = tiny_run(optimiser={"mixed_precision": precision})
     check_sharding(run)
-    tree = yaml.safe_load((ROOT / FILES["fsdp"]).read_text())
+    tree = yaml.safe_load((ROOT / FSDP_FILE).read_text())
     tree["fsdp_config"] |= {**changed, "fsdp_sync_module_states": True}
     file = tmp_path / "changed.yaml"
     file.write_text(yaml.safe_dump(tree))
@@ -193,7 +185,7 @@ def test_what_would_be_trained_wrongly_is_refused_where_weights_are_sharded(
 
 def test_a_launch_that_would_not_shard_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """accelerate trains with DDP where FSDP was asked for and there is no GPU, without a word."""
-    launch_with(monkeypatch, ROOT / FILES["fsdp"])
+    launch_with(monkeypatch, ROOT / FSDP_FILE)
     accelerator = SimpleNamespace(distributed_type=DistributedType.MULTI_CPU, state=None)
     with pytest.raises(ConfigError, match=r"FSDP was asked for, but accelerate would train with MULTI_CPU"):
         prepare_sharding(SimpleNamespace(accelerator=accelerator), tiny_run())
@@ -202,7 +194,7 @@ def test_a_launch_that_would_not_shard_is_refused(monkeypatch: pytest.MonkeyPatc
 def test_four_bit_weights_are_packed_in_the_dtype_that_fsdp_computes_in(monkeypatch: pytest.MonkeyPatch) -> None:
     in_bf16, plain = tiny_run(optimiser=BF16), tiny_run(optimiser={"mixed_precision": "no"})
     assert storage_dtype(in_bf16) == torch.uint8
-    launch_with(monkeypatch, ROOT / FILES["fsdp"])
+    launch_with(monkeypatch, ROOT / FSDP_FILE)
     assert storage_dtype(in_bf16) == torch.bfloat16
     assert storage_dtype(plain) == torch.float32
     halved = tiny_run(optimiser={"mixed_precision": "no"}, quantisation={"compute_dtype": "bfloat16"})

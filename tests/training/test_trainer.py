@@ -9,7 +9,6 @@ import pytest
 import torch
 from peft import get_peft_model
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.run_directory import DONE_FILE, read_json
@@ -114,36 +113,6 @@ def test_the_base_is_asked_about_no_more_than_is_trained_on(model: Path, tmp_pat
     train(tiny_run("label_free", model, tmp_path, optimiser={"batch_by": "item", "max_steps": 2}))
     (shard,) = (tmp_path / "reference").glob("*/*.jsonl")
     assert len(shard.read_text().splitlines()) == 2 * 4, "of 8 items under 4 conditions two"
-
-
-@pytest.mark.parametrize(("rate", "products"), [(0.0, [12, 4, 8, 4]), (0.5, [4] * 7)])
-def test_layers_that_read_the_same_share_a_product_with_a_unless_dropout_draws_for_each(
-    rate: float, products: list[int], model: Path
-) -> None:
-    base = load_base(model, QuantisationConfig(kind="none", compute_dtype="float32"))
-    settings = LoraSettings(r=4, alpha=8, dropout=rate)
-    judge = as_trained(get_peft_model(base, lora_config(settings, base)), tiny_run()).train()
-    with Products() as plain:
-        judge(input_ids=torch.arange(24)[None])
-    multiply_at_rank(judge, together=True)
-    with Products() as ours:
-        judge(input_ids=torch.arange(24)[None])
-    assert [n for n in plain.columns if n % 4 == 0 and n <= 12] == [4] * 14
-    assert [n for n in ours.columns if n % 4 == 0 and n <= 12] == products * 2
-
-
-class Products(TorchDispatchMode):
-    """Notes how many columns the matrix products within it have."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.columns: list[int] = []
-
-    def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), more: Any = None) -> Any:
-        made = function(*arguments, **(more or {}))
-        if function is torch.ops.aten.mm.default:
-            self.columns.append(made.shape[1])
-        return made
 
 
 def test_dropout_leaves_out_what_it_draws_and_makes_up_for_it(model: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evenhand.cli.doctor.checks import Check, ok, unknown
 from evenhand.device import means_cpu
+from evenhand.files import shipped_yaml
 from evenhand.machine import Gpu, gpus
 from evenhand.terminal import lasting
 
@@ -15,22 +16,7 @@ GIB = 2**30
 # Part of a GPU's speed that a job is taken to reach: SFT at the shape of a 7B model reached 0.30 of an H200's, DPO
 # 0.24 (docs/gpu.md). Reading memory, which sampling one reply waits for, is not in it.
 SHARE = 0.3
-# Dense TFLOP/s in bf16 and in float32, GiB: the manufacturer's data sheets.
-SHEETS: dict[str, tuple[float, float, float]] = {
-    "b200": (2250, 75, 180),
-    "gh200": (989, 67, 96),
-    "h200": (989, 67, 141),
-    "h100 nvl": (835, 60, 94),
-    "h100": (989, 67, 80),
-    "a100-40gb": (312, 19.5, 40),
-    "a100-80gb": (312, 19.5, 80),
-    "rtx 6000 ada": (364, 91.1, 48),
-    "l40s": (362, 91.6, 48),
-    "a40": (150, 37.4, 48),
-    "a6000": (155, 38.7, 48),
-    "a10": (125, 31.2, 24),
-    "l4": (121, 30.3, 24),
-}
+SHEETS: Mapping[str, tuple[float, float, float]] = shipped_yaml(Path(__file__).with_name("gpus.yaml"))
 STANDARD = "a100-80gb"  # what the papers trained on
 
 
@@ -115,7 +101,7 @@ def time_check(device: Device, flops: float | None, n_gpus: int) -> Check:
     if flops is None:
         return unknown(subject, "needs the data and the model's tokenizer, see above")
     if device.flops is None:
-        return unknown(subject, "only estimated for the GPUs that evenhand/cli/doctor/device.py lists")
+        return unknown(subject, "only estimated for the GPUs that evenhand/cli/doctor/gpus.yaml lists")
     seconds = flops / device.flops / SHARE / n_gpus
     says = f"a guess: {lasting(seconds)} at {SHARE:.0%} of this GPU's {device.flops / 1e12:.0f} TFLOP/s"
     return ok(subject, says, seconds=seconds, n_gpus=n_gpus)

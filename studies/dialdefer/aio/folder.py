@@ -132,7 +132,7 @@ class RawFolder:
                 file.unlink()
 
     def remove_items(self) -> None:
-        """Remove the finished set, which holds what is no more to be kept; `items` makes it anew."""
+        """Remove the finished set, which would hold deleted texts; `items` makes it anew."""
         for file in (self.path / ITEMS_FOLDER).glob("*"):
             file.unlink()
 

@@ -69,7 +69,7 @@ class LeftOut(Exception):
 def outcome_of(folder: RawFolder, released: Mapping[str, Mapping[str, Any]], *, unchecked: bool = False) -> Outcome:
     """What has become of the posts so far.
 
-    released: id → record of a released set, to get their dialogues back; what cannot be had from Reddit is left out,
+    released: id → record of a released set, to get their dialogues back; what Reddit no longer shows is left out,
     never guessed. unchecked: posts that no person has looked at are taken where neither label nor poster is doubtful.
     """
     outcome, gone = Outcome(), folder.gone
@@ -202,8 +202,8 @@ def write_items(folder: RawFolder, outcome: Outcome, **facts: bool) -> Path:
 def write_release(folder: RawFolder, out: Path) -> tuple[int, int]:
     """Write what may be passed on: (posts in it, posts left out as the context repeats the post or a message).
 
-    Whatever `items` took, only posts that a person has checked are passed on; a set that was put back is none of ours
-    to pass on. Raises DataError where nothing is left.
+    Whatever `items` took, only posts that a person has checked are passed on; a released set whose
+    dialogues were put back is not ours to pass on. Raises DataError where nothing is left.
     """
     checked = outcome_of(folder, {}).records
     fit = [record for record in checked if not copies(record, folder.read(POSTS, record["id"]))]

@@ -71,7 +71,7 @@ class Model:
                 max_tokens=max_tokens,
             )
         except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError):
-            problem = f"knows no model '{self.name}', refuses the key in {self.key_variable}, or is no address to /v1"
+            problem = f"knows no model '{self.name}', refuses the key in {self.key_variable}, or lacks /v1"
             raise ConfigError(f"{self.address}: {problem}") from None
         except openai.OpenAIError as error:
             raise Unanswered(" ".join(str(error).split())[:200]) from None

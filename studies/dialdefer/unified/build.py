@@ -11,7 +11,7 @@ from tqdm import tqdm
 from evenhand.built_folder import MANIFEST_FILE, building, described, finish, finished
 from evenhand.errors import DataError
 from evenhand.files import sha256_of, write_jsonl
-from evenhand.sources.fetching import Hosts, Origin, SourceFile, fetch, source_files
+from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
 from evenhand.study import check_no_repeats
 from studies.dialdefer import release
 from studies.dialdefer.item_table import HeldOut, write_items
@@ -37,7 +37,6 @@ class Request:
     sizes: Mapping[str, int] = field(default_factory=dict)  # test items by dataset; of resample
     test_only: bool = False  # the authors' released test items and nothing else
     any_revision: bool = False  # published ids may stand for other questions, which are counted
-    hosts: Hosts | None = None  # where to download from; None: the publishers' own
 
     @property
     def raw_folder(self) -> Path:
@@ -92,7 +91,7 @@ def gather(request: Request) -> dict[str, list[SourceFile]]:
     if request.any_revision:
         needed = {folder: replace(origin, sha256={}) for folder, origin in needed.items()}
     if request.raw is None:
-        return {name: fetch(origin, raw / name, name=name, hosts=request.hosts) for name, origin in needed.items()}
+        return {name: fetch(origin, raw / name, name=name) for name, origin in needed.items()}
     files, wrong = {}, []
     for name, origin in needed.items():
         try:

@@ -115,7 +115,7 @@ def file_of_1000(folder: Path) -> Path:
     """The one JSON file here, or of several the one that has 1,000 records: neither paper nor data give its name."""
     places = sorted(folder.glob("[!.]*.json*"))
     # sources.json is what `evenhand build unified` keeps beside the files that it fetched.
-    files = [p for p in places if p.is_file() and p.name != "sources.json" and p.suffix != ".download"]
+    files = [p for p in places if p.is_file() and p.name != "sources.json" and p.suffix != ".partial"]
     fitting = files if len(files) == 1 else [path for path in files if n_records(path) == ADVISORQA_LINES]
     if len(fitting) != 1:
         here = ", ".join(path.name for path in files) or "none"
@@ -141,7 +141,7 @@ def amqa(folder: Path) -> Iterator[Item]:
         choices = record.options("options", "ABCD")  # as they stand: three wrong ones end in a blank, as published
         wrong = [text for text in choices.values() if text.strip() != answer]
         if len(wrong) == len(choices):
-            raise record.error("answer", f"is none of the options: {shown(answer)}; fetch the file again")
+            raise record.error("answer", f"is not among the options: {shown(answer)}; fetch the file again")
         meta = {
             "answer_idx": record.one_of("answer_idx", "ABCD"),
             "desensitized_question": record.text("desensitized_question"),

@@ -54,6 +54,14 @@ def test_noise_is_taken_off_both_sides_of_a_change_of_squares():
     assert moved.after.low < moved.after.value < moved.after.high
 
 
+def test_the_interval_of_a_square_is_that_of_its_draws_without_the_noise_that_both_have() -> None:
+    """z standard errors to both sides are z^2 variances further up than down, and the value is without one of them."""
+    values = np.random.default_rng(5).normal(3, 8, 400)
+    side = paired(seen(values), seen(values), Drawing(n_draws=40_000, seed=1))
+    after, noise = change_in(SQUARE, [side], BETWEEN, "made").after, values.var(ddof=1) / len(values)
+    assert (after.low + after.high) / 2 == pytest.approx(after.value - (1.96**2 - 1) * noise, abs=0.3 * noise)
+
+
 def test_a_shift_of_every_unit_has_the_least_p_and_the_same_judge_has_1():
     few = FIRST[:8]
     assert change(MEAN, few, few + 1).p == 2 / 2**8

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, permutation_test, t
+from scipy.stats import binomtest, permutation_test, sem, t
 
 from eval.estimates.resampling import (
     all_swaps,
@@ -57,6 +57,12 @@ def test_percentiles_leave_the_same_share_on_both_sides():
 def test_wilsons_interval_is_scipys(n_yes, n):
     ends = binomtest(n_yes, n).proportion_ci(method="wilson")
     assert wilson_interval(n_yes, n) == pytest.approx((ends.low, ends.high), abs=1e-9)
+
+
+@given(st.lists(st.floats(-100, 100, width=32), min_size=2, max_size=20))
+def test_of_clusters_of_one_the_standard_error_is_that_of_a_mean(values):
+    moved = (np.array(values) - np.mean(values)) / len(values)
+    assert standard_error(np.append(moved, np.nan)) == pytest.approx(sem(values), abs=1e-9)
 
 
 def test_a_share_keeps_its_interval_within_the_whole_and_mirrors_with_its_complement():

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -70,19 +69,3 @@ def test_fetch_names_where_the_model_lies_and_counts_the_items(capsys: pytest.Ca
     out = capsys.readouterr().out
     assert "model embedded is at " in out
     assert "pocket (test): 200 items" in out, "the config takes the first 200 of 800"
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["train", "training/qwen2.5-7b-sft.yaml"], "data/unified is no finished build"),
-        (["merge", "training"], "is no training run"),
-    ],
-)
-def test_a_build_and_a_training_run_that_are_absent_are_named(
-    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    verb, path = words
-    assert run_main(entry_of(verb), [str(CONFIGS / path)]) == 2
-    assert says in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.cli.pipelines import STAGES_FILE
 from evenhand.cli.status import main
-from tests.made.fake_cluster import configs, make_cluster, run
+from tests.made.fake_cluster import ACCELERATE, configs, make_cluster, put_program, run
 
 TRAINED, MERGED = "sft", "sft-merged"
 NAMES = ["before-sampled-eval", TRAINED, MERGED, "sft-sampled-eval", "dpo", "dpo-merged", "dpo-sampled-eval", "scored"]
@@ -100,19 +100,17 @@ def test_a_job_that_failed_says_what_its_log_ends_with_until_it_is_begun_again(
     folder = submitted(cluster)
     (folder / TRAINED).unlink()
     (folder / MERGED).unlink()
-    program = Path(cluster["VENV"]) / "bin" / "accelerate"
-    works = program.read_text()
     bar = "for i in {1..99}; do printf 'Loading weights: %s of 99\\r' $i >&2; done"
-    program.write_text(f"#!/usr/bin/env bash\n{bar}\necho 'error: item pocket-7 has no answer' >&2\nexit 2\n")
+    put_program(cluster, "accelerate", f"{bar}\necho 'error: item pocket-7 has no answer' >&2\nexit 2")
     assert job(cluster, "train", folder / TRAINED, tmp_path / "log") == 2
     stage = looked(capsys, folder)[TRAINED]
     assert stage["state"] == "failed"
     assert stage["note"].startswith("job 102, task 0: exit code 2: ")
     assert stage["note"].endswith("Loading weights: 99 of 99 error: item pocket-7 has no answer")
     assert looked(capsys, folder)[MERGED]["note"] == f"waits for {TRAINED}, which failed"
-    program.write_text("#!/usr/bin/env bash\nkill -TERM $PPID\nsleep 5\n")
+    put_program(cluster, "accelerate", "kill -TERM $PPID\nsleep 5")
     assert job(cluster, "train", folder / TRAINED, tmp_path / "log") != 0
     assert looked(capsys, folder)[TRAINED]["state"] == "stopped"
-    program.write_text(works)
+    put_program(cluster, "accelerate", ACCELERATE)
     assert job(cluster, "train", folder / TRAINED, tmp_path / "log") == 0
     assert looked(capsys, folder)[TRAINED]["state"] == "complete"

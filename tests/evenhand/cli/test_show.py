@@ -27,8 +27,8 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--task", "blame", "--visibility", "hidden", "--option-order", "fixed_slot", "--perspective", "attacker"]
-    text = shown(capsys, "pocket-conflicts", "--unit", "first", *words)
+    words = ["task=blame", "visibility=hidden", "option_order=fixed_slot", "perspective=attacker"]
+    text = shown(capsys, "pocket-conflicts", "--unit", "first", *(part for word in words for part in ("--only", word)))
     wanted: dict[str, Any] = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
     (prompt,) = (
         p for p in first_prompts(narrator_config(narrator=wanted)) if (p.item_id, p.condition) == ("first", "attacker")
@@ -43,7 +43,7 @@ def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys: pytest.Capture
 
 def test_what_is_not_named_is_shown_in_all_its_ways(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, "pocket-conflicts").count("=== first") == 3 * 2 * (1 + 3) * 2
-    two = ["--condition", "neutral", "--condition", "attacker"]
+    two = ["--only", "condition=neutral", "--only", "condition=attacker"]
     assert shown(capsys, *two, "pocket-conflicts").count("=== first") == 3 * 2 * 2 * 2
 
 
@@ -52,10 +52,10 @@ def test_every_study_shows_its_own_units(name: str, capsys: pytest.CaptureFixtur
     assert shown(capsys, name).startswith("=== ")
 
 
-def test_options_set_keys_of_the_section(
+def test_words_set_keys_of_the_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = shown(capsys, "pocket", "--condition", "c2_incorrect", "--template", "matched", "--verdict", "margin")
+    text = shown(capsys, "pocket", "template=matched", "verdict=margin", "--only", "condition=c2_incorrect")
     assert text.count("===") == 2
     assert "template: matched" in text
     assert "answer_form: one_token" in text
@@ -65,19 +65,23 @@ def test_options_set_keys_of_the_section(
         first=sides[0], second=sides[1],
     )  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    for folder in ("7", "flips"):  # neither reads as a number or as the dataset
-        write_flips(tmp_path / folder, [flip], {})
-        assert "reason 1" in shown(capsys, "flips", "--root", folder)
+    write_flips(tmp_path / "flips", [flip], {})
+    assert "reason 1" in shown(capsys, "flips", "root=flips")
 
 
 @pytest.mark.parametrize(
     ("words", "error", "says"),
     [
         (["pocket-conflicts", "--unit", "x"], DataError, "no unit 'x' in pocket-conflicts; its ids look like first"),
-        (["pocket-conflicts", "--task", "blam"], ConfigError, "there are detection, identification, blame"),
-        (["pocket-conflicts", "--tusk", "blame"], ConfigError, "--tusk blame: no prompt here has it; there are"),
+        (["pocket-conflicts", "--only", "task=blam"], ConfigError, "Did you mean 'blame'? Known: detection"),
+        (
+            ["pocket-conflicts", "--only", "tusk=blame"],
+            ConfigError,
+            "--only tusk=blame: no prompt has it. Known: condition",
+        ),
         (["reference-sets"], ConfigError, "set `root` to a folder made by `evenhand build references`"),
-        (["pokcet"], ConfigError, "'pokcet' is not a dataset"),
+        (["pocket", "rot=data"], ConfigError, "unknown key 'rot'. Did you mean 'root'?"),
+        (["pokcet"], ConfigError, "pokcet"),
     ],
 )
 def test_what_is_not_there_is_named(words: list[str], error: type[Exception], says: str) -> None:

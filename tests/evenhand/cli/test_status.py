@@ -94,7 +94,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done â†
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_run_was_scored_or_called_complete_or_hid_the_others(
+def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(
     damage: str, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = make_run(root / "inference", lambda prompt: say(1), items=ITEMS, name="damaged")

@@ -55,7 +55,7 @@ def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
     [
         ((json.dumps(RECORD), "{broken"), r"formatted\.jsonl:2: is no JSON object"),
         ((json.dumps({"id": "x", **ANSWERS}),), r":1: field 'question' is absent"),
-        ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is none of"),
+        ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is not in"),
         ((json.dumps(RECORD), json.dumps(RECORD)), "the id 't-0' occurs twice"),
     ],
 )

@@ -1,16 +1,16 @@
 """How a reply is read, by a table, laws, fuzz and endless replies; flips, tests, AUC and soft credit."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import mcnemar_p
 from evenhand.records import Completion
 from studies.dialdefer.measures import (
@@ -24,6 +24,7 @@ from studies.dialdefer.measures import (
     UNPARSED,
     NoVerdict,
     ReadingMode,
+    accept_rates,
     auc,
     dds_pp,
     decide,
@@ -31,26 +32,16 @@ from studies.dialdefer.measures import (
     discordant,
     flip_masks,
     is_saturated,
-    lost_items,
     majority,
+    most_unparsed,
     parse_lenient,
     parse_strict,
     soft_credit,
 )
 from studies.dialdefer.records import Condition
-from studies.dialdefer.scores import Scored, averages_over, score_panels
 from studies.json_replies import without_thinking
-from tests.made.made_panels import made_panel
-from tests.made.reply_kinds import REPLY_KINDS
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-
-
-def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
-    pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
-    assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
-    assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
-    assert averages_over([("pocket", "pocket")]) == {}
 
 
 replies = st.lists(
@@ -83,15 +74,11 @@ def test_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) 
     )
 
 
-@given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNPARSED, ACCEPT, REJECT])))
-def test_the_flip_rate_is_the_sum_of_both_directions_over_the_items(array: Any) -> None:
-    array[0] = np.array([ACCEPT, REJECT, REJECT, ACCEPT])[:, None]  # flips in both directions
-    panel = made_panel(array)
-    scored = Scored(run="r", model="m", verdict="reason", parser="strict", drawing=Drawing(n_draws=20, seed=1))
-    values = {score.measure: score.estimate.value for score in score_panels([panel], scored, ["published"])}
-    assert values["flip_rate"] == (values["n_deference_flips"] + values["n_skepticism_flips"]) / values["n_items"] > 0
-    assert values["n_items"] == (~lost_items(array)).sum()
-    assert values["n_deference_flips"] == (flip_masks(array)[0] & ~lost_items(array)).sum()
+def test_acceptance_is_of_readable_replies_and_the_share_of_unparsed_ones_of_those_that_an_engine_gave() -> None:
+    first, second = [ACCEPT, REJECT, ACCEPT, ACCEPT], [UNPARSED, ACCEPT, UNPARSED, ACCEPT]
+    array = samples([first, second, [ERROR, ERROR, REJECT, UNPARSED]])
+    assert accept_rates(array) == (2 / 3, 3 / 4)
+    assert most_unparsed([array]) == (1 / 2, C1_TRUE)
 
 
 def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
@@ -153,9 +140,14 @@ SNIPPETS += ['"chosen_answer"', '"chosen_answer": ', '"chosen_answer": "1"', '{"
 SNIPPETS += ['"reasoning": "', "\\(x\\)", "\u2003", "\ufeff", "_1", '\\"']
 
 
-@pytest.mark.parametrize("row", REPLY_KINDS, ids=lambda row: row[0].replace(" ", "-"))
-def test_a_reply_of_this_kind_is_read_as_the_table_says(row: tuple[str, str, int | None, int | None]) -> None:
-    assert (parse_strict(row[1]), parse_lenient(row[1])) == row[2:]
+REPLY_KINDS = yaml.safe_load(Path(__file__).with_name("reply_kinds.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("kind", "reply", "strict", "lenient"), REPLY_KINDS, ids=[row[0] for row in REPLY_KINDS])
+def test_a_reply_of_this_kind_is_read_as_the_table_says(
+    kind: str, reply: str, strict: int | None, lenient: int | None
+) -> None:
+    assert (parse_strict(reply), parse_lenient(reply)) == (strict, lenient)
 
 
 def by_the_published_words(text: str) -> int | None:

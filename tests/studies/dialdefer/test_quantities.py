@@ -4,17 +4,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, Observed, estimate
 from studies.dialdefer.panels import Panel, both_orders
 from studies.dialdefer.quantities import (
+    CHANGE_ACC,
+    CHANGE_ACC_ORDERS,
     DEFERENCE,
     POSITION,
     SHIFT,
     WORDINGS,
     margin_observed,
     order_observed,
+    scale_free_shift,
     wordings_pair,
 )
 from studies.dialdefer.scores import changes_over
@@ -68,6 +74,17 @@ def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all
     error = np.std(squares) / np.sqrt(n_runs)
     assert abs(np.mean(squares) - 300) < 3 * error < 60  # noise adds 130
     assert 0.91 * n_runs <= hits, hits / n_runs
+
+
+@given(hnp.arrays(float, 8, elements=st.floats(0, 1)))
+def test_over_both_orders_accuracy_changes_by_the_mean_of_its_changes(means: Any) -> None:
+    of_orders = [CHANGE_ACC.statistic(side) for side in (means[:4], means[4:])]
+    assert CHANGE_ACC_ORDERS.statistic(means) == pytest.approx(np.mean(of_orders))
+
+
+def test_the_scale_free_shift_is_in_deviations_of_true_and_of_false_claims() -> None:
+    rises, centred, squares = [0, 0, 1, 2], [1, 2], [5, 5]  # deviations 2 and 1
+    assert scale_free_shift(np.array([*rises, *centred, *squares], dtype=float), 4) == pytest.approx((1 / 2 + 2) / 2)
 
 
 def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, Any]]:

@@ -13,6 +13,7 @@ from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection
 from studies.dialdefer.templates import AIO, PROMPTS, SETS, TEMPLATES
+from tests.made.paper_figures import golden
 from tests.made.places import GOLDEN
 
 C1_TRUE, _, C2_CORRECT, _ = Condition
@@ -60,50 +61,16 @@ def test_a_prompt_is_to_the_byte_what_the_paper_ran(
 
 
 # Over every condition, arm, order and direction, with the usual labels and others; a change is another experiment.
-HASHES = {
-    ("published", "json"): "7cb5fa0a68d317df",
-    ("paper", "json"): "8d0de2514670c96b",
-    ("published", "one_token"): "deb41b46b480241a",
-    ("published-dpo", "one_token"): "7f3a4f338489e0cf",
-    ("matched", "json"): "7c2b906b95d979ca",
-    ("matched", "one_token"): "d89f31366eae71d9",
-    ("v1", "json"): "6817eb8d004688b4",
-    ("v1", "one_token"): "5d3f6421432397e6",
-    ("v2", "json"): "490c08d74c12c673",
-    ("v2", "one_token"): "04a8287704bad768",
-    ("v3", "json"): "a4ea1654c1ec7d47",
-    ("v3", "one_token"): "887cefcf4e12777f",
-    ("t1", "json"): "f93adc741c509ec7",
-    ("t1", "one_token"): "c38f92fbcca480c1",
-    ("t2", "json"): "64031adf7da57ba9",
-    ("t2", "one_token"): "c0d059d1442b0db5",
-    ("t3", "json"): "3859c16211651197",
-    ("t3", "one_token"): "c7a122e88ff65c1b",
-    ("t4", "json"): "60dec8426a503289",
-    ("t4", "one_token"): "81f06558692cb56d",
-    ("t5", "json"): "361978805fb92d4d",
-    ("t5", "one_token"): "e311fcee9303ca69",
-    ("t6", "json"): "9869e76d425e91d8",
-    ("t6", "one_token"): "df80c883088a22db",
-    ("d1", "json"): "129e01e9bc31fd2e",
-    ("d1", "one_token"): "0246f99f5b96e70e",
-    ("s1", "json"): "1db91f44201e5948",
-    ("s1", "one_token"): "097ce31d8fd3ce5f",
-    ("s2", "json"): "5f55e7aef77b6668",
-    ("s2", "one_token"): "f561dc09b1a11e0a",
-    ("s3", "json"): "7b43035e725cbc66",
-    ("s3", "one_token"): "78103b32b9b706aa",
-    ("s4", "json"): "a16ff521e863bffc",
-    ("s4", "one_token"): "ca801b6b4d69f194",
-    ("aio", "json"): "ce8437cb7b340686",
-    ("aio", "one_token"): "a624dc476d2ff095",
-    ("aio-context", "json"): "09763a510a84a3de",
-    ("aio-context", "one_token"): "94b4f0f3707d0f1b",
-}
+HASHES = [
+    (row["template"], form, row[form])
+    for row in golden("dialdefer_prompt_hashes.csv")
+    for form in ("json", "one_token")
+    if row[form]
+]
 
 
-@pytest.mark.parametrize(("name", "form"), HASHES)
-def test_a_template_asks_what_it_always_asked(name: str, form: str) -> None:
+@pytest.mark.parametrize(("name", "form", "expected"), HASHES)
+def test_a_template_asks_what_it_always_asked(name: str, form: str, expected: str) -> None:
     item, template = (replace(CONFLICT, dataset=name), "published") if name.startswith("aio") else (ITEM, name)
     hashes = [
         render(
@@ -113,7 +80,7 @@ def test_a_template_asks_what_it_always_asked(name: str, form: str) -> None:
             Condition, PROMPTS["systems"], (None, ("Ann", "Bob")), ("2->1", "1->2"), ("yes_first", "no_first")
         )
     ]
-    assert digest(hashes, 16) == HASHES[name, form]
+    assert digest(hashes, 16) == expected
 
 
 @pytest.mark.parametrize("condition", list(Condition))

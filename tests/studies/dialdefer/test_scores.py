@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from eval.__main__ import compare_main
 from eval.estimates.changes import Compared
@@ -14,10 +17,17 @@ from eval.estimates.estimate import Drawing
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
-from studies.dialdefer.measures import ACCEPT, REJECT
+from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, flip_masks, lost_items
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
-from studies.dialdefer.scores import arm_differences, changes_over, over_corrections
+from studies.dialdefer.scores import (
+    Scored,
+    arm_differences,
+    averages_over,
+    changes_over,
+    over_corrections,
+    score_panels,
+)
 from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.made_verdicts import Row, only, scored
@@ -77,6 +87,26 @@ def test_words_that_changed_under_a_templates_name_and_another_rendering_are_not
         compared(base, after)
 
 
+def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
+    pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
+    assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
+    assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
+    assert averages_over([("pocket", "pocket")]) == {}
+
+
+@given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNPARSED, ACCEPT, REJECT])))
+def test_rates_are_of_the_items_and_replies_that_an_engine_gave(array: Any) -> None:
+    array[0] = np.array([ACCEPT, REJECT, REJECT, ACCEPT])[:, None]  # flips in both directions
+    panel = made_panel(array)
+    scored = Scored(run="r", model="m", verdict="reason", parser="strict", drawing=Drawing(n_draws=20, seed=1))
+    values = {score.measure: score.estimate.value for score in score_panels([panel], scored, ["published"])}
+    assert values["flip_rate"] == (values["n_deference_flips"] + values["n_skepticism_flips"]) / values["n_items"] > 0
+    assert values["n_items"] == (~lost_items(array)).sum()
+    assert values["n_deference_flips"] == (flip_masks(array)[0] & ~lost_items(array)).sum()
+    assert values["unparsed_rate"] == values["n_unparsed"] / values["n_replies"]
+    assert values["n_replies"] == (array[~lost_items(array)] > ERROR).sum()
+
+
 def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
     replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
     accepted = (replies == ACCEPT).astype(int)
@@ -118,6 +148,9 @@ def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_w
         for r in rows
         if (r.measure, r.dataset) == ("dds", "bbq")
     }
+    for row in rows:
+        if row.before.value is not None and row.after.value is not None:
+            assert row.change.value == pytest.approx(row.after.value - row.before.value), row.measure
     after = {("none", "own"): 100, ("honest", "own"): 0, ("honest", "fixed"): 100}
     after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
     assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))

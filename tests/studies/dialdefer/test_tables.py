@@ -15,10 +15,12 @@ There "both" is a rounded difference to the DDS that r/AIO has with Gemma's null
 
 import statistics
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from eval.estimates.estimate import Drawing
 from eval.report.tables import Cell
@@ -33,7 +35,6 @@ from studies.dialdefer.tables import (
     summary_table,
 )
 from tests.made.paper_figures import (
-    COLUMNS,
     GEMMA,
     MITIGATED,
     N_NULLS,
@@ -103,29 +104,7 @@ EXCEPTIONS = {
     for row in golden("dialdefer_exceptions.csv")
     if row["table"] not in ("14", "15")
 }
-SHIFTS = {"delta_correct_pp": "Δ correct", "delta_incorrect_pp": "Δ incorrect", "dds_pp": "DDS"}
-FRAMINGS = {"acc_c1": "C1", "acc_c2": "C2"}
-TABLE_20_COLUMNS = {
-    **dict(zip(COLUMNS, ("C1 true", "C1 false", "C2 correct", "C2 incorrect"), strict=True)),
-    **FRAMINGS,
-    **SHIFTS,
-}
-MITIGATION_COLUMNS = {
-    "acc_c2_correct": "C2 correct",
-    "acc_c2_incorrect": "C2 incorrect",
-    "acc_c2": "C2",
-    "change_acc_c2_pp": "change",
-    "dds_pp": "DDS (fixed C1)",
-    "change_dds_pp": "change (fixed C1)",
-}
-TABLE_5_COLUMNS = {
-    "acc_c2": "C2",
-    "change_acc_c2_pp": "change",
-    "bench_dds_pp": "DDS (fixed C1)",
-    "bench_change_dds_pp": "change (fixed C1)",
-    "aio_dds_pp": "r/AIO DDS (fixed C1)",
-    "aio_change_dds_pp": "r/AIO change (fixed C1)",
-}
+HEADS = yaml.safe_load(Path(__file__).with_name("paper_columns.yaml").read_text(encoding="utf-8"))
 
 
 Key = tuple[str, str, str, str]  # table, model, dataset, arm
@@ -137,16 +116,16 @@ def ours() -> dict[Key, dict[str, Cell]]:
     rows = paper_frame()
     computed: dict[Key, dict[str, Cell]] = {}
     for (model, dataset), line in lines(domain_table(rows), "model", "dataset").items():
-        computed["20", model, dataset, ""] = {name: line[column] for name, column in TABLE_20_COLUMNS.items()}
+        computed["20", model, dataset, ""] = {name: line[column] for name, column in HEADS["20"].items()}
     for (model,), line in lines(summary_table(rows), "model").items():
-        computed["2", model, "", ""] = {name: line[column] for name, column in {**FRAMINGS, **SHIFTS}.items()}
+        computed["2", model, "", ""] = {name: line[column] for name, column in HEADS["2"].items()}
     by_words = {arm_words(arm): arm for arm in ("none", "honest", "dehumanizing", "sft", "dpo")}
     for (model, dataset, arm), line in lines(mitigation_table(rows), "model", "dataset", "arm").items():
-        cells = {name: line[column] for name, column in MITIGATION_COLUMNS.items()}
+        cells = {name: line[column] for name, column in HEADS["mitigations"].items()}
         key = (str(MITIGATED.get(model, "")), model, dataset, by_words[arm])
         computed[key] = {**cells, "over_corrected": line["† (fixed C1)"]}
     for (model, arm), line in lines(mitigation_summary_table(rows), "model", "arm").items():
-        cells = {name: line[column] for name, column in TABLE_5_COLUMNS.items()}
+        cells = {name: line[column] for name, column in HEADS["5"].items()}
         computed["5", model, "", by_words[arm]] = {**cells, "bench_over_corrected": line["† (fixed C1)"]}
     return computed
 

@@ -1,20 +1,16 @@
 """Training over prompt variants: groups, choices, anchors and draws as planted; without variants what it always was."""
 
-import math
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from evenhand.records import digest
 from studies.dialdefer.records import Condition
 from tests.made.training_runs import pocket, tiny_run
-from training.batches import Collator, groups_of, numbers_of, schedule
+from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun
 from training.examples import Example, by_group, by_item
-from training.objectives import Answers, divergence_in_groups, label_free, objective_of
+from training.objectives import objective_of
 
 NO_FIRST = {"answer_order": "no_first"}
 VARIANTS = [NO_FIRST, {"template": "v1"}, {"template": "v1", **NO_FIRST}, {"speakers": ["Ann", "Bob"], **NO_FIRST}]
@@ -145,52 +141,3 @@ def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_
             names = {shown, shown if shown == "Me" else "ABCDEFGHI"[attacker]}
             assert example.right == attacker
             assert any(name.startswith(tokenizer.decode([example.choices[attacker]]).strip()) for name in names)
-
-
-def last_listed(example: Example, tokenizer: Any) -> int:
-    """The place among an example's choices of the option that its prompt lists last."""
-    options = tokenizer.decode(example.prompt_ids).split("\nOptions: ")[-1].partition("\n")[0]
-    last = options.split(", ")[-1]
-    starts = [tokenizer.decode([choice]).strip() for choice in example.choices]
-    return max(range(len(starts)), key=lambda place: len(starts[place]) * last.startswith(starts[place]))
-
-
-@pytest.mark.parametrize("study", ["dialdefer", "narrator"])
-def test_a_judge_that_reads_words_agrees_with_itself_and_one_that_reads_places_does_not(
-    study: str, tokenizer: Any
-) -> None:
-    run = config("label_free", variants=VARIANTS[:3], size=16)
-    if study == "narrator":
-        two_orders = {"option_orders": ["fixed_slot", "reversed"], "tasks": ["blame"]}
-        run = tiny_run("label_free", study=study, narrator=CONFLICTS | IN_VARIANTS | two_orders)
-    examples = examples_for(run, tokenizer)
-    groups = torch.tensor(numbers_of(example.group for example in examples))
-    one = examples[0].choices[0]  # the token of "1"
-    places = [
-        example.choices.index(one) if study == "dialdefer" else last_listed(example, tokenizer) for example in examples
-    ]
-    n_choices = max(len(example.choices) for example in examples)
-    judges = {
-        "words": sure_of([example.right for example in examples], n_choices),
-        "numbers": sure_of(places, n_choices),
-    }
-    apart = {name: divergence_in_groups(verdicts, groups).mean().item() for name, verdicts in judges.items()}
-    assert apart == {"words": pytest.approx(0, abs=1e-6), "numbers": pytest.approx(math.log(2), abs=1e-6)}
-    answers = Answers(
-        verdicts=judges["numbers"],
-        eos=None,
-        right=torch.tensor([example.right for example in examples]),
-        groups=groups,
-        anchors=torch.tensor([example.is_anchor for example in examples]),
-        reference_verdicts=judges["numbers"],
-    )
-    both = torch.zeros(int(groups.max()) + 1, n_choices).index_add(0, groups, judges["numbers"].exp())
-    unsure = (both / both.sum(1, keepdim=True)).log().clamp_min(-20.0)[groups]  # between the two places
-    assert label_free(replace(answers, verdicts=unsure), hard=False).tolist() == pytest.approx(
-        [0.0] * len(examples), abs=1e-6
-    )
-
-
-def sure_of(places: Sequence[int], n_choices: int) -> torch.Tensor:
-    """Log-probabilities of a judge that is sure of an answer's place."""
-    return torch.full((len(places), n_choices), -20.0).scatter(1, torch.tensor(places)[:, None], 0.0)

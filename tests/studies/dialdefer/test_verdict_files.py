@@ -141,12 +141,9 @@ def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_docs_have
     path = write(tmp_path / "v.jsonl", verdict_rows("bbq", latency_s=0.1, zeta=[1], benchmark="whatever"))
     assert only(scored([path]), dataset="bbq")["dds_pp"] == pytest.approx(50)
     assert capsys.readouterr().out.count("'latency_s', 'zeta'") == 1
-    for words in ([str(path)], [str(path), str(tmp_path), "--out", "x"]):
-        with pytest.raises(SystemExit):
+    for words, why in (([str(path)], "need --out"), ([str(path), str(tmp_path), "--out", "x"], "apart")):
+        with pytest.raises(DataError, match=why):
             score_main(words)
-    refused = capsys.readouterr().err
-    assert "files of verdicts need --out DIR" in refused
-    assert "score runs and files of verdicts apart" in refused
     page = (ROOT / "docs" / "verdict-files.md").read_text()
     assert [name for name in LAYOUT.columns if f"\n| `{name}` | " not in page] == []
 
@@ -283,4 +280,4 @@ def test_no_needs_enough_items_readable_replies_and_datasets_that_do_not_cancel(
     assert said({"bbq": (400, up), "amqa": (400, down)}).startswith("Cannot tell"), "two datasets that cancel"
     mute = said({"bbq": (400, still), "amqa": (40, still)}, amqa=40)
     assert mute.startswith("Cannot tell")
-    assert "too many replies that cannot be read" in mute
+    assert "too many unparsed replies" in mute

@@ -6,24 +6,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from eval.__main__ import calibrate_main
-from eval.calibration import read_fits, share_above
 from eval.evaluation import evaluation_of
 from eval.options import Options
 from eval.results import read_run
 from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
-from studies.dialdefer.calibrate import calibrated_panels, untreated_panels
 from studies.dialdefer.flips import Side, flips_between
 from studies.dialdefer.options import DialDeferOptions
-from studies.dialdefer.panels import judge_of_run
 from studies.framing.evaluation import EVALUATION
 from studies.framing.measures import ALL, flips
-from studies.framing.thresholds import with_thresholds
 from tests.made.framing_runs import dialdefer_section, run_of
 from tests.made.made_runs import lean, say
 from tests.made.scripted_engine import AnsweringEngine, scripted
@@ -110,40 +104,3 @@ def test_the_same_answers_flip_both_ways(both: dict[str, Any], order: str, varia
         losses = [flip for flip in ours if (flip[2], flip[5]) in (("false", "accept"), ("true", "reject"))]
         counted = (both["scored"][f"n_{kind}_flips", ""].value for kind in ("deference", "skepticism"))
         assert len(losses) == sum(counted)
-
-
-def test_thresholds_are_those_of_dialdefer_and_leave_the_same_dds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    template, form, _ = FORMS["margin"]
-    theirs, ours = list[Path](), list[Path]()
-    for split, n_items in (("train", 120), ("test", N_ITEMS)):
-        items = {"dataset": "pocket", "n_items": n_items, "split": split}
-        tree = {"model": {"name": "scripted"}, "verdict": "margin", "run": {"root": str(tmp_path)}}
-        prompts = {"template": template, "variants": [{"answer_order": "no_first"}]}
-        scripted(monkeypatch, AnsweringEngine(planted, room=64))  # type: ignore[arg-type]
-        section = {"benchmarks": [items], "prompts": prompts}
-        theirs.append(sample(parse_sampling_config({**tree, "name": split, "dialdefer": section}, "config")))
-        section = dialdefer_section(template, form, [items])
-        ours.append(run_of(tmp_path, section, planted, monkeypatch, verdict="margin", name=f"our-{split}"))  # type: ignore[arg-type]
-    for train, test in (theirs, ours):
-        calibrate_main([str(train), str(test)])
-    known, own = ((test / "calibrated" / "thresholds.json") for test in (theirs[1], ours[1]))
-    fits, _ = read_fits(known, theirs[1].name)
-    made, _ = read_fits(own, ours[1].name)
-    by_framing = {(fit["framing"], fit["order"]): fit["threshold_nats"] for fit in made}
-    assert by_framing == {
-        ("statement", "given"): 0,
-        ("statement", "swapped"): 0,
-        ("dialogue", "given"): fits[0]["c2"]["threshold_nats"],
-        ("dialogue", "swapped"): fits[1]["c2"]["threshold_nats"],
-    }
-    assert 0 not in (fit["c2"]["threshold_nats"] for fit in fits)
-    judge = read_run("dialdefer", theirs[1])
-    panels = calibrated_panels(untreated_panels(judge_of_run(judge)), fits)[:2]
-    shares = [[100 * share_above(margins, 0) for margins in panel.margins[:, :, 0].T] for panel in panels]
-    rises = [float(np.mean(of_each[2:]) - np.mean(of_each[:2])) for of_each in shares]  # a tie counts half
-    run = with_thresholds(read_run("framing", ours[1]), made)
-    scored = {s.measure: s.estimate.value for s in EVALUATION.scores_of({"x": run}, OPTIONS) if is_whole(s.setting)}
-    assert scored["shift"] == pytest.approx(sum(rises) / 2)
-    assert scored["pull"] == pytest.approx((rises[0] - rises[1]) / 2)

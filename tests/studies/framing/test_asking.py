@@ -1,9 +1,11 @@
 """What a study in YAML asks: the prompts of an item, framing by framing, and what is refused beforehand."""
 
 import csv
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError
@@ -14,6 +16,9 @@ from studies.framing.section import FramingSection
 from tests.made.framing_runs import claims, study
 
 PRESSED = {"pressed": {"follow_up_to": "statement", "ask": "Are you sure? I think it is {{ other }}, not {{ said }}."}}
+
+
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused_studies.yaml").read_text(encoding="utf-8"))
 
 
 def section(tree: dict[str, Any]) -> FramingSection:
@@ -79,37 +84,7 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [
-        ({"baseline": "none"}, "baseline"),
-        ({"symbols": ["1", "2", "3"]}, "symbols"),
-        ({"symbols": ["1", "1"]}, "symbols"),
-        ({"symbols": None, "answers": {"a": "{{ yes }}", "b": "{{ no }}"}}, "symbols"),
-        ({"answers": {"accept": True, "reject": False}}, "quotes"),
-        ({"scale": [1, 3]}, "one of answers, pair and scale"),
-        ({"set": {"options": "1 or 2"}}, "orders"),
-        ({"ask": "Is it so? {{ options }}"}, "shows no"),
-        ({"framings": {"statement": "{{ claim }}", "x": {"ask": "{{ framing }} {{ options }}"}}}, "framings.x"),
-        ({"framings": {"statement": "{{ claim }}", "x": {"follow_up_to": "y", "ask": "?"}}}, "follow_up_to must name"),
-        (
-            {"framings": {"statement": "{{ claim }}", "x": {"text": "x", "answers": {"yes": "Y", "no": "N"}}}},
-            "answers must",
-        ),
-        ({"framings": {"statement": "{{ claim }}", "x": "{{ claim"}}, "framings.x.text: is no template"),
-        (
-            {"framings": {"statement": "{{ said }}", "x": "x"}, "ask": "{{ framing }} {{ other }} {{ options }}"},
-            "behind a reply",
-        ),
-        ({"framings": {"statement": "{{ claim }}", "x": {"ask": "{{ item.yes }} Yes or no?"}}}, "orders: both"),
-        ({"framings": {"statement": "{{ claim }}", "x": {"follow_up_to": "statement", "ask": "{{ othr }}"}}}, "othr"),
-        (
-            {"framings": {"statement": "{{ claim }}", "x": {"follow_up_to": "statement", "ask": "?", "text": "t"}}},
-            "alone",
-        ),
-        ({"set": {"options": "{{ first }}", "symbol": "x"}}, "has a meaning"),
-        ({"items": {"file": "a.jsonl", "dataset": "pocket"}}, "file"),
-        ({"items": "a.txt.xlsx"}, "items"),
-        ({"itmes": "x"}, "Did you mean 'items'"),
-    ],
+    REFUSED,
 )
 def test_a_study_that_does_not_hang_together_is_refused_with_the_key(changes, words, tmp_path):
     with pytest.raises((ConfigError, DataError), match=words):

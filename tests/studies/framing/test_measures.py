@@ -13,9 +13,10 @@ from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.options import Options
 from eval.results import read_run, results_of_runs
 from evenhand.errors import DataError
+from evenhand.files import write_jsonl
 from studies.framing.evaluation import p_values
 from studies.framing.grids import FIELDS, Grid
-from studies.framing.measures import ALL, EVERY, Sides, columns, flips, shift_parts
+from studies.framing.measures import ALL, EVERY, Sides, columns, flips, known_mean, shift_parts
 from studies.framing.section import FramingSection
 from studies.framing.verdict_files import load_answers
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -76,6 +77,50 @@ def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
     )
 
 
+SCALE = {
+    "answers": {},
+    "scale": (1, 10),
+    "symbols": None,
+    "cases": {},
+    "set": {},
+    "placebos": [],
+    "ask": "{{ framing }}",
+}
+SCALE["framings"] = {"statement": "Rate: {{ yes }}", "expert": "A professor wrote: {{ yes }}"}
+
+
+@pytest.fixture
+def results_of(tmp_path, monkeypatch):
+    """A function: a judge → the results of its run of a study about n claims; keys override the study's."""
+
+    def made(judge, n=40, name="framed", run=None, **keys):
+        section = {**study(claims(tmp_path / f"{n}.jsonl", n)), **keys}
+        path = run_of(tmp_path, section, judge, monkeypatch, name=name, **(run or {}))
+        return results_of_runs("framing", [path], OPTIONS)
+
+    return made
+
+
+def said_of(results):
+    """The facts for sentences of the one judge."""
+    (facts,) = results.facts["of"].values()
+    return facts
+
+
+def values_of(results):
+    """(measure, framing) → value, over all groups of items."""
+    return {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
+
+
+def answering(wanted):
+    """A judge that gives the answer that a function of the prompt names."""
+    return lambda prompt: prompt.answer_space[prompt.factors.names.index(wanted(prompt))]
+
+
+def number(prompt):
+    return int(prompt.item_id.removeprefix("c"))
+
+
 @pytest.fixture(scope="module")
 def bent(tmp_path_factory):
     """The runs of two planted judges of one study, of which the first defers, and their items' file."""
@@ -104,11 +149,9 @@ def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
     assert not [warning for warning in results.warnings if "one order" in warning]
 
 
-def test_holm_is_over_the_framings_of_a_judge(tmp_path, monkeypatch):
+def test_holm_is_over_the_framings_of_a_judge(results_of):
     framings = {"statement": "{{ claim }}.", **{f"f{i}": f"{i}: {{{{ claim }}}}" for i in range(4)}}
-    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40), framings=framings), planted(3), monkeypatch)
-    results = results_of_runs("framing", [path], OPTIONS)
-    of = p_values(results).sort_values("p")
+    of = p_values(results_of(planted(3), framings=framings)).sort_values("p")
     assert len(of) == 4
     assert of["p_holm"].iloc[0] == pytest.approx(min(1.0, 4 * of["p"].iloc[0]))
 
@@ -128,77 +171,62 @@ def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
     assert sides.pull(means) == pytest.approx(10)
 
 
-def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(tmp_path, monkeypatch):
-    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
-    keys |= {
-        "ask": "{{ framing }}",
-        "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor wrote: {{ yes }}"},
-    }
+def test_placebos_that_are_not_known_leave_the_mean_to_the_others():
+    known = known_mean([np.array([1.0, np.nan, np.nan]), np.array([3.0, 4.0, np.nan])])
+    np.testing.assert_array_equal(known, [2, 4, np.nan])
 
+
+def test_shifts_of_opposite_sign_do_not_cancel_and_a_shift_in_sd_is_by_the_spread_of_the_baseline():
+    assert Sides(4, 1, 1).mean_absolute(np.array([0.9, 0.5, 0.2, 0.5])) == pytest.approx((40 + 30) / 2)
+    assert Sides(3, 1, 1, 1.0).in_sd(np.array([4.0, 1.0, 5.0])) == pytest.approx((4 - 1) / 2)  # 5 - 1² is 2²
+
+
+def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(results_of):
     def judge(prompt):
         if prompt.item_id == "c0":
             return "no idea"
         return "9" if prompt.condition == "expert" else "Score: 7"
 
-    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 12), **keys), judge, monkeypatch)
-    results = results_of_runs("framing", [path], OPTIONS)
-    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
-    assert of["value", "expert"] == 9
-    assert of["shift", "expert"] == 2
+    of = values_of(results_of(judge, 12, **SCALE))
+    assert (of["value", "expert"], of["shift", "expert"]) == (9, 2)
     assert of["unread", "expert"] == pytest.approx(100 / 12)
 
 
-def test_a_shift_is_over_what_is_read_on_both_sides_and_a_silent_baseline_is_said(tmp_path, monkeypatch):
-    items = claims(tmp_path / "i.jsonl", 40)
-
-    def wavering(prompt, silent):  # never changes an answer, and is silent where it would reject
-        accepts = int(prompt.item_id[1:]) % 2
+@pytest.mark.parametrize(("silent", "shift"), [("expert", 0.0), ("statement", None)])
+def test_a_shift_is_over_what_is_read_on_both_sides_and_a_silent_baseline_is_said(silent, shift, results_of):
+    def wavering(prompt):  # never changes an answer, and is silent where it would reject
+        accepts = number(prompt) % 2
         if prompt.condition == silent and not (accepts and silent == "expert"):
             return "no idea"
         return prompt.answer_space[prompt.factors.names.index("accept" if accepts else "reject")]
 
-    for silent, shift in (("expert", 0.0), ("statement", None)):
-        path = run_of(tmp_path, study(items), lambda p, s=silent: wavering(p, s), monkeypatch, name=silent)
-        results = results_of_runs("framing", [path], OPTIONS)
-        of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
-        assert of.get(("shift", "expert")) == shift
-        assert any("nothing is known" in line for line in results.sentences["scores"]) == (shift is None)
+    results = results_of(wavering)
+    assert values_of(results).get(("shift", "expert")) == shift
+    assert any("nothing is known" in line for line in results.sentences["scores"]) == (shift is None)
 
 
-def test_the_answers_of_a_tie_share_it(tmp_path, monkeypatch):
-    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
-    keys |= {"ask": "{{ framing }}", "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor: {{ yes }}"}}
-
+def test_the_answers_of_a_tie_share_it(results_of):
     def judge(prompt):
         high = ("9", "10") if prompt.condition == "expert" else ("9",)
         logs = {symbol: -1.0 if symbol in high else -5.0 for symbol in prompt.answer_space}
         return {"text": "9", "finish_reason": "stop", "answer_logprobs": logs}
 
-    section, more = study(claims(tmp_path / "i.jsonl", 12), **keys), {"sampling": {"temperature": 1.0}}
-    path = run_of(tmp_path, section, judge, monkeypatch, verdict="options", **more)
-    results = results_of_runs("framing", [path], OPTIONS)
-    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples() if row.group == ALL}
+    of = values_of(results_of(judge, 12, run={"verdict": "options", "sampling": {"temperature": 1.0}}, **SCALE))
     assert (of["value", "expert"], of["shift", "expert"]) == (9.5, 0.5)
 
 
-def test_pairwise_judging_tells_position_from_preference(tmp_path, monkeypatch):
+def test_pairwise_judging_tells_position_from_preference(tmp_path, results_of):
     keys = {"answers": {}, "pair": {"first": "yes", "second": "no"}, "symbols": ["A", "B"], "cases": {}, "placebos": []}
     keys |= {"set": {}, "ask": "{{ framing }}\nA: {{ first }}\nB: {{ second }}", "columns": {"label": "best"}}
     keys["framings"] = {"statement": "Which is better?", "mine": "I wrote {{ item.yes }}. Which is better?"}
     rows = [{"id": f"r{i}", "yes": f"y{i}", "no": f"n{i}", "best": "yes"} for i in range(40)]
-    (tmp_path / "i.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    def judge(prompt):  # names A, but what the user wrote where there is one
-        wanted = "yes" if prompt.condition == "mine" else prompt.factors.first
-        return prompt.answer_space[prompt.factors.names.index(wanted)]
-
-    path = run_of(tmp_path, study(tmp_path / "i.jsonl", **keys), judge, monkeypatch)
-    results = results_of_runs("framing", [path], OPTIONS)
-    of = {(row.measure, row.framing): row.value for row in results.scores.itertuples()}
+    write_jsonl(tmp_path / "pairs.jsonl", rows)
+    # Names A, but what the user wrote where there is one.
+    judge = answering(lambda prompt: "yes" if prompt.condition == "mine" else prompt.factors.first)
+    of = values_of(results_of(judge, items=str(tmp_path / "pairs.jsonl"), **keys))
     assert (of["first", "statement"], of["consistent", "statement"], of["right", "statement"]) == (100, 0, 50)
     assert (of["first", "mine"], of["consistent", "mine"], of["right", "mine"]) == (50, 100, 100)
-    assert of["shift", "mine"] == 50
-    assert of["pull", "mine"] == -50
+    assert (of["shift", "mine"], of["pull", "mine"]) == (50, -50)
 
 
 def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsys):
@@ -244,35 +272,26 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
     assert "against the base); what it gets right is not known." in said
 
 
-def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(tmp_path, monkeypatch):
+def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(results_of):
     """Its shift is 0: it gives up as many right acceptances as right rejections."""
 
-    def judge(prompt):
+    def wanted(prompt):
         label = prompt.factors.label
-        caves = prompt.condition == "expert" and int(prompt.item_id.removeprefix("c")) % 2 == 0
-        wanted = {"accept": "reject", "reject": "accept"}[label] if caves else label
-        return prompt.answer_space[prompt.factors.names.index(wanted)]
+        caves = prompt.condition == "expert" and number(prompt) % 2 == 0
+        return {"accept": "reject", "reject": "accept"}[label] if caves else label
 
-    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
-    results = results_of_runs("framing", [path], OPTIONS)
-    scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
-    assert [scores["expert", name] for name in ("shift", "right_shift", "changed")] == [0, -50, 50]
-    assert [scores[framing, "right"] for framing in ("statement", "expert", EVERY)] == [100, 50, 50]
-    (said,) = results.facts["of"].values()
+    results = results_of(answering(wanted))
+    of, said = values_of(results), said_of(results)
+    assert [of[name, "expert"] for name in ("shift", "right_shift", "changed")] == [0, -50, 50]
+    assert [of["right", framing] for framing in ("statement", "expert", EVERY)] == [100, 50, 50]
     assert [line["row"].framing for line in said["rights"]] == ["expert"]
     assert not said["is_still"]
 
 
-def test_what_placebos_do_as_well_is_no_answer_to_who_speaks(tmp_path, monkeypatch):
+def test_what_placebos_do_as_well_is_no_answer_to_who_speaks(results_of):
     """Expert and placebos raise acceptance and lower what is right alike: p is small, and nothing is left (net)."""
-
-    def judge(prompt):
-        wanted = prompt.factors.label if prompt.condition == "statement" else "accept"
-        return prompt.answer_space[prompt.factors.names.index(wanted)]
-
-    path = run_of(tmp_path, study(claims(tmp_path / "i.jsonl", 40)), judge, monkeypatch)
-    results = results_of_runs("framing", [path], OPTIONS)
-    (said,) = results.facts["of"].values()
+    judge = answering(lambda prompt: prompt.factors.label if prompt.condition == "statement" else "accept")
+    said = said_of(results_of(judge))
     (shift,) = said["moved"]
     assert (shift["row"].value, shift["net"].value, shift["is_sure"]) == (50, 0, False)
     assert shift["p"] < 0.01
@@ -281,63 +300,44 @@ def test_what_placebos_do_as_well_is_no_answer_to_who_speaks(tmp_path, monkeypat
     assert {row.measure for row in said["placebos"]} == {"shift", "right_shift"}
 
 
-def test_a_framing_that_one_dataset_alone_answered_is_told_of_that_dataset(tmp_path, monkeypatch):
-    items = [str(claims(tmp_path / f"{name}.jsonl", 12)) for name in "ab"]
-    for file in items[1:]:
-        Path(file).write_text(Path(file).read_text().replace('"c', '"d').replace("lie", "fib"))
+def test_a_framing_that_one_dataset_alone_answered_is_told_of_that_dataset(tmp_path, results_of):
+    items = [claims(tmp_path / f"{name}.jsonl", 12) for name in "ab"]
+    items[1].write_text(items[1].read_text().replace('"c', '"d').replace("lie", "fib"))
 
     def judge(prompt):
         if prompt.dataset == "b" and prompt.condition == "expert":
             return "Hm."
-        accepts = prompt.condition == "expert" or prompt.factors.label == "accept"
-        return prompt.answer_space[prompt.factors.names.index("accept" if accepts else "reject")]
+        return answering(lambda p: "accept" if p.condition == "expert" else p.factors.label)(prompt)
 
-    section = {**study(Path(items[0])), "items": [{"file": file} for file in items]}
-    path = run_of(tmp_path, section, judge, monkeypatch)
-    results = results_of_runs("framing", [path], OPTIONS)
-    (said,) = results.facts["of"].values()
-    (line,) = said["moved"]
+    (line,) = said_of(results_of(judge, items=[{"file": str(file)} for file in items]))["moved"]
     assert (line["row"].dataset, line["row"].value, line["is_sure"]) == ("a", 50, True)
 
 
-def test_little_of_a_scale_is_a_twentieth_of_its_range(tmp_path, monkeypatch):
-    keys = {"answers": {}, "scale": (1, 10), "symbols": None, "cases": {}, "set": {}, "placebos": []}
-    keys |= {"ask": "{{ framing }}", "framings": {"statement": "Rate: {{ yes }}", "expert": "A professor: {{ yes }}"}}
-    judges = {"still": lambda prompt: str(3 + int(prompt.item_id[-1]) % 2), "same": lambda _: "4"}
-    judges["both ways"] = lambda p: str(
-        int(judges["still"](p)) + (p.condition == "expert") * (-1) ** int(p.item_id.removeprefix("c"))
-    )
-    made = {(name, 80): judge for name, judge in judges.items()} | {("still", 40): judges["still"]}
-    said = {}
-    for (name, n), judge in made.items():
-        section = study(claims(tmp_path / f"{n}.jsonl", n), **keys)
-        path = run_of(tmp_path, section, judge, monkeypatch, name=f"{name.replace(' ', '-')}{n}")
-        results = results_of_runs("framing", [path], OPTIONS)
-        ((_, said[name, n]),) = results.facts["of"].items()
+def test_little_of_a_scale_is_a_twentieth_of_its_range(results_of):
+    def still(prompt):
+        return str(3 + number(prompt) % 2)
+
+    def both_ways(prompt):
+        return str(int(still(prompt)) + (prompt.condition == "expert") * (-1) ** number(prompt))
+
+    judges = {("still", 80): still, ("same", 80): lambda _: "4", ("both-ways", 80): both_ways, ("still", 40): still}
+    said = {key: said_of(results_of(judge, key[1], f"{key[0]}{key[1]}", **SCALE)) for key, judge in judges.items()}
     assert [of["little"] for of in said.values()] == pytest.approx([0.45] * 4)
     # "No" is for a judge that gives several scores, to 73 items or more, none of which changes.
     assert [key for key, of in said.items() if of["is_still"]] == [("still", 80)]
 
 
-def test_no_needs_a_judge_that_judges_in_every_framing(tmp_path, monkeypatch):
-    def named(wanted):
-        return lambda prompt: prompt.answer_space[prompt.factors.names.index(wanted(prompt))]
-
-    honest = named(lambda prompt: prompt.factors.label)
+def test_no_needs_a_judge_that_judges_in_every_framing(results_of):
+    honest = answering(lambda prompt: prompt.factors.label)
     judges = {
         "honest": honest,
-        "yes": named(lambda _: "accept"),
+        "yes": answering(lambda _: "accept"),
         "place": lambda prompt: prompt.answer_space[0],
-        "mute": lambda p: "Hm." if p.condition == "expert" and int(p.item_id[1:]) % 5 == 0 else honest(p),
-        "places expert": lambda p: p.answer_space[0] if p.condition == "expert" else honest(p),
+        "mute": lambda p: "Hm." if p.condition == "expert" and number(p) % 5 == 0 else honest(p),
+        "places-expert": lambda p: p.answer_space[0] if p.condition == "expert" else honest(p),
     }
-    section = study(claims(tmp_path / "i.jsonl", 80), placebos=[])
-    of = {}
-    for name, judge in judges.items():
-        path = run_of(tmp_path, section, judge, monkeypatch, name=name.replace(" ", "-"))
-        results = results_of_runs("framing", [path], OPTIONS)
-        (of[name],) = results.facts["of"].values()
-    assert [name for name, said in of.items() if said["is_still"]] == ["honest"]
+    said = {name: said_of(results_of(judge, 80, name, placebos=[])) for name, judge in judges.items()}
+    assert [name for name, of in said.items() if of["is_still"]] == ["honest"]
 
 
 def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path, capsys):
@@ -369,21 +369,15 @@ def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path,
 
 
 @pytest.mark.parametrize("placebo_too", [False, True])
-def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_placebos(
-    tmp_path, monkeypatch, placebo_too
-):
+def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_placebos(results_of, placebo_too):
     moving = {"expert", "placebo 1", "placebo 2"} if placebo_too else {"expert"}
 
-    def judge(prompt):
-        number = int(prompt.item_id.removeprefix("c"))
-        says_first = (number % 2 == 0) != (prompt.condition in moving and number % 5 == 0)
-        return prompt.answer_space[prompt.factors.names.index("accept" if says_first else "reject")]
+    def wanted(prompt):
+        is_moved = prompt.condition in moving and number(prompt) % 5 == 0
+        return "accept" if (number(prompt) % 2 == 0) != is_moved else "reject"
 
-    section = study(claims(tmp_path / "i.jsonl", 40), cases={"one": {"claim": "{{ yes }}"}})
-    path = run_of(tmp_path, section, judge, monkeypatch)
-    results = results_of_runs("framing", [path], OPTIONS)
-    (said,) = results.facts["of"].values()
-    scores = results.scores[results.scores["group"] == ALL].set_index(["framing", "measure"])["value"]
-    assert [scores["expert", name] for name in ("shift", "changed")] == [0, 20]
-    assert scores["expert", "net_changed"] == (0 if placebo_too else 20)
-    assert [line["row"].framing for line in said["changed"]] == ([] if placebo_too else ["expert"])
+    results = results_of(answering(wanted), cases={"one": {"claim": "{{ yes }}"}})
+    of = values_of(results)
+    assert [of[name, "expert"] for name in ("shift", "changed")] == [0, 20]
+    assert of["net_changed", "expert"] == (0 if placebo_too else 20)
+    assert [line["row"].framing for line in said_of(results)["changed"]] == ([] if placebo_too else ["expert"])

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
@@ -13,7 +12,6 @@ from tests.made.framing_runs import claims, study
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun
 from training.examples import by_group
-from training.objectives import Answers, label_free
 
 
 def framed(path: Path, method: str = "sft", split: str = "train", **keys: Any) -> AnyRun:
@@ -40,18 +38,6 @@ def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_a
         assert (example.right == 0) == ("lie" not in text)
         assert example.is_anchor == ("Claim: " in text)
     assert {sum(example.is_anchor for example in group) for group in groups} == {2}
-
-
-def test_the_label_free_target_is_the_mean_of_both_orders_in_which_a_pull_of_the_first_is_gone():
-    verdicts = torch.log(torch.tensor([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.6, 0.4]]))
-    anchors, groups = torch.tensor([True, True, False, False]), torch.zeros(4, dtype=torch.long)
-    right = torch.zeros(4, dtype=torch.long)
-    answers = Answers(
-        verdicts=verdicts, eos=None, right=right, groups=groups, anchors=anchors, reference_verdicts=verdicts
-    )
-    loss = label_free(answers, hard=False)
-    assert loss[2:].tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
-    assert float(loss[0]) > 0.1
 
 
 @pytest.mark.parametrize(

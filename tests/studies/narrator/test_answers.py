@@ -4,6 +4,7 @@ replies read by hand."""
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,14 +13,21 @@ from hypothesis import strategies as st
 
 from studies.narrator.answers import STATES, Answer, read_answer
 from studies.narrator.prompts import ME
-from tests.made.narrator_replies import CUT, REPLY_KINDS
 
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
 
 
-@pytest.mark.parametrize(("options", "reply", "says"), [k[1:] for k in REPLY_KINDS], ids=[k[0] for k in REPLY_KINDS])
-def test_a_reply_is_read_as_specified(options, reply, says):
-    answer = read_answer(reply.removesuffix(CUT), options, "length" if reply.endswith(CUT) else "stop")
+def groups(name: str) -> Any:
+    """A YAML file beside this one, which explains itself."""
+    return yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+KINDS = [(kind, group["options"], *row) for group in groups("reply_kinds.yaml") for kind, *row in group["replies"]]
+
+
+@pytest.mark.parametrize(("kind", "options", "reply", "says"), KINDS, ids=[row[0] for row in KINDS])
+def test_a_reply_is_read_as_specified(kind, options, reply, says):
+    answer = read_answer(reply.removesuffix("✂"), options, "length" if reply.endswith("✂") else "stop")
     assert (answer.option or f"<{answer.state}>") == says
     assert (answer.state == "chosen") == (answer.option is not None)
 
@@ -50,11 +58,6 @@ def test_pieces_that_loop_are_read_in_linear_time(piece):
     assert read_answer(piece * 4000 + "Bob", ("Ann", "Bob")).state in STATES
 
 
-def groups(name: str) -> list[dict]:
-    """replies.yaml or hard_replies.yaml, which explain themselves."""
-    return yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-
-
 def test_the_reader_agrees_with_a_human_and_names_nobody_whom_a_human_does_not_name():
     read = []
     for group in groups("replies.yaml"):
@@ -75,46 +78,21 @@ def test_no_name_that_stands_elsewhere_is_taken_for_an_answer():
     assert sum(names == [option] for _, names, option in read) >= 0.58 * sum(len(names) == 1 for _, names, _ in read)
 
 
-SPEECH = [
-    "told {}",
-    "said to {}",
-    "wrote to {}",
-    "replied to {}",
-    "asked {}",
-    "responded to {}",
-    "addressed {}",
-    "answered {}",
-]
+SPEECH = ["told", "said to", "wrote to", "replied to", "asked", "responded to", "addressed", "answered"]
 WORDS = ["that he is an idiot", "to shut up", "to get a life", '"get lost"', "in the last comment"]
 WHICH = ["is a personal attack", "was an insult", "is rude", "constitutes a personal attack", "is a form of harassment"]
 
 
 def test_a_which_clause_never_names_the_one_who_is_spoken_to_and_mostly_the_speaker():
     names = [
-        read_answer(f"{who} {verb.format(other)} {words}, which {which}.", ("Ann", "Bob", "Me")).option
+        read_answer(f"{who} {verb} {other} {words}, which {which}.", ("Ann", "Bob", "Me")).option
         for who, other in (("Ann", "Bob"), ("Bob", "you"))
         for verb, words, which in itertools.product(SPEECH, WORDS, WHICH)
     ]
     assert {"Ann": names[:200].count("Ann"), "Bob": names[200:].count("Bob")} == {"Ann": 200, "Bob": 200}
 
 
-# {0}: the speaker who is Me; {0's}: the genitive; {1}: another. The verbs go with a name as with "you" and "I".
-FRAMES = [
-    *("{0}", "{0}.", "**{0}**", "Answer: {0}", "The answer is {0}.", "It was {0}.", "I think it was {0}.", "{0} did."),
-    *("{0} made a personal attack.", "{0} made a personal attack on {1}.", "{0} attacked {1}.", "{0} insulted {1}"),
-    *("The attacker is {0}.", "The personal attack was made by {0}.", "The personal attack on {1} was made by {0}."),
-    *("Not {1} but {0}.", "It was not {1} but {0}.", "{0}, not {1}.", "{1} said nothing wrong. {0} attacked {1}."),
-    *("{0}, because of the insults.", "{0}. {1} stayed calm.", "{0} crossed the line.", "The blame lies with {0}."),
-    *("{1} made a personal attack on {0}.", "{1} attacked {0}.", "{1} called {0} an idiot.", "{1} was rude to {0}."),
-    *("{0} and {1}", "{0}, {1}", "{0} or {1}", "Both {0} and {1} made personal attacks."),
-    *("No one attacked {0}.", "{0} did not attack anyone.", "{0} never attacked {1}.", "It was not {0}.", "Not {0}."),
-    *("The victim is {0}.", "Someone attacked {0}.", "A personal attack was made on {0}."),
-    *("{0} asked a question.", "{0} thanked {1}.", "I cannot say whether it was {0} or {1}."),
-]
-ONLY_NAMES = [  # "you was" and "you: ..." are not natural
-    *("{0} was rude to {1}.", "{0} is the attacker.", "{0} was attacked by {1}.", "{0} was attacked.", "{0} is rude."),
-    *("{0} is the victim; {1} is the attacker", "{0} was not as rude as {1}.", "{0} has attacked {1}."),
-]
+FRAMES = groups("frames.yaml")
 GENITIVE = {"you": "your", "You": "Your", "I": "my", "me": "my", "Me": "Me's", "the narrator": "the narrator's"}
 STRANGE = ["J. R. Smith", "J.delanoy", "Some_Name", "192.168.0.1", "Will", "The Rambling Man", "小明", "José"]
 ANY_NAME = st.sampled_from(STRANGE) | st.from_regex(r"[A-Z][a-z]{3,8}[0-9]{0,3}", fullmatch=True)
@@ -133,7 +111,7 @@ def read(reply: str, who: str, other: str) -> Answer:
     return Answer(answer.state, ME) if answer.option == who else answer
 
 
-@given(st.sampled_from([*FRAMES, *ONLY_NAMES]), ANY_NAME, ANY_NAME)
+@given(st.sampled_from(FRAMES["any_person"] + FRAMES["only_names"]), ANY_NAME, ANY_NAME)
 def test_a_name_is_read_as_me_is(frame, name, other):
     if name.casefold() == other.casefold():
         return
@@ -141,6 +119,6 @@ def test_a_name_is_read_as_me_is(frame, name, other):
 
 
 @pytest.mark.parametrize("person", ["you", "You", "I", "me", "the narrator"])
-@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("frame", FRAMES["any_person"])
 def test_you_and_i_are_read_as_me_is(frame, person):
     assert read(said(frame, person, "Bob"), ME, "Bob") == read(said(frame, ME, "Bob"), ME, "Bob")

@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 from evenhand.errors import DataError
 from studies.narrator.convokit import Dump, find_dump, read_dump
 from studies.narrator.corpora import CorpusSpec, load_conversations
-from studies.narrator.corpus import CALM, FACTS, REASONS, facts_of, subset
+from studies.narrator.corpus import CALM, REASONS, facts_of, subset
 from studies.narrator.names import RENAMED
 from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.splits import check_no_shared_pages, split_by_page
 from tests.made.convokit_dump import QUARREL, Row, facts, talk, write_dump
-from tests.made.places import SHARED
-
-PAPER_TEXT = SHARED / "papers" / "narrator.txt"
 
 
 def read(folder: Path, **talks: tuple[list[Row], Row]) -> Dump:
@@ -76,17 +73,6 @@ def test_the_facts_are_section_3_1s(tmp_path: Path) -> None:
     found = facts_of(subset(dump)[0], dump.discussions)
     assert found.pop("baseline") == pytest.approx(100 * (1 / 2 + 1 / 3) / 2)
     assert list(found.values()) == [3, 2, 2, 2, 3, 2.5, 2.5, 0.5]
-
-
-@pytest.mark.skipif(not PAPER_TEXT.exists(), reason=f"the paper is not at {PAPER_TEXT}")
-def test_the_papers_facts_are_as_printed() -> None:
-    text = " ".join(PAPER_TEXT.read_text().split())
-    paper = {name: fact.paper for name, fact in FACTS.items()}
-    assert f"It consists of {paper['n_conversations']:,} Wikipedia Talk Page discussions" in text
-    assert f"comprising {paper['n_escalating']:,} escalating conversations" in text
-    spread = f"(mean {paper['mean_speakers']}, median {paper['median_speakers']:g}, std {paper['sd_speakers']})"
-    assert f"between {paper['fewest_speakers']} and {paper['most_speakers']} distinct speakers {spread}" in text
-    assert f"{paper['baseline']}%, computed as the mean of $1/n$" in text
 
 
 def conversation(key: str, page: str | None, page_id: object = None, text: str = "") -> Conversation:

@@ -99,10 +99,10 @@ def test_failed_replies_leave_the_denominator(tmp_path, is_exact):
     failed = {"finish_reason": "error: 500", "text": "", "answer_logprobs": None}
     rewrite(path, lambda lines: [{**line, **(failed if line["prompt_hash"] == spoiled else {})} for line in lines])
     run = read_run("narrator", path)
-    judgments = [judgment for judgment in run.judgments if judgment.prompt_hash == spoiled]
+    judgments = [judgment for judgment in run.plan if judgment.prompt_hash == spoiled]
     assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in judgments)
     assert all(math.isnan(judgment.target_weight("all")) for judgment in judgments)
-    assert next(effects(run.judgments))[1]["neutral"].n_units == 22
+    assert next(effects(run.plan))[1]["neutral"].n_units == 22
 
 
 def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_path):
@@ -110,7 +110,7 @@ def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_pat
         return {option: 0.75 * p for option, p in fair(prompt).items()}
 
     path = make_narrator_run(tmp_path, hesitant, CONVERSATIONS, is_exact=True, **BLAME)
-    judgment = read_run("narrator", path).judgments[0]
+    judgment = read_run("narrator", path).plan[0]
     assert judgment.target_weight("answered") == pytest.approx(0.6)
     assert judgment.target_weight("all") == pytest.approx(0.45)
     assert dict(zip(STATES, judgment.states, strict=True))["off_list"] == pytest.approx(0.25)

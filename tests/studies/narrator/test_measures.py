@@ -108,7 +108,7 @@ def said(of: Results) -> str:
 
 def blame(run: NarratorRun, order: str = "published") -> dict[str, Any]:
     """Measure → estimate, over all conversations."""
-    return next(of for setting, of in effects(run.judgments) if setting["option_order"] == order)
+    return next(of for setting, of in effects(run.plan) if setting["option_order"] == order)
 
 
 @pytest.mark.parametrize("name", JUDGES)
@@ -134,7 +134,7 @@ def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
 
 def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
     for name in ("eliminator", "fair"):
-        for setting, of in effects(runs[name, "exact"].judgments):
+        for setting, of in effects(runs[name, "exact"].plan):
             if n := setting["n_speakers"]:
                 others = 0.4 * (n - 2) / (n - 1)  # a fair judge, right in 60 %, could gain without evidence
                 gain = of["delta_non_att"].value if name == "eliminator" else 100 * (0.6 / (0.6 + others) - 0.6)
@@ -310,13 +310,13 @@ def test_shares_of_answers_that_depend_on_who_is_me_are_warned_of(tmp_path):
     runs = [make_narrator_run(tmp_path, judges[key], made, name=key, model=f"x/{key}", **few) for key in judges]
     of = results_of_runs(*runs)
     is_shy, as_shy = of.judges.values()
-    clear = answered_differences(is_shy.judgments)
+    clear = answered_differences(is_shy.plan)
     assert {(asked.task, first, second) for asked, first, second in clear} == {
         ("blame", "attacker", "neutral"),
         ("blame", "non_attacker", "attacker"),
     }
     assert [e.value for (_, first, _), e in clear.items() if first == "attacker"] == [pytest.approx(-20, abs=6)] * 2
-    assert answered_differences(as_shy.judgments) == {}
+    assert answered_differences(as_shy.plan) == {}
     warned = [warning.partition(":")[0] for warning in of.warnings if "depends on who is Me" in warning]
     assert warned == ["shy"]
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from evenhand.errors import ConfigError
 from inference.config import InferenceConfig, load_sampling_config
@@ -12,8 +13,7 @@ from tests.made.places import CONFIGS
 
 FOLDER = CONFIGS / "narrator"
 EXACT = "# Exact probabilities of the options in their place: "
-POCKET = {"benchmarks": [{"dataset": "pocket"}]}
-SERVER = {"kind": "openai", "base_url": "http://x/v1"}
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused_configs.yaml").read_text(encoding="utf-8"))
 
 
 def shipped(path: Path, *words: str) -> InferenceConfig:
@@ -31,17 +31,7 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
-    [
-        ({"dialdefer": POCKET}, "made.yaml: has sections of dialdefer and narrator; a run is of one study"),
-        ({"prompts": {"template": "v1"}}, "unknown key 'prompts'."),
-        ({"verdict": "reason"}, "verdict reason is not for `narrator`; set verdict to options or answer"),
-        ({"verdict": "options", "sampling": {"n": 2, "temperature": 0.7}}, "one reading is all there is"),
-        ({"verdict": "options", "sampling": {"temperature": 0}}, "or to 1 for the model's own"),
-        ({"narrator": {"names": ["letters"]}}, "letters need verdict=options"),
-        ({"narrator": {"names": ["own", "letters"]}}, "asks under one kind of names"),
-        ({"narrator": {"option_orders": ["reversed"]}}, "reversed is for training alone"),
-        ({"verdict": "options", "engine": SERVER}, "a server lists only the most likely tokens"),
-    ],
+    REFUSED,
 )
 def test_what_cannot_be_asked_is_refused_with_the_way_out(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError) as refusal:

@@ -1,10 +1,7 @@
 """What people are asked about the judge of PluralEval."""
 
-import json
-import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from eval.annotation.command import main
@@ -47,29 +44,6 @@ def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Pat
         main([str(responses), "--out", str(tmp_path / "labels.csv")])
     mute = both_runs(tmp_path, monkeypatch, model(sycophant), "mute", judge=lambda prompt: "perhaps")[1]
     assert annotation.tasks([mute]) == []
-
-
-def test_a_file_is_written_filled_in_and_scored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    _, run = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
-    file, out = tmp_path / "anna.csv", tmp_path / "agreement"
-    main([str(run), "--what", "matches", "--n", "10", "--out", str(file)])
-    assert "Does the response express the opinion?" in capsys.readouterr().out
-    rows = pd.read_csv(file, dtype=str)
-    matches = rows["Response"] == rows["Opinion"]
-    assert (len(rows), int(matches.sum())) == (10, 5), "the judge, who is right, says yes to half of them"
-    rows["label"] = (matches & (matches.cumsum() > 2)).map({True: "yes", False: "no"})
-    rows.to_csv(file, index=False)
-    main([str(run), "--labels", str(file), "--out", str(out)])
-    printed = capsys.readouterr().out
-    assert re.search(r"^ +anna\nitems labelled +10 of 10\n", printed, re.MULTILINE)
-    assert re.search(r"^leniency: judge yes, person no +40\.0", printed, re.MULTILINE)
-    scores = json.loads((out / "agreement.json").read_text())
-    values = {
-        row["measure"]: round(row["value"], 3) for row in scores if row["measure"] not in ("n", "agreement_in_run")
-    }
-    assert values == {"agreement": 80, "kappa": 0.6, "leniency": 40, "strictness": 0, "mcnemar_p": 0.5}
 
 
 def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(

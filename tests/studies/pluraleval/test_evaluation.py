@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from eval.__main__ import compare_main, report_main, score_main, scorecard_main
+from eval.__main__ import compare_main, score_main, scorecard_main
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval.evaluation import EVALUATION
@@ -181,14 +181,6 @@ def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs: Runs, ca
     whole = [row for row in scored(judged, "--lists", "whole") if row["measure"] == "recall"]
     assert {row["lists"] for row in whole} == {"whole"}
     assert {row["framing"] for row in whole} == {NEUTRAL}
-
-
-def test_a_report_shows_a_sycophant_beside_a_pluralist(tmp_path: Path, runs: Runs) -> None:
-    words = [str(runs[name][1]) for name in ("pluralist", "sycophant")]
-    report_main([*words, *FEW, "--side-by-side", "--out", str(tmp_path)])
-    metrics = (tmp_path / "tables" / "pluraleval_metrics.md").read_text()
-    (line,) = [line for line in metrics.splitlines() if all(part in line for part in ("all threads", "syco", "b.t"))]
-    assert [cell.strip(" *\\") for cell in line.split("|")[8:11]] == ["0.000"] * 3  # of opinions against it
 
 
 def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs, capsys: Any) -> None:

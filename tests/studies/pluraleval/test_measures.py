@@ -66,7 +66,7 @@ def test_rankings_have_the_values_computed_by_hand() -> None:
     assert [ranked([1, 0, 2], [9, 7, 1])[name] for name in names] == pytest.approx(swapped)
     assert [ranked([0, 1, 2, 3], [9, 7, 7, 1])[name] for name in names] == pytest.approx(tied)
     assert ranked([0, 2, 1, 3], [9, 7, 7, 1])["positional"] == 1  # equal votes are as right in either order
-    assert ranked(range(11), [*range(11)])["mrr"] == 0, "the best at place 11"
+    assert [ranked(range(n), [*range(n)])["mrr"] for n in (10, 11)] == [1 / 10, 0], "the best at place 10, and 11"
 
 
 def test_the_signed_rank_test_is_that_of_scipy_without_threads_that_do_not_differ() -> None:

@@ -1,8 +1,10 @@
 """What the model under test is asked, and how its lists, rankings and choices are read."""
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from evenhand.errors import ConfigError
 from evenhand.records import Completion, Prompt
@@ -18,6 +20,12 @@ RESPONSES = {"references": {"dataset": "pocket-threads"}}
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
 THREADS = {"threads": {"dataset": "pocket-threads"}}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
+
+
+LISTS, RANKINGS = (
+    yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
+    for name in ("lists", "rankings")
+)
 
 
 def asked(thread_id: str, **settings: object) -> list[Prompt]:
@@ -111,52 +119,17 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
 
 @pytest.mark.parametrize(
     ("text", "finish", "n", "state"),
-    [
-        ("", "stop", 0, "none"),
-        ("1. a\n2. b", "stop", 2, "fewer"),
-        ("\n".join(f"{n}. r{n}" for n in range(1, 13)), "stop", 10, "more"),
-        ("1. a\n2. b\n3. c and th", "length", 2, "cut"),
-        ('{"responses": ["a", "b", "c and th', "length", 2, "cut"),
-        (formatted(FORMATS[0], TEN) + "\n\nI hope these are of h", "length", 10, "ok"),
-        ("- a\n- b\n- c", "stop", 3, "fewer"),
-        ("1. a\n2. b\n3.\n4. d", "stop", 3, "fewer"),
-        ("\n".join(f"{n}. r" for n in (1, 2, 2, *range(3, 11))), "stop", 10, "more"),
-        ("\n\n".join(2 * [formatted(FORMATS[0], TEN)]), "stop", 10, "more"),
-        ("a\n\nb\n\nc", "stop", 0, "unnumbered"),
-        ("Oof.\n\nFirst, your mother.\n\nThen, th", "length", 0, "cut"),
-        (
-            '[{"tone": "kind", "text": "Reply 1."}, {"tone": "calm", "text": "Reply 2."}, {"tone": "curt", "te',
-            "length",
-            2,
-            "cut",
-        ),
-        ("The post is about a piano.", "stop", 0, "none"),
-        ("I cannot answer that.", "stop", 0, "none"),
-    ],
+    LISTS,
 )
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
     found = responses_in(reply(text, finish))
     assert (len(found.value), found.state) == (n, state)
 
 
-AS_312 = (
-    "3, 1, 2|My ranking of all 3:\n3,1,2|3 > 1 > 2|3 1 2|3; 1; 2|#3, #1, then #2|③①②|3\n1\n2\n\nBecause 3 is funny."
-    "|1. Summary 3\n2. Summary 1\n3. Summary 2|3, 1, 2\nI also considered 1, 2, 3.|1, 2, 3 are all alike: 3, 1, 2"
-    "|Draft: 1, 2, 3\nFinal: 3, 1, 2"
-)
-NOT_WHOLE = {
-    "several": "Not 1, 2, 3. Rather 3, 1, 2.",
-    "malformed": "From least to most popular: 3, 1, 2|Summary 1: rank 3\nSummary 2: rank 1\nSummary 3: rank 2",
-    "partial": "2, 1|1, 2",
-    "repeated": "2, 2, 1, 3|3, 3",
-    "out_of_range": f"2, 7, 1, 3|0, 9|{'9' * 5_000}, 1",
-}
-
-
-def test_rankings_are_read_or_have_a_named_state() -> None:
-    for state, texts in {"ok": AS_312, **NOT_WHOLE}.items():
-        for text in texts.split("|"):
-            assert ranking_in(reply(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
+@pytest.mark.parametrize("state", RANKINGS)
+def test_rankings_are_read_or_have_a_named_state(state: str) -> None:
+    for text in RANKINGS[state]:
+        assert ranking_in(reply(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
 
 
 def test_a_choice_is_one_of_two_or_none() -> None:

@@ -32,19 +32,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield stage_run(tmp_path_factory.mktemp("run"), patch, POCKET, AnsweringEngine(perfect))
 
 
-def test_a_judge_with_one_stance_for_all_is_named_as_the_reason_that_no_thread_is_feasible(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build(run, tmp_path / "whole")
-    assert "Warning" not in (tmp_path / "whole" / "README.md").read_text()
-    judge = AnsweringEngine(lambda prompt: "AGAINST" if prompt.factors.step == "stance" else perfect(prompt))
-    manifest = build(stage_run(tmp_path, monkeypatch, POCKET, judge, name="one-sided"), tmp_path / "built")
-    (n,) = manifest["states"]["stance"].values()
-    assert manifest["n_feasible"] == 0
-    said = f"Warning: the judge answered AGAINST to 100% of {n} stance prompts"
-    assert said in (tmp_path / "built" / "README.md").read_text()
-
-
 def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_reports(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -58,7 +45,7 @@ def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_rep
     assert (whole["n_dropped"], manifest["n_dropped"]) == (0, n)
     assert manifest["n_opinions"] == whole["n_opinions"] - n > 0
     assert f"{n} opinions are in no cluster" in capsys.readouterr().out
-    with pytest.raises(DataError, match="is no run of this study"):
+    with pytest.raises(DataError, match="is not a run of this study"):
         build_main([str(tmp_path / "built"), "--out", str(tmp_path / "out")])
 
 
@@ -77,12 +64,6 @@ def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     n_clusters = sum(len(one.clusters) for one in pocket_references() if one.is_feasible)
     assert len((path / "plan.jsonl").read_text().splitlines()) == 3 * 10 * (7 + n_clusters)
     assert len(judge.asked) == 10 * (7 + n_clusters), "the framings' responses are the same texts"
-
-
-def test_references_are_no_responses(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judged = {"judgements": {"responses": str(run)}}
-    with pytest.raises(DataError, match="is a run of the stage `references`; wanted is one of `responses`"):
-        stage_run(tmp_path, monkeypatch, judged, AnsweringEngine(perfect), name="judgements")
 
 
 def test_score_counts_the_states_of_references(run: Path) -> None:

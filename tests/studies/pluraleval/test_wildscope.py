@@ -66,12 +66,6 @@ def test_threads_with_fewest_to_most_comments_that_count_are_drawn(tmp_path: Pat
     assert manifest["strata"]["AskEconomics"] == counts
 
 
-def test_the_default_is_table_2() -> None:
-    fewest_to_most = [(s.community, s.n_threads, s.fewest, s.most) for s in Wanted().strata]
-    of_reddit = [("AmItheAsshole", 500, 10, 50), ("AskEconomics", 500, 8, 70), ("PoliticalDiscussion", 212, 8, 70)]
-    assert (fewest_to_most, Wanted().year) == (of_reddit, 2019)
-
-
 DROPPED = {
     "body deleted": {"body": "[deleted]"},
     "body removed": {"body": " [removed] "},

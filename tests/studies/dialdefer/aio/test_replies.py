@@ -14,8 +14,9 @@ from studies.dialdefer.aio.pii import MARK, redact
 from studies.dialdefer.aio.replies import cleaned, dialogue, neutral, pattern_label, transcript_in, turns_in, unfit
 
 HERE = Path(__file__).parent
-PLANTED, HARMLESS, COMMENTS = (
-    yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8")) for name in ("personal", "harmless", "comments")
+PLANTED, HARMLESS, COMMENTS, NEUTRAL = (
+    yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8"))
+    for name in ("personal", "harmless", "comments", "neutral")
 )
 MISSED = {  # what is not seen
     "handle": ["marigold", "lunarmoth"],
@@ -163,21 +164,7 @@ def test_a_neutral_text_stays_as_it_is_but_for_its_blanks(text):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("I'm tired and I've told my boyfriend.", "Speaker B is tired and Speaker B has told Speaker B's boyfriend."),
-        ("I don't think he listens to me.", "Speaker B doesn't think he listens to Speaker B."),
-        ('He said "I hate my job" to me.', 'He said "I hate my job" to Speaker B.'),
-        ("AIO for leaving Speaker A", "for leaving Speaker A"),
-        ("Here is the rewritten text:\n\nSpeaker B left.", "Speaker B left."),
-        ('"Speaker B left with my dog."', "Speaker B left with Speaker B's dog."),
-        ("Speaker A said that Speaker B is overreacting.", "Speaker A said that Speaker B is overreacting."),
-        ("Am I overreacting or not. He left.", "He left."),
-        ("He left. Speaker B is genuinely not sure if Speaker B is overreacting.", "He left."),
-        ("Just wondering if I'm in the wrong\nHe left", "He left"),
-        ("Is Speaker B Overreacting To This\n\nHe left", "He left"),
-        ("I asked if he is sure.", "Speaker B asked if he is sure."),
-        ("A trip to the US after World War I, i.e. a mission", "A trip to the US after World War I, i.e. a mission"),
-    ],
+    NEUTRAL,
 )
 def test_what_the_rules_do(text, expected):
     assert neutral(text) == (expected, ())

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import yaml
 
 from evenhand.errors import DataError
 from studies.dialdefer.records import INCORRECT_ANSWERS, Item
@@ -175,17 +176,11 @@ def test_a_renamed_column_and_a_byte_in_another_encoding_are_named_with_file_and
     assert f"{column}s" in message
 
 
-VALUES: list[tuple[str, str, str, str]] = [
-    ("halueval", "question", r'"a\ud800b"', "field 'question' holds half a surrogate pair at character 2"),
-    ("halueval", "question", '"a', "is no JSON object (Expecting ',' delimiter)"),
-    ("bbq", "context_condition", '"ambiguous"', "field 'context_condition' is 'ambiguous'; known: ambig, disambig"),
-    ("socialiqa", "label_ix", "-1", "field 'label_ix' must be a whole number from 0 to 2, found -1"),
-    ("amqa", "answer_idx", '"E"', "field 'answer_idx' is 'E'; known: A, B, C, D"),
-    ("advisorqa", "reward", "[1]", "field 'reward' must be a list of 4 numbers, one for each suffix"),
-]
+BAD = yaml.safe_load(Path(__file__).with_name("bad_records.yaml").read_text(encoding="utf-8"))
+TABLE = "Type,Category,Question,Best Answer,Best Incorrect Answer\n"
 
 
-@pytest.mark.parametrize(("dataset", "field", "value", "problem"), VALUES)
+@pytest.mark.parametrize(("dataset", "field", "value", "problem"), BAD["values"])
 def test_a_bad_value_is_named_with_file_line_and_field(dataset, field, value, problem, tmp_path):
     records = rows(dataset)
     records[2] = json.loads(json.dumps(records[2])) | {field: "PUT HERE"}
@@ -193,18 +188,9 @@ def test_a_bad_value_is_named_with_file_line_and_field(dataset, field, value, pr
     assert message.startswith(f"{PLAIN[dataset][0]}:3: {problem}")
 
 
-TABLE = "Type,Category,Question,Best Answer,Best Incorrect Answer\n"
-BAD_TABLES = [
-    (TABLE, ": holds no row"),
-    (TABLE + "a,b,c,d,e\na,b,c,d\n", ":3: row has 4 columns, the header 5"),
-    (TABLE + 'a,"b\nb",c,d,e\na,b,c,d,e,f\n', ":4: row has 6 columns, the header 5"),
-    (TABLE + 'a,b,c,d,e\na,"b,c,d,e\na,b,c,d,e\n', ":3: is not a CSV row (unexpected end of data)"),
-]
-
-
-@pytest.mark.parametrize(("content", "problem"), BAD_TABLES)
+@pytest.mark.parametrize(("content", "problem"), BAD["tables"])
 def test_a_bad_table_is_refused_with_the_line_where_its_row_begins(content, problem, tmp_path):
-    assert refused("truthfulqa", content, tmp_path).startswith(f"TruthfulQA.csv{problem}")
+    assert refused("truthfulqa", TABLE + content, tmp_path).startswith(f"TruthfulQA.csv{problem}")
 
 
 JUNK = (b"", b"\x00", b"\xe9", b"{", b"]", b",", b'"', b"null", b"1e999", rb"\ud800", b"[" * 100_000, b"9" * 5_000)

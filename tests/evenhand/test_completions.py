@@ -1,4 +1,4 @@
-"""A run's files are as the run wrote them, or scoring and continuing say which is not."""
+"""A run's shards are as the run wrote them, or it is said which is not; only what is lost is asked again."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.completions import read_answers
+from evenhand.completions import SHARDS_FOLDER, read_answers
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import check_unchanged, is_done
@@ -35,7 +35,7 @@ def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: Answ
     assert len(engine.asked) == 7
 
 
-def test_an_answer_that_is_of_another_run_was_scored_without_a_word(tmp_path: Path, engine: AnsweringEngine) -> None:
+def test_an_answer_that_is_of_another_run_is_not_scored(tmp_path: Path, engine: AnsweringEngine) -> None:
     path = sample(config(tmp_path / "mine"))
     other = sample(config(tmp_path / "other", sampling={"max_tokens": 7}))
     shutil.copy(next((other / "completions").iterdir()), path / "completions")
@@ -58,10 +58,37 @@ def test_answers_that_two_processes_paid_for_twice_are_announced(
     assert "40 answers were asked for twice, by processes that ran at once" in capsys.readouterr().err
 
 
-def test_a_renamed_model_was_scored_without_a_word(tmp_path: Path, engine: AnsweringEngine) -> None:
+def test_a_run_whose_config_was_changed_is_refused(tmp_path: Path, engine: AnsweringEngine) -> None:
     path = sample(config(tmp_path))
     check_unchanged(path)
     file = path / "config.yaml"
     file.write_text(file.read_text().replace("scripted", "famous"))
     with pytest.raises(DataError, match=r"config\.yaml: was changed since the run"):
         check_unchanged(path)
+
+
+RENAME = Path.replace
+
+
+def test_a_shard_that_the_file_system_has_lost_is_named_and_only_its_prompts_are_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = scripted(monkeypatch)
+    lost: list[str] = []
+
+    def loses_one(self: Path, target: Path) -> Path:
+        if target.parent.name == SHARDS_FOLDER and not lost:
+            lost.append(target.name)
+            self.unlink()
+            return target
+        return RENAME(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", loses_one)
+        with pytest.raises(DataError, match=r"was written by this process and is not there \(1 such files\)"):
+            sample(config(tmp_path))
+    (path,) = (tmp_path / "inference").iterdir()
+    assert not is_done(path)
+    engine.asked.clear()
+    assert is_done(sample(config(tmp_path)))
+    assert len(engine.asked) == 7

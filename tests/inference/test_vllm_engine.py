@@ -1,44 +1,61 @@
-"""One prompt that an engine cannot answer (memory, a refusal): an error with its reason, and the rest goes on."""
+"""What vLLM is started with, and requests that it refuses; a stand-in in its place says how it was called."""
 
+import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
 
 from evenhand.errors import ConfigError
 from inference import vllm_engine
+from inference.config import VllmConfig
 from inference.open_engine import open_engine
-from inference.transformers_engine import TransformersEngine
+from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import save_checkpoint
-from tests.made.toy_prompts import toy_config, toy_prompt
+from tests.made.toy_prompts import toy_config
 from tests.made.toy_runs import prompts
 
+SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
-def test_a_prompt_that_takes_too_much_memory_alone_is_an_error_and_all_others_are_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The arguments of vllm.LLM, and the variables at the time of its import."""
+    found: dict[str, Any] = {}
+
+    class StandIn(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            if name == "LLM":
+                found["environment"] = dict(os.environ)
+                engine = SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True))
+                return lambda **arguments: found.update(arguments) or SimpleNamespace(llm_engine=engine)
+            raise AttributeError(name)
+
+    monkeypatch.setitem(sys.modules, "vllm", StandIn("vllm"))
+    monkeypatch.setattr(os, "environ", dict(os.environ))  # `start` sets some
+    return found
+
+
+def test_no_sampler_is_compiled_unless_the_user_says_so_and_no_image_encoder_is_loaded(called: dict[str, Any]) -> None:
+    os.environ.pop(SAMPLER, None)
+    for held in ("0", "1"):
+        vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
+        assert (called["environment"][SAMPLER], called["language_model_only"]) == (held, True)
+        os.environ[SAMPLER] = "1"
+
+
+@pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
+def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(
+    verdict: str, told: object, called: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer, sizes = TransformersEngine.answer, list[int]()
-
-    def in_little_memory(self: TransformersEngine, batch: Sequence[Any], readings: Any) -> Any:
-        if len(batch) * max(len(one.token_ids) for one in batch) > 90:  # tokens, padding counted
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-        sizes.append(len(batch))
-        return answer(self, batch, readings)
-
-    monkeypatch.setattr(TransformersEngine, "answer", in_little_memory)
-    short, long = prompts(7), toy_prompt("x" * 150)
-    folder = str(save_checkpoint(tmp_path / "tiny", window=512))
-    with open_engine(toy_config(folder, engine={"kind": "transformers", "batch_size": 4})) as engine:
-        found = {c.prompt_hash: c for c in engine.generate([*short, long])}
-    assert found.keys() == {p.prompt_hash for p in [*short, long]}
-    assert [hash_ for hash_, c in found.items() if c.is_error] == [long.prompt_hash]
-    assert found[long.prompt_hash].finish_reason.startswith("error: out of memory on cpu at this prompt alone, of 1")
-    assert max(sizes) > 1, "only what has no room is halved"
-    assert capsys.readouterr().err.count("such batches are halved") == 1
+    monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
+    monkeypatch.setattr(vllm_engine, "vllm_reads_tokens", lambda: True)
+    tree = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}], "verdict": verdict}
+    engine = vllm_engine.VllmEngine(sampling_config({**tree, "engine": {"kind": "vllm"}}))
+    assert called.get("compilation_config") == told
+    assert engine.runner == "V2"
 
 
 class RefusingCore:
@@ -59,17 +76,11 @@ class RefusingCore:
     def step(self) -> list[Any]:
         assert self.waiting, "vLLM waits for ever where there is nothing to do"
         done, self.waiting = self.waiting, []
+        reply = {"index": 0, "text": "1", "token_ids": [0], "logprobs": []}
+        outputs = [SimpleNamespace(**reply, finish_reason=reason) for reason in ("abort", *["stop"] * len(done))]
         return [
-            SimpleNamespace(
-                request_id=id_,
-                finished=True,
-                outputs=[
-                    SimpleNamespace(
-                        index=0, text="1", finish_reason="abort" if number == 0 else "stop", token_ids=[0], logprobs=[]
-                    )
-                ],
-            )
-            for number, id_ in enumerate(done)
+            SimpleNamespace(request_id=id_, finished=True, outputs=[output])
+            for id_, output in zip(done, outputs, strict=False)
         ]
 
 

@@ -1,0 +1,50 @@
+"""Laws of thresholds on margins."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.calibration import nearest_threshold, share_above
+
+MARGINS = st.lists(
+    st.one_of(st.integers(-4, 4).map(float), st.sampled_from([math.inf, -math.inf])), min_size=1, max_size=15
+).map(np.array)
+
+
+@pytest.mark.parametrize(
+    ("true", "false", "threshold"),
+    [
+        ([3.0, 4.0], [1.0, 2.0], 2.5),  # says yes to all, but knows
+        ([1.0, 2.0], [0.0, -2.0], 0.5),  # a tie is mended
+        ([5.0, 5.0], [5.0, 5.0], 0.0),  # all alike: nothing can be told
+        ([math.inf, math.inf], [math.inf, 3.0], 4.0),  # one nat beyond the last finite margin
+        ([-0.5, 0.0, 0.0, 0.5], [-0.5, 0.0, 0.0, 0.5], 0.0),  # accepts half thanks to ties: left alone
+    ],
+)
+def test_the_best_threshold_is_found(true: list[float], false: list[float], threshold: float) -> None:
+    assert nearest_threshold([np.array(true), np.array(false)], 0.5) == threshold
+
+
+@given(MARGINS, MARGINS, st.floats(0, 1))
+def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(
+    true: np.ndarray, false: np.ndarray, share: float
+) -> None:
+    threshold, values = nearest_threshold([true, false], share), {*true, *false}
+    assert math.isfinite(threshold)
+    assert threshold == 0 or threshold not in values
+
+    def miss(at: float) -> float:
+        return abs(sum(share_above(margins, at) for margins in (true, false)) / 2 - share)
+
+    others = [t for t in np.arange(-6, 6.5, 0.5) if t == 0 or t not in values]
+    assert miss(threshold) <= min(map(miss, others)) + 1e-9
+
+
+@given(MARGINS, st.integers(-4, 4))
+def test_the_shares_of_both_answers_add_up_to_1_also_where_margins_lie_on_the_threshold(
+    margins: np.ndarray, at: int
+) -> None:
+    assert share_above(margins, at) + share_above(-margins, -at) == pytest.approx(1)
