@@ -54,10 +54,11 @@ def narrator_tables(results: Results) -> list[TableSpec]:
     flips = scores[is_whole & is_main_judge]
     flips = flips[flips["measure"].isin(["n_conversations", "pr", "far", "delta_far", "corruption", *FLIPS])]
     flips = flips[flips["group"].isin([ALL, ANSWERED]) | (flips["option_order"] == levels.order)]
+    table_2 = everywhere[everywhere["measure"].isin(TABLE_2) & everywhere["judge"].isin(levels.shown)]
     table_3 = pivoted(results, "narrator_table3", marked(everywhere[everywhere["measure"].isin(TABLE_3)]))
     return [
         models_table(results.judges),
-        pivoted(results, "narrator_table2", everywhere[everywhere["measure"].isin(TABLE_2) & is_main_judge]),
+        pivoted(results, "narrator_table2", table_2),
         replace(table_3, place="console" if len(levels.judges) > 1 else "page"),
         pivoted(results, "narrator_table4", by_detection(scores[scores["is_detected"].notna() & is_main_judge])),
         pivoted(results, "narrator_flips", flips),

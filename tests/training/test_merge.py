@@ -19,7 +19,7 @@ from studies.dialdefer.pocket import pocket_items
 from tests.made.fuzz import more_families
 from tests.made.made_merges import spoil, untrained_run, with_margins
 from tests.made.places import ROOT
-from tests.made.sampling_configs import sampling_config
+from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import adapter_of, tiny_model, tiny_run
 from training import merged_checkpoint
 from training.merge import main
@@ -168,9 +168,7 @@ def test_a_merged_checkpoint_whose_bytes_have_changed_is_neither_found_again_nor
         merge(run, "bf16", n_prompts=4)
     assert "agree" not in capsys.readouterr().out
     with pytest.raises(DataError, match=r"merged-bf16: its files have changed .* merge it anew"):
-        model_facts(
-            sampling_config({"name": "x", "model": {"name": str(merged)}, "benchmarks": [{"dataset": "pocket"}]})
-        )
+        model_facts(toy_config(str(merged)))
 
 
 def test_an_adapter_that_is_not_as_trained_is_not_merged(run: Path) -> None:

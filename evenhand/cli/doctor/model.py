@@ -1,4 +1,4 @@
-"""A config's model: is it there, may it be had, how large is it, does its tokenizer load. Nothing is downloaded."""
+"""A config's model: is it here, may it be downloaded, its size, does its tokenizer load. Nothing is downloaded."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from evenhand.model_size import PUBLISHED, ModelSize, model_size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundModel:
-    """As much of a model as can be had without downloading anything."""
+    """What is known of a model without downloading anything."""
 
     checks: list[Check]
     folder: Path | None = None
