@@ -43,30 +43,22 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
 def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
     options = read_options("score", argv)
+    from eval.report.tables import say_written, write_long
     from eval.results import results_of_files, results_of_runs
 
     if options.are_files:
-        assert options.out, "files need --out"
-        every = [print_and_write(results_of_files(options), options.out)]
+        every = [(results_of_files(options), options.out)]
     else:
         runs = [(study, path) for study, paths in runs_by_study(options.sources).items() for path in paths]
-        every = [
-            print_and_write(results_of_runs(study, [path], options), options.out or path / "scores")
-            for study, path in runs
-        ]
+        every = [(results_of_runs(study, [path], options), options.out or path / "scores") for study, path in runs]
+    for results, out in every:
+        assert out, "files need --out"
+        results.say()  # print first: writing may fail on a full disk
+        say_written(write_long(out, "scores", {results.study: results.score_rows}), is_all=options.is_all)
     if options.card or options.report_to or options.fail_if:
         from eval.publishing import hand_on
 
-        hand_on(every, options)
-
-
-def print_and_write(results: "Results", out: Path) -> "Results":
-    """Print the scores of one study and write them; the results."""
-    from eval.report.tables import say_written, write_long
-
-    results.say()  # print first: writing may fail on a full disk
-    say_written(write_long(out, "scores", {results.study: results.score_rows}), is_all=results.options.is_all)
-    return results
+        hand_on([results for results, _ in every], options)
 
 
 def compare_main(argv: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import math
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
@@ -38,13 +38,7 @@ def read_excluded(path: Path) -> dict[str, str]:
     """Item id → why it is left out. Empty for a run that leaves out nothing. Raises DataError for a damaged file."""
     excluded: dict[str, str] = {}
     for file in sorted((path / EXCLUDED_FOLDER).glob("*.jsonl")):
-        for number, record in read_jsonl(file):
-            for key in ("item_id", "reason"):
-                if not isinstance(record.get(key), str):
-                    raise DataError(
-                        f"{file}:{number}: names no excluded item (its {key} is {record.get(key)!r}). Delete the file "
-                        "and run the sampling command again: what does not fit is found anew"
-                    )
+        for _, record in read_jsonl(file):
             excluded.setdefault(record["item_id"], record["reason"])
     return excluded
 
@@ -109,12 +103,9 @@ class Answers:
     model read; lacks what was rendered unseen. errors: prompt hash → the last reason why there was no reply.
     """
 
-    def __init__(self, *, keeps_replies: bool = True, on_answer: Callable[[Completion], object] | None = None) -> None:
-        """keeps_replies: without, only which samples there are, so that a million fit in memory.
-
-        on_answer: called with every sample's first answer.
-        """
-        self.keeps_replies, self.on_answer = keeps_replies, on_answer
+    def __init__(self, *, keeps_replies: bool = True) -> None:
+        """keeps_replies: without, only which samples there are, so that a million fit in memory."""
+        self.keeps_replies = keeps_replies
         self.samples: dict[str, int] = {}
         self.rendered: dict[str, str] = {}
         self.errors: dict[str, str] = {}
@@ -150,8 +141,6 @@ class Answers:
             self.samples[hash_] = before | 1 << index
             if self.samples[hash_] != before:
                 self.n_answers += 1
-                if self.on_answer:
-                    self.on_answer(completion)
             elif not (self.keeps_replies and self.kept[hash_][index][0][1] == UNWRITTEN):  # else it is the same one
                 self.n_twice += 1
         if self.keeps_replies:
@@ -244,46 +233,34 @@ MOST_NAMED = 5
 UNNAMED = "no name"
 
 
-class Doubts:
-    """Reasons to doubt the answers of a run, gathered answer by answer; errors are no answers."""
-
-    def __init__(self, verdict: str = "") -> None:
-        """verdict: of "margin" also how likely the answers are over the whole run is tested; scores test each cell."""
-        self.verdict, self.answerers, self.totals = verdict, Counter[str](), list[float]()
-
-    def add(self, completion: Completion) -> None:
-        """Take an answer."""
-        if completion.sample_index == 0:
-            self.answerers[completion.answered_by or UNNAMED] += 1
-        if self.verdict == "margin" and (total := answer_probability(completion)) is not None:
-            self.totals.append(total)
-
-    def sentences(self) -> list[str]:
-        """One for each reason."""
-        doubts, n = list[str](), len(self.answerers)
-        if n > 1:
-            named = "; ".join(f"{name} ({count:,})" for name, count in self.answerers.most_common(MOST_NAMED))
-            doubts.append(
-                f"its prompts were answered by {n} models or versions of a server: {named}"
-                f"{f' and {n - MOST_NAMED} more' if n > MOST_NAMED else ''}. A score over them is no one judge's; "
-                "sample anew from one of them, under another `name`."
-            )
-        if self.totals and median(self.totals) < UNLIKELY:
-            doubts.append(
-                f"the two answers together have a median probability of {median(self.totals):.2g} (mean "
-                f"{fmean(self.totals):.2g}): the judge would mostly begin its reply with something else, so its "
-                f"margins may say little of what it would answer. {WAY_OUT}"
-            )
-        return doubts
-
-
 def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[str]:
-    """A plain sentence for each reason to doubt the answers of one run."""
-    doubts = Doubts(verdict)
+    """A plain sentence for each reason to doubt the answers of one run; errors are no answers.
+
+    verdict: of "margin" also how likely the answers are over the whole run is tested; scores test each cell.
+    """
+    answerers, totals = Counter[str](), list[float]()
     for completion in completions:
-        if not completion.is_error:
-            doubts.add(completion)
-    return doubts.sentences()
+        if completion.is_error:
+            continue
+        if completion.sample_index == 0:
+            answerers[completion.answered_by or UNNAMED] += 1
+        if verdict == "margin" and (total := answer_probability(completion)) is not None:
+            totals.append(total)
+    doubts, n = list[str](), len(answerers)
+    if n > 1:
+        named = "; ".join(f"{name} ({count:,})" for name, count in answerers.most_common(MOST_NAMED))
+        doubts.append(
+            f"its prompts were answered by {n} models or versions of a server: {named}"
+            f"{f' and {n - MOST_NAMED} more' if n > MOST_NAMED else ''}. A score over them is no one judge's; "
+            "sample anew from one of them, under another `name`."
+        )
+    if totals and median(totals) < UNLIKELY:
+        doubts.append(
+            f"the two answers together have a median probability of {median(totals):.2g} (mean {fmean(totals):.2g}): "
+            "the judge would mostly begin its reply with something else, so its margins may say little of what it "
+            f"would answer. {WAY_OUT}"
+        )
+    return doubts
 
 
 def answer_probability(completion: Completion) -> float | None:

@@ -31,7 +31,6 @@ class DeviceFacts:
     cuda_build: str | None  # the CUDA version that torch was built for, such as "13.0"; None for a CPU build
     gpus: tuple[Gpu, ...]  # as nvidia-smi lists them
     environment: Mapping[str, str]  # of this process
-    config_says: str | None = None  # what in a config asks for GPUs, such as "engine.tensor_parallel_size is 4"
 
 
 def refusal(facts: DeviceFacts) -> str | None:
@@ -56,7 +55,7 @@ def means_cpu(environment: Mapping[str, str]) -> bool:
 def signs_of_gpu(facts: DeviceFacts) -> list[str]:
     """What says that a GPU is meant, in words."""
     environment = facts.environment
-    signs = [facts.config_says] if facts.config_says else []
+    signs = []
     # `accelerate launch` sets the precision always, and ACCELERATE_USE_CPU only where its file is not for several GPUs.
     if "ACCELERATE_MIXED_PRECISION" in environment and "ACCELERATE_USE_CPU" not in environment:
         signs.append("`accelerate launch` was given a config for several GPUs")
@@ -88,15 +87,9 @@ def way_out(facts: DeviceFacts) -> str:
     )
 
 
-def device_facts(n_visible: int, config_says: str | None = None) -> DeviceFacts:
+def device_facts(n_visible: int) -> DeviceFacts:
     """The facts of this machine and process."""
-    return DeviceFacts(
-        n_visible=n_visible,
-        cuda_build=torch_cuda_build(),
-        gpus=gpus(),
-        environment=os.environ,
-        config_says=config_says,
-    )
+    return DeviceFacts(n_visible=n_visible, cuda_build=torch_cuda_build(), gpus=gpus(), environment=os.environ)
 
 
 @cache
@@ -145,8 +138,7 @@ def vllm_device_name(n_gpus: int) -> str:
     """
     if names := visible_gpus():
         return ", ".join(names[:n_gpus])
-    says = f"engine.tensor_parallel_size is {n_gpus}" if n_gpus > 1 else None
-    if message := refusal(device_facts(n_visible=0, config_says=says)):
+    if message := refusal(device_facts(n_visible=0)):
         raise ModelError(message)
     if torch_cuda_build() is not None:
         raise ModelError(

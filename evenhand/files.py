@@ -84,7 +84,7 @@ def whole_file(path: Path, *, replaces: bool = True) -> Iterator[Path]:
         except FileNotFoundError:  # NFS asks again when the server's answer was lost, and it has been moved by then
             if not path.exists() or not os.path.samestat(written, path.stat()):
                 raise
-        sync_folder(path.parent)
+        synchronise(path.parent)
     except OSError as error:
         if isinstance(error, FileExistsError) and path.parent.is_dir():
             raise
@@ -104,9 +104,9 @@ def drop_left_over(folder: Path) -> None:
                 partial.unlink()
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames inside a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def synchronise(path: Path) -> None:
+    """Make a file's content, or the renames inside a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -213,10 +213,8 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}: is damaged JSON ({error.msg} at line {error.lineno})") from None
-    except (ValueError, RecursionError) as error:  # no UTF-8; thousands of digits or of open brackets
-        raise DataError(f"{path}: is no JSON that can be read ({error})") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: is damaged JSON ({error})") from None
     if not isinstance(content, dict):
         raise DataError(f"{path}: must hold a JSON object")
     return content

@@ -105,12 +105,10 @@ def padded_rows(trees: Sequence[Tree], pad: int) -> "dict[str, Tensor]":
     reach = np.tile(np.arange(1, width + 1), (len(trees), 1))
     for row, tree in enumerate(trees):
         filled = slice(len(tree.tokens))
-        ids[row, filled], positions[row, filled], real[row, filled], reach[row, filled] = (
-            tree.tokens,
-            tree.depths,
-            1,
-            tree.reach,
-        )
+        ids[row, filled] = tree.tokens
+        positions[row, filled] = tree.depths
+        real[row, filled] = 1
+        reach[row, filled] = tree.reach
     rows = {"input_ids": torch.from_numpy(ids), "position_ids": torch.from_numpy(positions)}
     if any(tree.branches for tree in trees):
         return {**rows, "reach": torch.from_numpy(reach)}

@@ -35,10 +35,8 @@ class SamplingConfig(Closed):
 
     temperature: float = Field(default=0.0, ge=0)  # 0 is greedy
     top_p: float = Field(default=1.0, gt=0, le=1)  # nucleus sampling; 1 leaves nothing out
-    # Not written down at their defaults, so that a run without them keeps its name.
-    top_k: int = Field(
-        default=0, ge=0, exclude_if=lambda k: k == 0
-    )  # draw from the k most likely tokens; 0 leaves nothing out
+    # draw from the k most likely tokens; 0 leaves nothing out
+    top_k: int = Field(default=0, ge=0, exclude_if=lambda k: k == 0)
     repetition_penalty: float = Field(default=1.0, gt=0, exclude_if=lambda penalty: penalty == 1)  # 1 is none
     max_tokens: int = Field(default=300, ge=1)  # of a reply; longer ones are cut
     n: int = Field(default=1, ge=1)  # samples per prompt
@@ -127,14 +125,12 @@ class OpenAIConfig(Closed):
     concurrency: int = Field(default=32, ge=1)  # requests at a time
     timeout_s: float = Field(default=120.0, gt=0)  # seconds without a response
     max_retries: int = Field(default=6, ge=0)  # after 429, 5xx and timeouts, with back-off
-    total_timeout_s: float = Field(
-        default=300.0, gt=0
-    )  # seconds for a request and all its retries, on top of timeout_s
+    # seconds for a request and all its retries, on top of timeout_s
+    total_timeout_s: float = Field(default=300.0, gt=0)
     json_mode: Literal["none", "json_object", "json_schema"] = "none"  # response_format of the requests
     send_seed: bool = False  # a per-request seed with temperature > 0 kills vLLM's CPU server
-    extra_body: Annotated[
-        dict[str, Any], AfterValidator(checked_body)
-    ] = {}  # merged over the request; a key set to null removes that field
+    # merged over the request; a key set to null removes that field
+    extra_body: Annotated[dict[str, Any], AfterValidator(checked_body)] = {}
 
 
 class TransformersConfig(Closed):

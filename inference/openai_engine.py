@@ -104,7 +104,8 @@ class OpenAIEngine:
                         running.add(self.loop.get_loop().create_task(self.completions(waiting.popleft())))
                 if not running:
                     break
-                for task in self.loop.run(first_of(running)):
+                done, running = self.loop.run(asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED))
+                for task in done:
                     try:
                         completions = task.result()
                     except PromptsTooLong as error:
@@ -115,7 +116,10 @@ class OpenAIEngine:
                         yield from completions
                         fatal = fatal or self.gone(completions)
         finally:
-            self.loop.run(cancel(running))
+            for task in running:
+                task.cancel()
+            if running:
+                self.loop.run(asyncio.wait(running))
         if fatal:
             raise fatal
         if too_long:
@@ -227,20 +231,6 @@ class OpenAIEngine:
                     "may be missing; point engine.base_url at the vLLM server itself, or take `verdict: reason`"
                 ) from None
         return single_tokens(tokens, f"{self.place}: {model}")
-
-
-async def first_of(running: set[Request]) -> set[Request]:
-    """What has finished, at least one; taken out of what runs."""
-    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-    running -= done
-    return done
-
-
-async def cancel(running: set[Request]) -> None:
-    """Stop what is under way and wait until it has stopped."""
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
 
 
 def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> None:

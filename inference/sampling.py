@@ -9,7 +9,15 @@ from pathlib import Path
 from tqdm import tqdm
 
 from evenhand.checkpoints import fingerprint, resolve
-from evenhand.completions import EXCLUDED_FOLDER, Answers, CompletionLog, Doubts, exclude, read_excluded
+from evenhand.completions import (
+    EXCLUDED_FOLDER,
+    Answers,
+    CompletionLog,
+    answer_doubts,
+    every_completion,
+    exclude,
+    read_excluded,
+)
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import (
@@ -47,7 +55,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
-    run, doubts = Run(path, config, units, planned_units.plan_grows), Doubts(config.verdict)
+    run = Run(path, config, units, planned_units.plan_grows)
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
     with ExitStack() as stack:
         started = list[Started]()
@@ -64,7 +72,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             start(first_due(run, shard))
         runner = getattr(started[0][1], "runner", None) if started else None
         open_run(path, config, content_hash, facts, device, inputs, plan_grows=planned_units.plan_grows, runner=runner)
-        answers = Answers(keeps_replies=run.plan_grows, on_answer=doubts.add).read(path)
+        answers = Answers(keeps_replies=run.plan_grows).read(path)
         plan = Plan(run, answers, shard)
         write_plan(path, plan.prompts())
         if is_done(path) and not plan.owed:
@@ -82,7 +90,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             ask_all(run, plan, schedule, start)
     log.check_shards_exist()
     catch_up(run, answers, log)
-    for doubt in doubts.sentences():
+    for doubt in answer_doubts(every_completion(path), config.verdict):
         say(f"{path}: warning: {doubt}", sys.stderr)
     settle(run, plan, schedule)
     return path

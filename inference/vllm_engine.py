@@ -127,14 +127,6 @@ class VllmEngine:
 
         sampling, schema = self.config.sampling.for_prompt(asked.prompt), asked.prompt.drawing.json_schema
         if isinstance(asked, Node):
-            from vllm.sampling_params import MAX_LOGPROB_TOKEN_IDS  # 0.19 has none
-
-            if len(asked.question.children) > MAX_LOGPROB_TOKEN_IDS:
-                raise ModelError(
-                    f"{asked.prompt.item_id}: its options go on with {len(asked.question.children)} different "
-                    f"tokens, and vLLM gives no more than {MAX_LOGPROB_TOKEN_IDS} log-probabilities; use the "
-                    "transformers engine or `verdict: answer`"
-                )
             # No mask (allowed_token_ids): probabilities over the whole vocabulary are wanted.
             return SamplingParams(
                 temperature=sampling.temperature if self.config.verdict == "options" else 0.0,

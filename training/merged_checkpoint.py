@@ -34,7 +34,7 @@ from tqdm import tqdm
 from evenhand.checkpoints import WEIGHT_INDEX, checked_hash, checkpoint_hash, load_tokenizer, weight_files
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, DataError, EvenhandError, ModelError, one_line
-from evenhand.files import sync_folder, write_json, write_whole
+from evenhand.files import synchronise, write_json, write_whole
 from evenhand.lease import held
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, check_unchanged, is_done, read_json
 from training.config import AnyRun
@@ -125,7 +125,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
         write_whole(waiting / CARD_FILE, f"{card_text(run, waiting)}\n")
         shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
         waiting.rename(target)
-        sync_folder(run)
+        synchronise(run)
     return target
 
 

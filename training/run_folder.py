@@ -6,7 +6,6 @@ DIVERGED.json instead of the last two.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from evenhand.checkpoints import fingerprint, resolve
 from evenhand.errors import ConfigError, DataError
-from evenhand.files import sync_folder, write_json
+from evenhand.files import synchronise, write_json
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, is_done, read_json, run_path
 from training.config import AnyRun, TrainingConfig, load_training_config
 
@@ -108,16 +107,10 @@ def copy_adapter(source: Path, target: Path, score: Mapping[str, float] | None =
     sync_files(partial)
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)
-    sync_folder(target.parent)
+    synchronise(target.parent)
 
 
 def sync_files(folder: Path) -> None:
     """Make a folder's files survive a power cut; a full disk or quota is an OSError here if it was none before."""
-    for file in folder.rglob("*"):
-        if file.is_file():
-            descriptor = os.open(file, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-    sync_folder(folder)
+    for path in (*folder.rglob("*"), folder):
+        synchronise(path)

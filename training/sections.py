@@ -77,9 +77,8 @@ class PairedConfig(Closed):
 class DevConfig(Closed):
     """Training items set aside to choose the checkpoint by. They are never trained on, and are no test items."""
 
-    n_items: int = Field(
-        ge=1
-    )  # families of units (items with one question, a page's conversations), drawn over all datasets alike
+    # families of units (items with one question, a page's conversations), drawn over all datasets alike
+    n_items: int = Field(ge=1)
     every_steps: int = Field(ge=1)  # optimiser steps between two evaluations: sparse, they cost a forward pass each
     patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a better one
     select: Literal["best", "last"] = "best"  # which adapter the run ends with

@@ -38,10 +38,9 @@ def main(argv: Sequence[str]) -> None:
     task = tasks[options.what] if options.what else next(iter(tasks.values()))
     items = draw_items(task, options.n, options.seed)
     write_whole(options.out, sheet(task, items))
-    say(f"{options.out}: {len(items)} items of {len({item.unit for item in items})} units.\n\n{task.question}\n")
-    say(
-        f"{task.guide}\n\nWrite one of {', '.join(task.answers)} into the column `label` of each row. Give every person"
-    )
+    n_units = len({item.unit for item in items})
+    say(f"{options.out}: {len(items)} items of {n_units} units.\n\n{task.question}\n\n{task.guide}\n")
+    say(f"Write one of {', '.join(task.answers)} into the column `label` of each row. Give every person")
     say("a copy of the file, save it as CSV in UTF-8, and score the copies with --labels.")
 
 

@@ -17,10 +17,9 @@ from typing import Any
 import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from eval.report.tables import interval, is_unknown, printed, shortened, signed
-from evenhand.errors import DataError
+from evenhand.files import whole_file, write_whole
 
 RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -82,12 +81,9 @@ def finish(plot: Plot, folder: Path) -> tuple[str, list[Path]]:
         plot.drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         plot.drawing.set_layout_engine("none")  # it is laid out; doing so again takes as long as drawing
         plot.drawing.savefig(image, format="png", dpi=160, metadata={"Software": None})
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        png.write_bytes(image.getvalue())
-        svg.write_text(text.getvalue(), encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{png}: cannot be written ({error.strerror}); free space or choose another folder") from None
+    with whole_file(png) as partial:
+        partial.write_bytes(image.getvalue())
+    write_whole(svg, text.getvalue())
     return for_page(text.getvalue()), [png, svg]
 
 
@@ -125,7 +121,8 @@ def interval_plot(
             colour = RUN_COLOURS[(number + (len(series) == 1)) % len(RUN_COLOURS)]
             if not is_unknown(row.low) and not is_unknown(row.high):
                 axes.plot([row.low, row.high], [line, line], color=colour, linewidth=1.6)
-            axes.plot(row.value, line, RUN_MARKERS[number % len(RUN_MARKERS)], color=colour, markersize=5)
+            marker = RUN_MARKERS[number % len(RUN_MARKERS)]
+            axes.plot(row.value, line, marker, color=colour, markersize=5, label=row.series)
         for line, label in enumerate(labels if is_joined else []):
             axes.plot(frame["value"][frame["label"] == label], [line] * len(series), color=INK, linewidth=0.8, zorder=0)
         if zero is not None:
@@ -134,11 +131,9 @@ def interval_plot(
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)
         if len(series) > 1:
-            handles = [
-                Line2D([], [], marker=RUN_MARKERS[i % 6], color=RUN_COLOURS[i % 6], linestyle="")
-                for i in range(len(series))
-            ]
-            figure.legend(handles, series, loc="outside lower center", ncols=min(3, len(handles)))
+            handles, names = axes.get_legend_handles_labels()
+            marks = dict(zip(names, handles, strict=True))  # a mark for each series
+            figure.legend(marks.values(), marks, loc="outside lower center", ncols=min(3, len(marks)))
     words = "; ".join(
         f"{' '.join(filter(None, [row.label, row.series]))} {signed(row.value, digits)} "
         f"{interval(row.low, row.high, digits)}"

@@ -144,14 +144,14 @@ def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, d
     beside: dict[str, dict[str, Path]] = {}
     for word in words:
         given, _, path = word.partition("=")
-        if given not in {name for arm in sampled for name in (arm.name, arm.arm)}:
-            names = ", ".join(arm.name for arm in sampled)
-            raise DataError(f"--with {word}: say it as NAME=RUN with the name of an arm that was sampled: {names}")
-        (study,) = runs_by_study([Path(path)])
+        (study,) = runs_by_study([Path(path)]) if path else ("",)
         rows = beside.setdefault(study, {})
         free = [arm.name for arm in sampled if given in (arm.name, arm.arm) and arm.name not in rows]
-        if not free:
-            raise DataError(f"--with {word}: '{given}' has fewer seeds than runs are named for it")
+        if not path or not free:
+            names = ", ".join(arm.name for arm in sampled)
+            raise DataError(
+                f"--with {word}: say it as NAME=RUN, one run a row, with the name of a sampled row: {names}"
+            )
         rows[free[0]] = Path(path)
     for rows in beside.values():
         if BASE not in rows:

@@ -1,7 +1,6 @@
 """`evenhand keys`: every key of a config with its default, what it may be, and what it does, as YAML.
 
-What a key does is told once, in the comments of the schemas (inference/config.py, training/sections.py and the like),
-and read there.
+What a key does is written once, in the comments of the schemas (inference/config.py, training/sections.py and others).
 """
 
 import argparse

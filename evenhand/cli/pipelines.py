@@ -1,4 +1,4 @@
-"""The jobs of a pipeline, told from the notes that slurm/pipeline.sh and its jobs leave.
+"""The jobs of a pipeline, as read from the notes that slurm/pipeline.sh and its jobs leave.
 
 stages.tsv has a line for each job that was submitted: name, kind, id, ids that it waits for. Beside it lie NAME (where
 its result lies), NAME.task3.began while a task runs, NAME.task3.ended with what a task failed of.
@@ -106,7 +106,7 @@ class Job:
 
 
 def text_of(file: Path) -> str:
-    """A note; empty where there is none, or none yet."""
+    """A note; empty where it does not exist yet."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:

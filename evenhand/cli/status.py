@@ -1,6 +1,6 @@
-"""`evenhand status [RUN|ROOT ...]`: how far every run below a folder has come, told from its directory alone.
+"""`evenhand status [RUN|ROOT ...]`: how far every run below a folder has come, by its directory alone.
 
-Others may be writing there. None, and a dash in the table, is what the files do not tell.
+Others may be writing there. None, and a dash in the table, is unknown.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Stage:
     per_second: float | None = None
     seconds_left: float | None = None
     written_s_ago: float | None = None  # by this machine's clock
-    holder: str | None = None  # "process 4711 on node07"; None where nobody holds the lease, or there is none
+    holder: str | None = None  # "process 4711 on node07"; None without a holder or a lease
     note: str | None = None  # the last error, or why it was stopped
 
 
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def runs_below(root: Path) -> Iterator[Path]:
-    """The run directories at or below a folder; none is looked into. Of pipelines the last that was submitted.
+    """The run directories at or below a folder, without looking inside them; of pipelines the last one submitted.
 
     Raises DataError where there are none.
     """

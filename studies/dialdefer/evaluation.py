@@ -325,7 +325,7 @@ def doubts(group: pd.DataFrame) -> list[str]:
             "worst condition)"
             for row in unparsed
         ],
-        " are exactly 0 and count by half, so 0/1 accuracies and DDS hang on rounding; soft DDS does not.": [
+        " are exactly 0 and count by half, so 0/1 accuracies and DDS depend on rounding; soft DDS does not.": [
             f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset}" for row in tied
         ],
         ". A judge with one answer for nearly everything can have a DDS near 0 for that reason.": [

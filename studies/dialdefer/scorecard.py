@@ -340,7 +340,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         if len(known) == len(averaged):
             yield from mean(of_kind, known)
     in_all: dict[str, Paired] = {}
-    has_several = True  # wordings, and the same on both sides; accuracy is looked at in those that both have
+    has_several = True  # prompt variants, the same on both sides; accuracy is over those that both have
     for name in averaged:
         first, second = ([panels[name] for panels in row.wordings if name in panels] for row in (ours, theirs))
         both = [(a, b) for a in first for b in second if a.factors == b.factors]

@@ -62,7 +62,7 @@ class Judgment:
 
     @property
     def is_accusable(self) -> bool:
-        """Whether it counts for FAR: a speaker who is no attacker is Me, and Me is an option."""
+        """Whether it counts for FAR: a non-attacker is Me, and Me is an option."""
         return self.condition == "non_attacker" and self.factors.task != "detection"
 
     def weight(self, option: str, denominator: Denominator) -> float:

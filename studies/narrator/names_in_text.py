@@ -46,7 +46,7 @@ def bare(text: str) -> str:
 
 
 def alone(form: str) -> str:
-    """A pattern for a name that is no part of a longer word or emoji: "Ann" stands alone in "Ann's", not in "Anna"."""
+    """A pattern for a name that is not part of a longer word or emoji: "Ann" stands alone in "Ann's", not in "Anna"."""
     before, after = (
         LETTER[1:-1] if character.isalnum() or character == "_" else "" for character in (form[0], form[-1])
     )
@@ -129,7 +129,7 @@ CLOSENESS: list[tuple[Shape, Shape, Shape]] = [
 ]
 
 FIRST = 0xE000
-NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is no option; everybody
+NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is not an option; everybody
 NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
@@ -169,7 +169,7 @@ def prose(text: str) -> str:
 
 
 def options_in(run: str, names: Names) -> frozenset[str]:
-    """The options that a run of characters stands for; none for somebody who is no option."""
+    """The options that a run of characters stands for; empty for somebody who is not an option."""
     if ALL in run:
         return frozenset(names.options)
     return frozenset(names.options[ord(character) - FIRST] for character in run if character != NOT_LISTED)

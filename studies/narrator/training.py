@@ -11,7 +11,7 @@ compare person by person; in detection Yes and No.
 With labels the right option is learnt to its last token (Example.rest). Names have several and Me has one: a judge that
 forgot how to write names out would write Me more often than them, and that would look like a change of perspective.
 
-Labels are the annotated attacker's. Where the attack is hidden that is no more than a proxy, for nobody has done it
+Labels are the annotated attacker's. Where the attack is hidden that is only a proxy, for nobody has done it
 yet, and a speaker who says nothing else is found by elimination. In detection the label is Yes in every conversation.
 """
 

@@ -102,7 +102,7 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
 
 
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
-    """The number of an assignment's reply, 0 for a new cluster; None when there is none that can be."""
+    """The number of an assignment's reply, 0 for a new cluster; None without a valid one."""
     parsed = json_in(without_thinking(reply.text))
     number = parsed.get("cluster") if isinstance(parsed, dict) else parsed
     if isinstance(number, str) and re.fullmatch("[0-9]{1,4}", number.strip()):

@@ -1,7 +1,8 @@
 """The responses in a generation's reply, read as a person would read them.
 
 A reply is split at the marks that its items share: strings of JSON, numbers of any kind, rules, bullets or labels,
-blank lines, line ends. What stands before the first item, headings between two, and remarks behind the last are none.
+blank lines, line ends. What stands before the first item, headings between two, and remarks behind
+the last are not items.
 """
 
 import json
@@ -191,7 +192,7 @@ def counted(numbers: list[int]) -> list[int]:
 def led(lines: Sequence[str], n_filled: int) -> list[list[Start]]:
     """Where items begin by bullets, emoji, headings, bold titles, user names or a word with a colon.
 
-    The most frequent of them stands first. One that most lines lack is none.
+    The most frequent of them stands first. One that most lines lack does not count.
     """
     styles = defaultdict[Any, list[Start]](list)
     for n, line in enumerate(lines):

@@ -15,11 +15,10 @@ from eval.runs import load_finished
 from evenhand.records import Prompt
 from evenhand.registry import STUDIES
 from evenhand.run_directory import read_plan_lines
-from inference import sampling
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from tests.made.made_runs import lean, made_items, make_run
-from tests.made.pocket_judge import AnsweringEngine
+from tests.made.scripted_engine import AnsweringEngine, scripted
 from tests.toy_study import KEY, TOY
 
 N_ITEMS = 10
@@ -75,8 +74,7 @@ def test_a_rerun_is_of_the_same_model(tmp_path: Path, model: str, facts: dict[st
 
 
 def sampled(monkeypatch: pytest.MonkeyPatch, answer_of: Callable[[Prompt], str], tree: dict[str, Any]) -> Path:
-    monkeypatch.setattr(sampling, "open_engine", lambda config, prompts: AnsweringEngine(answer_of))
-    monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "scripted", "checkpoint_hash": "c0"})
+    scripted(monkeypatch, AnsweringEngine(answer_of))
     return sample(parse_sampling_config({"model": {"name": "scripted"}, **tree}, "made.yaml"))
 
 

@@ -16,7 +16,6 @@ from tests.made.read_back import completions_of
 from tests.made.toy_runs import config
 
 TWO = "answered by 2 models or versions of a server"
-UNLIKELY = "the two answers together have a median probability of "
 
 
 def completions(*fields: dict[str, Any]) -> list[Completion]:

@@ -15,7 +15,7 @@ from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
 from inference.config import InferenceConfig
 from inference.open_engine import device_name, open_engine
 from inference.sampling import sample
-from tests.made.sampling_configs import sampling_config
+from tests.made.toy_prompts import toy_config
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
 VARIABLES = (
@@ -30,7 +30,7 @@ VARIABLES = (
 
 def facts(environment: Mapping[str, str] | None = None, **known: Any) -> DeviceFacts:
     """A machine with no sign of a GPU, but for what is said."""
-    nothing: dict[str, Any] = {"n_visible": 0, "cuda_build": None, "gpus": (), "config_says": None}
+    nothing: dict[str, Any] = {"n_visible": 0, "cuda_build": None, "gpus": ()}
     return DeviceFacts(**{**nothing, **known}, environment=environment or {})
 
 
@@ -45,7 +45,6 @@ NEWER = "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or 
         (facts(gpus=(A100,)), "nvidia-smi lists NVIDIA A100-SXM4-80GB", "This torch is a build for CPUs: run `make ve"),
         (facts(cuda_build="13.0"), "torch is a build for CUDA 13.0", "finds no driver and no GPU: ask Slurm for a GPU"),
         (facts({"ACCELERATE_MIXED_PRECISION": "no"}), "`accelerate launch` was given a config for several GPUs", ""),
-        (facts(config_says="engine.tensor_parallel_size is 4"), "engine.tensor_parallel_size is 4", ""),
     ],
 )
 def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_and_the_way_out(
@@ -129,17 +128,8 @@ def checkpoint(folder: Path) -> Path:
 
 
 def made_config(folder: Path, **engine: Any) -> InferenceConfig:
-    return sampling_config(
-        {
-            "name": "tiny",
-            "model": {"name": str(checkpoint(folder / "model"))},
-            "benchmarks": [{"dataset": "pocket", "n_items": 1}],
-            "prompts": {"template": "matched"},
-            "verdict": "margin",
-            "engine": engine,
-            "run": {"root": str(folder / "runs")},
-        }
-    )
+    keys = {"prompts": {"template": "matched"}, "engine": engine, "run": {"root": str(folder / "runs")}}
+    return toy_config(str(checkpoint(folder / "model")), benchmarks=[{"dataset": "pocket", "n_items": 1}], **keys)
 
 
 @pytest.mark.usefixtures("old_driver")

@@ -20,7 +20,7 @@ from inference.transformers_engine import TransformersEngine
 from inference.vllm_engine import with_float32_head
 from tests.made.one_batch import byte_model, examples_for
 from tests.made.places import CONFIGS
-from tests.made.sampling_configs import sampling_config
+from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import tiny_run
 from training.batches import Collator, answers_of, groups_of
 from training.config import AnyRun
@@ -199,16 +199,8 @@ def test_in_bf16_training_reads_float32_margins(
 
 
 def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path, device: str) -> None:
-    config = sampling_config(
-        {
-            "name": "tiny",
-            "model": {"name": str(checkpoint)},
-            "benchmarks": [{"dataset": "pocket", "n_items": 3}],
-            "prompts": {"template": "matched"},
-            "verdict": "margin",
-            "engine": {"kind": "transformers", "dtype": "bfloat16"},
-        }
-    )
+    few, engine = [{"dataset": "pocket", "n_items": 3}], {"kind": "transformers", "dtype": "bfloat16"}
+    config = toy_config(str(checkpoint), benchmarks=few, prompts={"template": "matched"}, engine=engine)
     with TransformersEngine(config) as engine, seen_by_the_head(engine.model) as hidden:
         answers = [found.answer_logprobs for found in engine.generate(first_prompts(config))]
         choices = list(engine.encoder.answers.ids.values())

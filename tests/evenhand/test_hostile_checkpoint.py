@@ -14,7 +14,7 @@ from evenhand.checkpoints import ModelConfig, load_model, load_tokenizer, patter
 from evenhand.errors import ModelError
 from evenhand.records import Message
 from tests.made.places import ROOT
-from tests.made.source_files import SOURCES, shown, tree_of
+from tests.made.source_files import SOURCES, modules_of, shown, tree_of
 from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 
 
@@ -95,12 +95,7 @@ def test_nothing_here_reads_a_pickle() -> None:
     reading = []
     for file in SOURCES:
         for node in ast.walk(tree_of(file)):
-            names = {
-                alias.name.partition(".")[0] for alias in getattr(node, "names", []) if isinstance(alias, ast.alias)
-            }
-            names |= (
-                {(getattr(node, "module", None) or "").partition(".")[0]} if isinstance(node, ast.ImportFrom) else set()
-            )
+            names = {module.partition(".")[0] for module in modules_of(node)}
             calls = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if names & {"pickle", "cloudpickle", "dill", "joblib", "shelve"} or calls in ("torch.load", "np.load"):
                 reading.append(f"{shown(file)}:{node.lineno}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from inference.config import InferenceConfig, load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
@@ -20,25 +21,7 @@ from tests.made.scripted_engine import AnsweringEngine
 
 FOLDER = CONFIGS / "experiments"
 EXPERIMENTS = sorted(FOLDER.glob("*.yaml"))
-NINE = ("truthfulqa", "advisorqa", "amqa", "bbq", "gpqa", "halueval", "harp", "plausibleqa", "socialiqa")
-TEN = (*NINE, "aio-context")
-
-# Variant → the datasets that it is asked on. "" is the main wording in the main roles and arm `none`.
-LABELS = ("A/B", "Q/A", "John/Jane", "John/Sorosh", "User/LLM", "LLM/User", "GPT-4o/Llama", "Llama/GPT-4o")
-PARAPHRASES = ("v1", "v2", "v3", "matched")
-ON_TRUTHFULQA = dict.fromkeys((*LABELS, *PARAPHRASES), ("truthfulqa",))
-ALL = {"": TEN, "honest": TEN, "dehumanizing": TEN, "no_first": TEN, "1->2": ("aio-context",), **ON_TRUTHFULQA}
 SEVERAL = ({"arm": "honest"}, {"speakers": ["A", "B"]}, {"template": "v2"}, {"answer_order": "no_first"})
-EXPECTED = {
-    "main": {"": TEN},
-    "aio-roles": {"": ("aio-context",), "1->2": ("aio-context",)},
-    "speaker-labels": dict.fromkeys(("", *LABELS), ("truthfulqa",)),
-    "paraphrases": dict.fromkeys(("", *PARAPHRASES), ("truthfulqa",)),
-    "mitigations": dict.fromkeys(("", "honest", "dehumanizing"), TEN),
-    "answer-order": dict.fromkeys(("", "no_first"), TEN),
-    "all": ALL,
-    "embedded": ALL,
-}
 
 
 def every_wording(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -48,6 +31,8 @@ def every_wording(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return {", ".join(filter(None, [*words, order])): ("pocket",) for words, order in orders}
 
 
+ON_PAPER = yaml.safe_load(Path(__file__).with_name("experiments.yaml").read_text())["experiments"]
+EXPECTED = {name: {variant: tuple(asked) for variant, asked in of.items()} for name, of in ON_PAPER.items()}
 EXPECTED |= {f"wordings-{name}": every_wording(names) for name, names in SETS.items()}  # ours, of no paper
 
 

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -59,6 +58,7 @@ def test_what_was_answered_here_is_not_asked_again_while_its_folder_is_shown_lat
 
 
 SHARDS = [(0, 2), (1, 2)]
+Ask = Callable[[int, AnsweringEngine], Path]
 
 
 class Quoting(Chain):
@@ -74,21 +74,6 @@ def two_units() -> list[Quoting]:
     return [next(unit for unit in made if in_shard(unit.unit_id, shard)) for shard in SHARDS]
 
 
-@dataclass
-class TwoShards:
-    """A run of the two units."""
-
-    root: Path
-    monkeypatch: pytest.MonkeyPatch
-
-    def ask(self, number: int, engine: AnsweringEngine) -> Path:
-        """Run a shard with an engine."""
-        made = config(self.root)
-        self.monkeypatch.setattr(type(made.study), "units", lambda self, verdict: Units(two_units(), "made"))
-        scripted(self.monkeypatch, engine)
-        return sample(made, SHARDS[number])
-
-
 def saying(text: str, meanwhile: Callable[[], object] = lambda: None) -> AnsweringEngine:
     """Another process may do its whole part while this one's first answer is under way."""
     engine = AnsweringEngine(lambda prompt: text)
@@ -97,8 +82,16 @@ def saying(text: str, meanwhile: Callable[[], object] = lambda: None) -> Answeri
 
 
 @pytest.fixture
-def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TwoShards:
-    return TwoShards(tmp_path, monkeypatch)
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Runs a shard of a run of the two units with an engine."""
+    two = config(tmp_path)
+    monkeypatch.setattr(type(two.study), "units", lambda self, verdict: Units(two_units(), "made"))
+
+    def run(number: int, engine: AnsweringEngine) -> Path:
+        scripted(monkeypatch, engine)
+        return sample(two, SHARDS[number])
+
+    return run
 
 
 def outcome(path: Path) -> list[list[str]]:
@@ -110,28 +103,28 @@ def outcome(path: Path) -> list[list[str]]:
     ]
 
 
-def test_one_after_the_other_the_second_reads_the_shared_reply_and_asks_nothing_again(shards: TwoShards) -> None:
+def test_one_after_the_other_the_second_reads_the_shared_reply_and_asks_nothing_again(ask: Ask) -> None:
     first, second = saying("yes"), saying("no")
-    assert not is_done(shards.ask(0, first))
-    path = shards.ask(1, second)
+    assert not is_done(ask(0, first))
+    path = ask(1, second)
     assert is_done(path)
     assert (first.asked_once(), second.asked_once()) == (N_STEPS, N_STEPS - 1)
     assert outcome(path) == [["yes"] * N_STEPS, ["yes", *["no"] * (N_STEPS - 1)]]
 
 
-def test_a_process_whose_shared_reply_came_second_asks_what_its_unit_owes_by_the_first(shards: TwoShards) -> None:
+def test_a_process_whose_shared_reply_came_second_asks_what_its_unit_owes_by_the_first(ask: Ask) -> None:
     """It said that other shards owed it, though they were over, and nobody asked."""
-    path = shards.ask(0, saying("no", lambda: shards.ask(1, saying("yes"))))
+    path = ask(0, saying("no", lambda: ask(1, saying("yes"))))
     assert is_done(path)
     assert outcome(path) == [["yes", *["no"] * (N_STEPS - 1)], ["yes"] * N_STEPS]
     written = Counter(completion.prompt_hash for completion in every_completion(path))
     assert sorted(written.values())[-2:] == [1, 2], "the shared prompt alone has two replies"
 
 
-def test_a_shared_prompt_that_erred_here_and_was_answered_there_holds_nobody_up(shards: TwoShards) -> None:
-    failing = saying("no", lambda: shards.ask(1, saying("yes")))
+def test_a_shared_prompt_that_erred_here_and_was_answered_there_holds_nobody_up(ask: Ask) -> None:
+    failing = saying("no", lambda: ask(1, saying("yes")))
     failing.errors = {two_units()[0].next_prompts({})[0].prompt_hash}
-    assert is_done(shards.ask(0, failing))
+    assert is_done(ask(0, failing))
     assert failing.asked_once() == N_STEPS
 
 

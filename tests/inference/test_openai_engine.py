@@ -111,7 +111,6 @@ def test_a_place_that_is_no_such_server_or_where_nobody_answers_says_so() -> Non
         "This model's maximum context length is 10 tokens. However, your prompt contains 12 input tokens",
         "request (12 tokens) exceeds the available context size (10 tokens), try increasing it",
     ],
-    ids=["vLLM", "llama.cpp"],
 )
 def test_prompts_over_the_context_window_are_named_after_the_others_were_answered(said: str) -> None:
     long = refusal(400, said)
@@ -258,13 +257,6 @@ def margins(top: dict[str, float], token: str = "1") -> Reply:
         ({"1": -0.25, "2": -9999.0}, {"1": -0.25}),
         ({" 1": -0.25, " 2": -1.5, "1": -8.0}, {"1": -0.25, "2": -1.5}),
         ({"1": -0.25, " 2": -1.5}, {"1": -0.25}),
-    ],
-    ids=[
-        "both",
-        "one not listed",
-        "one at minus infinity",
-        "spelled with a space",
-        "spellings that are no pair",
     ],
 )
 def test_a_margin_holds_only_what_the_server_listed(top: dict[str, float], read: dict[str, float]) -> None:

@@ -1,6 +1,7 @@
 """The transformers engine against the same sums done by hand on a tiny random model."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -34,12 +35,12 @@ def config(folder: Path, verdict: str = "margin", **keys: Any) -> InferenceConfi
     return toy_config(str(folder), verdict, engine=engine, **keys)
 
 
-def answers(config: InferenceConfig, texts: tuple[str, ...] = TEXTS) -> dict[str, list[Completion]]:
+def answers(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> dict[str, list[Completion]]:
     """Text → its completions in the order of their index."""
-    names = {toy_prompt(text).prompt_hash: text for text in texts}
+    prompts = prompts or [toy_prompt(text) for text in TEXTS]
     with open_engine(config) as engine:
-        found = sorted(engine.generate([toy_prompt(text) for text in texts]), key=lambda c: c.sample_index)
-    return {text: [c for c in found if c.prompt_hash == hash_] for hash_, text in names.items()}
+        found = sorted(engine.generate(prompts), key=lambda c: c.sample_index)
+    return {p.messages[0].content: [c for c in found if c.prompt_hash == p.prompt_hash] for p in prompts}
 
 
 def by_hand(
@@ -76,7 +77,7 @@ def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path: Path)
     folder = save_checkpoint(tmp_path, word_start=True)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert tokenizer.tokenize("1") == ["_", "1"]
-    ((found,),) = answers(config(folder), ("Is it so?",)).values()
+    ((found,),) = answers(config(folder), [toy_prompt("Is it so?")]).values()
     expected = by_hand(folder, "Is it so?", extra="_")
     assert found.answer_logprobs is not None
     assert found.answer_logprobs["1"] == pytest.approx(expected[tokenizer.convert_tokens_to_ids("1")].item(), abs=1e-4)
@@ -197,12 +198,8 @@ PLAIN: dict[str, Any] = {"kind": "transformers", "batch_size": 4}
 PROMPTS = [option_prompt(text) for text in QUESTIONS]
 
 
-def option_answers(folder: Path, prompts: list[Prompt], **changes: Any) -> dict[str, list[Completion]]:
-    """Text → its completions."""
-    config = narrator_config(model=str(folder), **{"verdict": "options", "engine": PLAIN, **changes})
-    with open_engine(config) as engine:
-        found = list(engine.generate(prompts))
-    return {p.messages[0].content: [c for c in found if c.prompt_hash == p.prompt_hash] for p in prompts}
+def asks_options(folder: Path, **changes: Any) -> InferenceConfig:
+    return narrator_config(model=str(folder), verdict="options", engine=PLAIN, **changes)
 
 
 def spelled(folder: Path, behind: str, ids: list[int], temperature: float) -> float:
@@ -221,7 +218,9 @@ def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature
     checkpoint: Path, temperature: float, chat_template: bool, device: str
 ) -> None:
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
-    found = option_answers(checkpoint, PROMPTS, sampling={"temperature": temperature}, chat_template=chat_template)
+    found = answers(
+        asks_options(checkpoint, sampling={"temperature": temperature}, chat_template=chat_template), PROMPTS
+    )
     for text, (completion,) in found.items():
         behind, space = (f"<user>{text}</s><assistant>", "") if chat_template else (text, " ")
 
@@ -241,7 +240,7 @@ def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature
 def test_the_longest_option_has_to_fit_the_window_too(tmp_path: Path) -> None:
     length = len(f"<user>{QUESTIONS[0]}<assistant>") + 1 + len("Anna B.")  # tokens; </s> is one
     fits, cuts = (save_checkpoint(tmp_path / str(window), window=window) for window in (length, length - 1))
-    assert option_answers(fits, [option_prompt(QUESTIONS[0])])[QUESTIONS[0]]
+    assert answers(asks_options(fits), [option_prompt(QUESTIONS[0])])[QUESTIONS[0]]
     with pytest.raises(PromptsTooLong, match=rf"1 prompts do not fit.*: {length} tokens with the answer") as refusal:
-        option_answers(cuts, [option_prompt(QUESTIONS[0])])
+        answers(asks_options(cuts), [option_prompt(QUESTIONS[0])])
     assert [p.item_id for p in refusal.value.reasons] == [f"toy-{len(QUESTIONS[0])}"]

@@ -12,7 +12,6 @@ from evenhand.errors import ConfigError
 from inference import vllm_engine
 from inference.config import VllmConfig
 from inference.open_engine import open_engine
-from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import toy_config
 from tests.made.toy_runs import prompts
@@ -52,8 +51,7 @@ def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(
 ) -> None:
     monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
     monkeypatch.setattr(vllm_engine, "vllm_reads_tokens", lambda: True)
-    tree = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket"}], "verdict": verdict}
-    engine = vllm_engine.VllmEngine(sampling_config({**tree, "engine": {"kind": "vllm"}}))
+    engine = vllm_engine.VllmEngine(toy_config("embedded", verdict, engine={"kind": "vllm"}))
     assert called.get("compilation_config") == told
     assert engine.runner == "V2"
 

@@ -1,4 +1,4 @@
-"""A task that a tiny random model learns in seconds, and ways to disturb its training: kills, fp16 on a CPU.
+"""A task that a tiny random model learns in seconds, and fp16 on a CPU.
 
 Right claims say one word, wrong ones another.
 """
@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import torch
 from accelerate.state import AcceleratorState
-from transformers import TrainerState, TrainingArguments
+from transformers import TrainingArguments
 
 from studies.dialdefer.records import Item
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun
-from training.guard import DivergenceGuard
 from training.trainer import training_arguments
 
 
@@ -74,13 +73,3 @@ def begin_fp16_at(scale: float, device: str, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr("training.train.training_arguments", arguments)
         monkeypatch.setattr("training.train.shared_arguments", lambda config, path: None)
     monkeypatch.setattr("training.train.prepare_sharding", switch)
-
-
-def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the next training stop as if killed, in the middle of a step."""
-
-    def die(self: DivergenceGuard, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        if state.global_step + 1 == step:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(DivergenceGuard, "on_pre_optimizer_step", die)

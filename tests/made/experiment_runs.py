@@ -13,8 +13,8 @@ from studies.dialdefer.datasets import DatasetSpec
 from studies.dialdefer.panels import JudgedRun, load_run
 from studies.dialdefer.records import Item
 from tests.made.made_runs import aio_items, made_items, say
-from tests.made.sampling_configs import sampling_config
 from tests.made.scripted_engine import AnsweringEngine, scripted
+from tests.made.toy_prompts import toy_config
 
 N_ITEMS = 3
 
@@ -41,10 +41,5 @@ def run_with(judge: AnsweringEngine, config: InferenceConfig, monkeypatch: pytes
 
 def with_variants(*variants: dict[str, Any], datasets: Sequence[str] = ("truthfulqa",), **keys: Any) -> InferenceConfig:
     prompts = {"variants": list(variants), **keys.pop("prompts", {})}
-    tree = {
-        "name": "made",
-        "model": {"name": "scripted"},
-        "benchmarks": [{"dataset": name} for name in datasets],
-        "prompts": prompts,
-    }
-    return sampling_config({**tree, **keys})
+    benchmarks = [{"dataset": name} for name in datasets]
+    return toy_config("scripted", **{"verdict": "reason", "benchmarks": benchmarks, "prompts": prompts, **keys})

@@ -2,21 +2,10 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.made.loopback import Loopback, QuietHandler
-
-
-@dataclass(frozen=True)
-class Reply:
-    """One HTTP response."""
-
-    status: int = 200
-    body: str | bytes = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    more: Iterable[bytes] = ()  # sent behind the body without saying how long it is, until the client has left
+from tests.made.loopback import Loopback, QuietHandler, Reply
 
 
 def answer(text: str | None, **choice: Any) -> Reply:
@@ -93,17 +82,5 @@ class FakeServer(Loopback):
             def do_POST(self) -> None:
                 fake.keys.append(self.headers["Authorization"])
                 self.send(fake.reply(self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
-
-            def send(self, reply: Reply) -> None:
-                payload = reply.body.encode() if isinstance(reply.body, str) else reply.body
-                self.send_response(reply.status)
-                length = {"Connection": "close"} if reply.more else {"Content-Length": str(len(payload))}
-                for name, value in {"Content-Type": "application/json", **length, **reply.headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(payload)
-                for part in reply.more:
-                    self.wfile.write(part)
-                    self.wfile.flush()
 
         return Handler

@@ -54,16 +54,12 @@ def run_of(root: Path, section: dict[str, Any], judge: Judge, monkeypatch: pytes
     return sample(parse_sampling_config({**tree, "framing": section}, "config"))
 
 
-def planted(seed: int, *, defers: float = 0.0, pulls: float = 0.0, placebo: float = 0.0, level: float = 0.4) -> Judge:
-    """A judge that accepts with a probability: its level, more for an expert (defers), in a placebo, and for what is
-    shown first (pulls is half of what it differs by between the orders, in every framing but the baseline)."""
+def planted(seed: int, *, defers: float = 0.0, level: float = 0.4) -> Judge:
+    """A judge that accepts with a probability: its level, and more for an expert (defers)."""
 
     def answer(prompt: Prompt) -> str:
         draws = random.Random(f"{seed} {prompt.prompt_hash} {prompt.condition}")
-        rises = {"expert": defers, "placebo 1": placebo, "placebo 2": placebo}
-        p = level + rises.get(prompt.condition, 0.0)
-        if prompt.condition == "expert":
-            p += pulls if prompt.factors.first == "accept" else -pulls
+        p = level + (defers if prompt.condition == "expert" else 0.0)
         wanted = "accept" if draws.random() < p else "reject"
         return prompt.answer_space[prompt.factors.names.index(wanted)]
 

@@ -1,8 +1,20 @@
 """What stand-ins of servers share: they serve on a free port of this machine, and say nothing."""
 
 import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One HTTP response."""
+
+    status: int = 200
+    body: str | bytes = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    more: Iterable[bytes] = ()  # sent behind the body without saying how long it is, until the client has left
 
 
 class QuietServer(ThreadingHTTPServer):
@@ -23,6 +35,20 @@ class QuietHandler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: pytest's output is for failures."""
+
+    def send(self, reply: Reply) -> None:
+        """Answer the request."""
+        payload = reply.body.encode() if isinstance(reply.body, str) else reply.body
+        ends = {"Connection": "close"} if reply.more or self.close_connection else {}
+        length = {} if reply.more else {"Content-Length": str(len(payload))}
+        self.send_response(reply.status)
+        for name, value in {"Content-Type": "application/json", **ends, **length, **reply.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(payload)
+        for part in reply.more:
+            self.wfile.write(part)
+            self.wfile.flush()
 
 
 class Loopback:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.made.fake_server import Reply, as_json
-from tests.made.loopback import Loopback, QuietHandler
+from tests.made.fake_server import as_json
+from tests.made.loopback import Loopback, QuietHandler, Reply
 
 GONE = {"removed_by_category": "deleted", "selftext": "[deleted]", "title": "[deleted by user]", "author": "[deleted]"}
 
@@ -142,17 +142,6 @@ class MadeReddit(Loopback):
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["Content-Length"]))
                 self.send(as_json({"access_token": "t", "token_type": "bearer", "expires_in": 3600, "scope": "*"}))
-
-            def send(self, reply: Reply) -> None:
-                payload = reply.body.encode() if isinstance(reply.body, str) else reply.body
-                self.send_response(reply.status)
-                if self.close_connection:  # PRAW asks so for its token
-                    self.send_header("Connection", "close")
-                headers = {"Content-Type": "application/json", "Content-Length": str(len(payload)), **reply.headers}
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(payload)
 
         return Handler
 

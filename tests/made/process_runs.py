@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
@@ -35,6 +37,7 @@ def command(config: str, variables: dict[str, str], kill_at: int | None) -> None
     import torch
 
     from evenhand.terminal import run_main
+    from tests.made.training_runs import in_step
     from training import reference
     from training.__main__ import main
 
@@ -43,7 +46,7 @@ def command(config: str, variables: dict[str, str], kill_at: int | None) -> None
     if "ACCELERATE_USE_FSDP" in variables:
         play_gpus()
     if kill_at is not None:
-        die_at(kill_at)
+        in_step(kill_at, lambda: os.kill(os.getpid(), signal.SIGKILL), pytest.MonkeyPatch())
     code = run_main(main, [config])
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
@@ -63,20 +66,6 @@ def play_gpus() -> None:
             self.distributed_type = DistributedType.MULTI_GPU
 
     PartialState.set_device = set_and_rename
-
-
-def die_at(step: int) -> None:
-    """Have the training of this process end by SIGKILL in the middle of a step."""
-    from training.guard import DivergenceGuard
-
-    check = DivergenceGuard.on_pre_optimizer_step
-
-    def die(self: DivergenceGuard, args: Any, state: Any, control: Any, **more: Any) -> None:
-        if state.global_step + 1 == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-        check(self, args, state, control, **more)
-
-    DivergenceGuard.on_pre_optimizer_step = die
 
 
 def launched(config: Path, accelerate_config: Path, n: int = 2, *, kill_at: int | None = None) -> list[int]:

@@ -13,7 +13,7 @@ from inference import sampling
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong
 from tests.made.read_back import completions_of
-from tests.made.sampling_configs import sampling_config
+from tests.made.toy_prompts import toy_config
 
 Answers = Callable[[Prompt], str | Mapping[str, Any]]
 
@@ -91,15 +91,8 @@ def scripted(monkeypatch: pytest.MonkeyPatch, engine: AnsweringEngine | None = N
 
 
 def config(root: Path, **changes: object) -> InferenceConfig:
-    return sampling_config(
-        {
-            "name": "toy",
-            "model": {"name": "scripted"},
-            "benchmarks": [{"dataset": "pocket", "n_items": 10}],
-            "run": {"root": root, "shard_size": 7},
-            **changes,
-        }
-    )
+    few, run = [{"dataset": "pocket", "n_items": 10}], {"root": root, "shard_size": 7}
+    return toy_config("scripted", **{"verdict": "reason", "benchmarks": few, "run": run, **changes})
 
 
 def answers(path: Path) -> dict[tuple[str, int], str]:

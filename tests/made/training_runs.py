@@ -1,14 +1,18 @@
 """Tiny training runs, written as a user writes them: what the tests of training and merging share."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import TrainerState
 
 from evenhand.embedded import embedded_model_path
 from tests.made.tiny_families import save_family
 from training.config import AnyRun, parse_training_config
+from training.guard import DivergenceGuard
 from training.run_folder import read_metrics
 
 PAIRWISE = {
@@ -81,3 +85,15 @@ def adapter_of(run: Path) -> dict[str, torch.Tensor]:
 def logged(run: Path, name: str = "loss") -> dict[int, float]:
     """Step → what a run has logged under a name."""
     return {record["step"]: record[name] for record in read_metrics(run / "metrics.jsonl") if name in record}
+
+
+def in_step(step: int, act: Callable[[], object], patch: pytest.MonkeyPatch) -> None:
+    """Have trainings do something in the middle of a step."""
+    check = DivergenceGuard.on_pre_optimizer_step
+
+    def hooked(self: DivergenceGuard, args: Any, state: TrainerState, control: Any, **more: Any) -> None:
+        if state.global_step + 1 == step:
+            act()
+        check(self, args, state, control, **more)
+
+    patch.setattr(DivergenceGuard, "on_pre_optimizer_step", hooked)

@@ -39,7 +39,7 @@ def test_the_wheel_holds_every_file_of_the_checkout(unpacked: Path) -> None:
     assert [str(name) for name in names if not (unpacked / name).is_file()] == []
 
 
-def test_a_study_is_begun_asked_and_reported_and_a_config_found_by_name_outside_of_the_checkout(
+def test_a_study_is_begun_and_shown_and_a_config_found_by_name_outside_of_the_checkout(
     unpacked: Path, tmp_path: Path
 ) -> None:
     def evenhand(*words: str) -> str:
@@ -54,9 +54,5 @@ def test_a_study_is_begun_asked_and_reported_and_a_config_found_by_name_outside_
     evenhand("init", "mine", "--slurm")
     assert f"VENV={sys.prefix}" in (tmp_path / "mine" / "slurm" / "settings.sh").read_text()
     assert (tmp_path / "mine" / "configs" / "accelerate" / "cpu.yaml").is_file()
-    few = ("framing.items={file: mine/items.jsonl, n_items: 2}", "framing.placebos=[]")
-    run = evenhand("sample", "mine/study.yaml", *few)
-    evenhand("score", run, "--draws", "100")
-    evenhand("report", run, "--draws", "100")
-    assert all((tmp_path / run / file).is_file() for file in ("scores/scores.csv", "report/report.html"))
+    evenhand("show", "mine/study.yaml", "framing.items={file: mine/items.jsonl, n_items: 2}")
     assert "12 items" in evenhand("fetch", "pairwise", "model.name=embedded")  # whose items are a file that comes along

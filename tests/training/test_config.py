@@ -16,7 +16,7 @@ from tests.made.training_runs import tiny_run
 from training.config import load_training_config
 from training.processes import check_n_processes
 from training.run_folder import folder_of
-from training.trainer import shared_arguments
+from training.trainer import training_arguments
 
 TRAINING = CONFIGS / "training"
 FAMILIES = ("qwen2.5-7b", "gemma-3-12b", "llama-3.1-8b", "mistral-7b")
@@ -114,4 +114,4 @@ def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused() 
 
 def test_a_tracker_that_is_not_installed_is_named_before_anything_is_loaded(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.report_to: tracker 'no-such-tracker' is not installed"):
-        shared_arguments(tiny_run(run={"report_to": ["no-such-tracker"]}), tmp_path)
+        training_arguments(tiny_run(run={"report_to": ["no-such-tracker"]}), tmp_path)

@@ -10,9 +10,9 @@ from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
 from studies.dialdefer.training import TRAINING
-from tests.made.sampling_configs import sampling_config
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import THINKING
+from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import pocket, tiny_run
 from training.config import AnyRun
 from training.examples import set_padding
@@ -31,15 +31,7 @@ def config(examples: dict[str, Any] | None = None, bend: dict[str, Any] | None =
 @pytest.mark.parametrize("template", ["matched", "published", "published-dpo"])
 @pytest.mark.parametrize("chat_template", [True, False])
 def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: str, chat_template: bool) -> None:
-    asked = sampling_config(
-        {
-            "name": "toy",
-            "model": {"name": "embedded"},
-            "benchmarks": [{"dataset": "pocket"}],
-            "chat_template": chat_template,
-        }
-        | {"prompts": {"template": template}, "verdict": "margin"}
-    )
+    asked = toy_config("embedded", chat_template=chat_template, prompts={"template": template})
     prompts = [render(i, c, template=template, answer_form="one_token") for i in ITEMS for c in Condition]
     inference = Encoder(tokenizer, asked).encode(prompts)
     examples, _ = TRAINING.examples(ITEMS, config({"chat_template": chat_template}, template=template), tokenizer)

@@ -2,16 +2,15 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
-from transformers import TrainerState
 
 from evenhand.run_directory import DONE_FILE, is_done, read_json
 from evenhand.terminal import PROGRESS_VARIABLE, STOP_VARIABLE, Stopped
-from tests.made.easy_task import begin_fp16_at, killed_at
-from tests.made.training_runs import adapter_of, logged, tiny_run
-from training.guard import DivergenceGuard
+from tests.made.easy_task import begin_fp16_at
+from tests.made.training_runs import adapter_of, in_step, logged, tiny_run
 from training.run_folder import folder_of, last_checkpoint
 from training.train import train
 
@@ -39,7 +38,7 @@ def test_a_killed_run_continues_to_the_same_losses_and_adapter(
     undisturbed = train(tiny_run(method, model, tmp_path / "undisturbed", **sections))
     config = tiny_run(method, model, tmp_path / "killed", run={"save_steps": 2}, **sections)
     with monkeypatch.context() as patch:
-        killed_at(N_STEPS, patch)
+        in_step(N_STEPS, Mock(side_effect=KeyboardInterrupt), patch)
         with pytest.raises(KeyboardInterrupt):
             train(config)
     path = folder_of(config)
@@ -69,18 +68,6 @@ def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "job.stop"
 
 
-def ask_in(step: int, stop: Path, patch: pytest.MonkeyPatch) -> None:
-    """Have the script ask while the training is in this step."""
-    check = DivergenceGuard.on_pre_optimizer_step
-
-    def ask(self: DivergenceGuard, args: Any, state: TrainerState, control: Any, **more: Any) -> None:
-        if state.global_step + 1 == step:
-            stop.touch()
-        check(self, args, state, control, **more)
-
-    patch.setattr(DivergenceGuard, "on_pre_optimizer_step", ask)
-
-
 @pytest.mark.parametrize("sections", [{}, {"dev": {"n_items": 2, "every_steps": 3}}], ids=["no dev split", "dev split"])
 def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapter(
     sections: dict[str, dict[str, int]], model: Path, tmp_path: Path, stop: Path, monkeypatch: pytest.MonkeyPatch
@@ -89,7 +76,7 @@ def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapte
     stop.with_suffix(".progress").unlink()
     config = tiny_run("sft", model, tmp_path / "stopped", **sections)
     with monkeypatch.context() as patch:
-        ask_in(2, stop, patch)
+        in_step(2, stop.touch, patch)  # the script asks to stop
         with pytest.raises(Stopped):
             train(config)
     run = folder_of(config)

@@ -47,6 +47,12 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(
     assert all(torch.count_nonzero(tensor) for tensor in first_layer), "the first layer has learnt nothing"
 
 
+def test_the_learning_rate_rises_over_its_share_of_the_steps_and_falls_as_a_cosine(model: Path, tmp_path: Path) -> None:
+    run = train(tiny_run("sft", model, tmp_path, optimiser={"warmup_ratio": 0.5}))
+    rates = [5e-3 * factor for factor in (0, 0.5, 1, 0.5 + math.cos(math.pi / 2) / 2)]
+    assert list(logged(run, "learning_rate").values()) == pytest.approx(rates)
+
+
 def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +125,7 @@ def test_dropout_leaves_out_what_it_draws_and_makes_up_for_it(model: Path) -> No
     """Output and gradients are those of PEFT's sum over the same draws, which leave out a tenth of all numbers."""
     base = load_base(model, QuantisationConfig(kind="none", compute_dtype="float32"))
     judge = as_trained(get_peft_model(base, lora_config(LoraSettings(r=4, alpha=8, dropout=0.1), base)), tiny_run())
-    multiply_at_rank(judge, together=True)
+    multiply_at_rank(judge)
     layer = judge.train().base_model.model.model.layers[0].self_attn.q_proj
     x = torch.randn(4097, layer.in_features, generator=torch.Generator().manual_seed(1))
     a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight

@@ -19,7 +19,6 @@ class Check:
     state: Literal["ok", "wrong", "unknown"]
     says: str
     fix: str = ""  # what to do, where something is to be done and `says` does not say it
-    figures: Mapping[str, float] = field(default_factory=dict)  # the numbers behind an estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +30,9 @@ class Examined:
     owed: Mapping[str, float] = field(default_factory=dict)  # model still to be downloaded → bytes, where known
 
 
-def ok(subject: str, says: str, **figures: float) -> Check:
-    """In order, or an estimate that nothing speaks against."""
-    return Check(subject, "ok", says, figures=figures)
+def ok(subject: str, says: str) -> Check:
+    """In order, or an estimate without a problem."""
+    return Check(subject, "ok", says)
 
 
 def wrong(subject: str, says: str, fix: str = "") -> Check:
@@ -42,7 +41,7 @@ def wrong(subject: str, says: str, fix: str = "") -> Check:
 
 
 def unknown(subject: str, why: str) -> Check:
-    """Not to be known here; neither good nor bad."""
+    """Unknown here; neither good nor bad."""
     return Check(subject, "unknown", why)
 
 

@@ -1,10 +1,8 @@
 """`evenhand doctor [CONFIG [key=value ...] ...]`: what would stop a job, said before it waits in a queue."""
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from evenhand.cli.doctor.checks import Examined, printed, unknown, wrong
 from evenhand.cli.doctor.machine import machine_checks
@@ -31,24 +29,18 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument(
         "--gpu", metavar="NAME", help="what jobs will compute on, where this machine has no GPU, such as a100-40gb"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with the numbers behind the estimates")
     options = parser.parse_intermixed_args(argv)
     reports = {" ".join(config): examined(config, options.gpu) for config in by_config(options.configs)}
     downloads = {name: n_bytes for report in reports.values() for name, n_bytes in report.owed.items()}
     machine = machine_checks(options.gpu, sum(downloads.values()))
     checks = [*machine, *(check for report in reports.values() for check in report.checks)]
-    is_ok = all(check.state != "wrong" for check in checks)
-    if options.json:
-        configs = {name: asdict(report) for name, report in reports.items()}
-        print(json.dumps({"ok": is_ok, "machine": [asdict(check) for check in machine], "configs": configs}, indent=2))
-    else:
-        say(printed(machine, reports))  # a server's words may stand in it
-    if not is_ok:
+    say(printed(machine, reports))  # a server's words may stand in it
+    if any(check.state == "wrong" for check in checks):
         sys.exit(1)
 
 
 def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
-    """What is to be said of one config; that it is none, too."""
+    """The checks of one config, or why it is not a config."""
     try:
         tree = config_tree(words)
         if "distributed_type" in tree:

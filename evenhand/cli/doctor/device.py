@@ -84,12 +84,12 @@ def memory_check(device: Device, parts: Mapping[str, float], fix: str, share: fl
     subject, needed = f"memory, {device.name}", sum(parts.values())
     says = f"{needed:.1f} GiB: " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts.items() if gib >= 0.05)
     if device.memory_gib is None:
-        return Check(subject, "unknown", f"{says}; how much there is, is not known here", figures=parts)
+        return Check(subject, "unknown", f"{says}; how much there is, is not known here")
     room = device.memory_gib * share
     says += f"; {room:.1f} GiB available"
     if needed <= room:
-        return ok(subject, says, **parts)
-    return Check(subject, "wrong" if device.is_here else "unknown", says, fix, parts)  # known only of a device here
+        return ok(subject, says)
+    return Check(subject, "wrong" if device.is_here else "unknown", says, fix)  # known only of a device here
 
 
 def time_check(device: Device, flops: float | None, n_gpus: int) -> Check:
@@ -104,4 +104,4 @@ def time_check(device: Device, flops: float | None, n_gpus: int) -> Check:
         return unknown(subject, "only estimated for the GPUs that evenhand/cli/doctor/gpus.yaml lists")
     seconds = flops / device.flops / SHARE / n_gpus
     says = f"a guess: {lasting(seconds)} at {SHARE:.0%} of this GPU's {device.flops / 1e12:.0f} TFLOP/s"
-    return ok(subject, says, seconds=seconds, n_gpus=n_gpus)
+    return ok(subject, says)

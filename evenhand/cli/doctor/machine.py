@@ -74,7 +74,7 @@ def torch_check(named_gpu: str | None) -> Check:
 
 
 def gpu_check(named_gpu: str | None) -> Check:
-    """Which GPUs there are, and whether torch sees them. That a login node has none is no fault."""
+    """Which GPUs there are, and whether torch sees them. A login node may have none."""
     try:
         facts = device_facts(n_visible=len(visible_gpus()))
     except ModelError as error:
@@ -114,7 +114,7 @@ def room_check(subject: str, folder: Path, needed: float = 0.0, what_for: str = 
 
 
 def hub_check() -> Check:
-    """One request, or none where the Hub is offline. Not to be reached is no fault: all may be in the cache."""
+    """One request, unless the Hub is set offline. An unreachable Hub is not an error: models may be in the cache."""
     from huggingface_hub import HfApi, constants, get_session, get_token
     from huggingface_hub.errors import HfHubHTTPError
 

@@ -1,4 +1,4 @@
-"""A config's model: is it there, may it be had, how large is it, does its tokenizer load. Nothing is downloaded."""
+"""A config's model: is it here, may it be downloaded, its size, does its tokenizer load. Nothing is downloaded."""
 
 import json
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from evenhand.checkpoints import (
     resolve,
 )
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
+from evenhand.cli.doctor.model_size import PUBLISHED, ModelSize, model_size
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir
 from evenhand.errors import DataError, ModelError
-from evenhand.model_size import PUBLISHED, ModelSize, model_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundModel:
-    """As much of a model as can be had without downloading anything."""
+    """What is known of a model without downloading anything."""
 
     checks: list[Check]
     folder: Path | None = None

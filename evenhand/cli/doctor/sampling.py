@@ -12,10 +12,10 @@ from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check, usable_gpus
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
+from evenhand.cli.doctor.model_size import ModelSize
 from evenhand.config import config_tree, parse_config
 from evenhand.errors import EvenhandError, ModelError
 from evenhand.machine import vllm_reads_tokens
-from evenhand.model_size import ModelSize
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, parse_sampling_config
 from inference.encoding import Encoder
@@ -40,7 +40,7 @@ PLAIN_WINDOW = 4096  # tokens, where neither config nor model says
 
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
-    """What can be known of a config before it runs. Raises ConfigError for a config that is none."""
+    """What can be known of a config before it runs. Raises ConfigError for an invalid one."""
     tree = config_tree(words)
     if isinstance(tree.get("model"), str):
         return examine_server(tree, words[0], named_gpu)
@@ -61,7 +61,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         else:
             whose = "" if prompts else "one of our own items renders (the config's data are absent): "
             says = f"{whose}{count.n_prompts:,} different ones of {count.mean_tokens:.0f} tokens in the mean"
-            checks.append(ok("prompt", says, n_prompts=count.n_prompts, mean_tokens=count.mean_tokens))
+            checks.append(ok("prompt", says))
             counted = count if prompts else None
             checks.append(window_check(config, model, counted))
     if model.size:
@@ -92,7 +92,7 @@ def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
     says = f"{', '.join(datasets)}: {len(prompts):,} prompts"
     if units.plan_grows:
         says += " at first, and more that depend on the replies: no estimate here holds those"
-    return prompts, ok("data", says, n_prompts=len(prompts))
+    return prompts, ok("data", says)
 
 
 def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
@@ -194,7 +194,7 @@ def window_check(config: InferenceConfig, model: FoundModel, count: TokenCount |
     if count.longest > window and not config.study.skips_long_units:
         return wrong("context", says, "raise engine.max_model_len, lower sampling.max_tokens, or leave the dataset out")
     left_out = ": what does not fit is left out whole, and named" if count.longest > window else ""
-    return ok("context", says + left_out, longest=count.longest, window=window)
+    return ok("context", says + left_out)
 
 
 def engine_memory(engine: LocalEngine, size: ModelSize, device: Device) -> Check:

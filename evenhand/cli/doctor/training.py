@@ -10,8 +10,8 @@ from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
+from evenhand.cli.doctor.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
 from evenhand.errors import ConfigError, EvenhandError
-from evenhand.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
 from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
 from training.examples import set_padding
@@ -27,7 +27,7 @@ N_DRAWN = 64  # units whose tokens are counted
 
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
-    """What can be known of a training config before it runs. Raises ConfigError for a config that is none."""
+    """What can be known of a training config before it runs. Raises ConfigError for an invalid one."""
     config = load_training_config(words)
     model = find_model(config.model)
     other_layers = sorted(set(config.lora.target_modules) - set(PROJECTIONS))
@@ -50,7 +50,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         else:
             whose = "" if data else "one of our own items renders (the config's data are absent): "
             says = f"{whose}about {count.n_examples:,} of {count.mean_tokens:.0f} tokens, in {count.n_steps:,} steps"
-            checks.append(ok("examples", says, **count._asdict()))
+            checks.append(ok("examples", says))
     if other_layers:
         why = f"are for adapters on the blocks' projections, and not on {', '.join(other_layers)}"
         checks.append(unknown("estimates", why))
@@ -83,7 +83,7 @@ def loaded(config: AnyRun) -> tuple[Sequence[Any] | None, Check]:
     except EvenhandError as error:
         return None, wrong("data", str(error))
     counts = ", ".join(f"{name} {n:,}" for name, n in Counter(unit.dataset for unit in units).items())
-    return units, ok("data", f"{len(units):,} {config.training.called} ({counts})", n_data=len(units))
+    return units, ok("data", f"{len(units):,} {config.training.called} ({counts})")
 
 
 class ExampleCount(NamedTuple):
@@ -179,7 +179,7 @@ def merge_check(config: AnyRun, size: ModelSize, device: Device) -> Check:
     if device.memory_gib is None:
         return unknown(f"merge, {device.name}", says)
     n_gpus = math.ceil(largest / (device.memory_gib - MERGE_ROOM_GIB))
-    return ok(f"merge, {device.name}", f"{says}: MERGE_GPUS={n_gpus}", gib=largest, n_gpus=n_gpus)
+    return ok(f"merge, {device.name}", f"{says}: MERGE_GPUS={n_gpus}")
 
 
 def smaller(config: AnyRun) -> str:

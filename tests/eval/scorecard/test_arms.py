@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eval.scorecard.arms import BASE, TRAINED, CardArm, training_doubts
+from eval.scorecard.arms import BASE, TRAINED, CardArm, other_checkpoint, training_doubts
 
 
 def row(name: str, checkpoint: str | None, base_hash: str | None = None) -> CardArm:
@@ -25,3 +25,9 @@ def test_an_arm_contradicts_a_base_of_another_checkpoint_and_none_that_a_server_
         "sft was trained from checkpoint c-base, and the base's run is of c-new"
     ]
     assert training_doubts([row(BASE, None), arm]) == []
+
+
+def test_an_arms_run_of_a_study_is_of_its_own_checkpoint_where_both_are_known() -> None:
+    arm = row("sft", "c-sft")
+    assert [other_checkpoint(arm, row("run", known), "narrator") for known in ("c-sft", None)] == ["", ""]
+    assert "of checkpoint c-sft, but its narrator run" in other_checkpoint(arm, row("run", "c-dpo"), "narrator")

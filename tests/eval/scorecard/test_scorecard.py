@@ -312,10 +312,10 @@ def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=message):
             scored(before, sft, *words)
 
-    refused(r"--with kto=.*was sampled: base, sft", f"base={base}", f"kto={other}")
+    refused(r"--with kto=.*sampled row: base, sft", f"base={base}", f"kto={other}")
     refused("name it too: --with base=RUN", f"sft={other}")
     refused("is named twice", f"base={base}", f"sft={base}")
-    refused("'sft' has fewer seeds than runs", f"base={base}", f"sft={other}", f"sft={third}")
+    refused("--with sft=.*one run a row", f"base={base}", f"sft={other}", f"sft={third}")
     refused("own study; name it as an arm", f"base={before}")
     with pytest.raises(DataError, match="are of two studies, dialdefer and narrator; use --with for a second"):
         scored(before, other)

@@ -28,7 +28,7 @@ def test_words_are_read_before_a_library_that_takes_seconds_is_loaded() -> None:
         "    with contextlib.suppress(SystemExit): entry_of(verb)(['--help'])\n"
         "heavy = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'datasets'}\n"
         "print(sorted(heavy & sys.modules.keys()))\n"
-        "entry_of('show')(['pocket', '--condition', 'c1_true'])\n"
+        "entry_of('show')(['pocket', '--only', 'condition=c1_true'])\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,10 @@ import pytest
 
 from evenhand.cli.status import Stage, main, stages_of
 from evenhand.completions import append_completions, exclude
-from evenhand.errors import DataError
 from evenhand.lease import STALE_S, held
 from evenhand.records import Completion, Prompt, SamplingOverride
 from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.terminal import run_main
-from studies.dialdefer.panels import load_run
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.toy_prompts import toy_config, toy_prompt
 from tests.made.training_runs import tiny_run
@@ -58,58 +56,6 @@ def test_a_run_is_named_by_itself_and_twice_is_once(root: Path, capsys: pytest.C
 def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_main(main, [str(tmp_path)]) == 2
     assert "there is no run in it" in capsys.readouterr().err
-
-
-def changed(file: Path, change: Callable[[str], str]) -> None:
-    file.write_text(change(file.read_text()))
-
-
-def with_another_plan(run: Path) -> None:
-    """The plan and DONE.json of a smaller run, whose every prompt this one has answered."""
-    other = make_run(run.parents[2] / "other", lambda prompt: say(1), items=ITEMS[:2])
-    for name in ("plan.jsonl", "DONE.json"):
-        shutil.copy(other / name, run / name)
-
-
-def leaving_out_a_list(run: Path) -> None:
-    (run / "excluded").mkdir()
-    (run / "excluded" / "0.jsonl").write_text('{"item_id": [], "reason": "too long"}\n')
-
-
-DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done → the file that is named
-    "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
-    "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
-    "another run's plan": (with_another_plan, "provenance.json"),
-    "other items": (
-        lambda run: changed(run / "provenance.json", lambda text: text.replace('set_hash": "', 'set_hash": "0')),
-        "provenance.json",
-    ),
-    "a list left out": (leaving_out_a_list, "excluded/0.jsonl:1"),
-    "an edited shard": (
-        lambda run: [changed(shard, lambda text: text.replace("because", "since")) for shard in run.glob("c*/*.jsonl")],
-        "completions",
-    ),
-    "a shard less": (lambda run: [shard.unlink() for shard in run.glob("completions/*.jsonl")], "damaged-0000"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(
-    damage: str, root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = make_run(root / "inference", lambda prompt: say(1), items=ITEMS, name="damaged")
-    change, names = DAMAGES[damage]
-    change(run)
-    with pytest.raises(DataError, match=names):
-        load_run(run)
-    main([str(root), "--json"])
-    states = {Path(stage["path"]).name: stage for stage in json.loads(capsys.readouterr().out)}
-    assert {name: stage["state"] for name, stage in states.items()} == {
-        "damaged-0000": "unfinished",
-        "part-0000": "unfinished",
-        "whole-0000": "complete",
-    }
-    assert names in f"{run} {states['damaged-0000']['note']}"
 
 
 PROMPTS = [replace(toy_prompt(f"question {number}"), item_id=f"item-{number}") for number in range(10)]

@@ -134,5 +134,5 @@ def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_
 def test_unreadable_margins_are_not_fitted_on() -> None:
     fit = fit_threshold(np.array([2.0, math.nan]), np.array([1.0, math.nan]), 0.5)
     assert fit["threshold_nats"] == 1.5
-    with pytest.raises(DataError, match="none of one kind"):
+    with pytest.raises(DataError, match="one kind has none"):
         fit_threshold(np.array([1.0]), np.array([math.nan]), 0.5)

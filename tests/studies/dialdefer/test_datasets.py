@@ -131,7 +131,6 @@ def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(
         ({"dataset": "aio"}, r"jsonl:2: field 'dataset' cannot be 'aio'"),
         ({"meta": "m"}, r"jsonl:2: field 'meta' must be an object"),
         ({"id": 0}, "the id '0' occurs twice"),
-        ({"context": "x" * 200_000}, r"jsonl:2: has 200,\d+ characters"),
     ],
 )
 def test_a_wrong_field_of_an_own_item_is_named_with_file_and_line(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from eval.estimates.resampling import mcnemar_p
-from evenhand.records import Completion
 from studies.dialdefer.measures import (
     ACCEPT,
     ANSWER_PAIR,
@@ -40,6 +39,7 @@ from studies.dialdefer.measures import (
 )
 from studies.dialdefer.records import Condition
 from studies.json_replies import without_thinking
+from tests.made.completions import completion
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
@@ -220,10 +220,6 @@ MARGIN, STRICT = ReadingMode("margin", None), ReadingMode("reason", "strict")
 FAILED = "error: connection reset"
 
 
-def completion(text: str = "", finish: str = "stop", logprobs: dict[str, float] | None = None) -> Completion:
-    return Completion(prompt_hash="h", sample_index=0, text=text, finish_reason=finish, answer_logprobs=logprobs)
-
-
 @pytest.mark.parametrize(
     ("logprobs", "choice", "reason"),
     [
@@ -240,7 +236,7 @@ def completion(text: str = "", finish: str = "stop", logprobs: dict[str, float] 
 def test_a_margin_decides_for_the_likelier_answer_and_names_why_it_cannot(
     logprobs: dict[str, float] | None, choice: int | None, reason: NoVerdict | None
 ) -> None:
-    assert decide(completion('{"chosen_answer": "1"}', logprobs=logprobs), MARGIN)[:2] == (choice, reason)
+    assert decide(completion('{"chosen_answer": "1"}', answer_logprobs=logprobs), MARGIN)[:2] == (choice, reason)
 
 
 @pytest.mark.parametrize(
@@ -254,9 +250,9 @@ def test_a_margin_decides_for_the_likelier_answer_and_names_why_it_cannot(
     ],
 )
 def test_why_a_reply_decides_nothing_is_told(text: str, finish: str, reading: ReadingMode, decision: Any) -> None:
-    assert decide(completion(text, finish, {"1": -0.1, "2": -3.0}), reading)[:2] == decision
+    assert decide(completion(text, finish, answer_logprobs={"1": -0.1, "2": -3.0}), reading)[:2] == decision
 
 
 def test_a_margin_is_in_nats() -> None:
-    margin = decide(completion(logprobs={"1": math.log(0.8), "2": math.log(0.2)}), MARGIN)[2]
+    margin = decide(completion(answer_logprobs={"1": math.log(0.8), "2": math.log(0.2)}), MARGIN)[2]
     assert margin == pytest.approx(math.log(4))

@@ -217,9 +217,6 @@ def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are
     assert refused(tmp_path, rows, "w.csv").startswith("w.csv:1: there is no column 'item_id'.")
     assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: row 1: there is no column 'item_id'.")
     assert refused(tmp_path, "\n\n") == "v.jsonl: holds no verdict; is this the right file?"
-    assert "The cells of a row must be separated by commas" in refused(tmp_path, "model;dataset\n", "v.csv")
-    assert refused(tmp_path, "x", "v.parquet").startswith("v.parquet: cannot be read as parquet (")
-    assert refusal(tmp_path / "w.jsonl") == "w.jsonl: cannot be read (No such file or directory)"
     rows = [{"Arm" if name == "arm" else name: v for name, v in row.items()} for row in verdict_rows("bbq", 1, arm="x")]
     assert refused(tmp_path, rows) == "v.jsonl:1: column 'Arm' must be written 'arm'"
     assert refused(tmp_path, f"{HEADER},choice\n", "v.csv") == "v.csv:1: column 'choice' is there 2 times; keep one"
@@ -243,11 +240,9 @@ def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path: Path) -> No
     first = write(tmp_path / "a.jsonl", verdict_rows("halueval", 8))
     again = [{**row, "item_id": row["item_id"].replace("-", "-qa-")} for row in verdict_rows("halueval", 8)[6:30:4]]
     second = write(tmp_path / "b.csv", [*verdict_rows("bbq", 1), *again])
-    assert refusal(first, second) == (
-        "b.csv:6: model 'm', halueval, item 'halueval-1', c2_correct, arm none, roles 2->1 does not go with "
-        "a.jsonl:7. 6 items (halueval-1, halueval-2, halueval-3, halueval-4, halueval-5, ...) have more "
-        "than one row for a key; keep one"
-    )
+    message = refusal(first, second)
+    assert message.startswith("b.csv:6: model 'm', halueval, item 'halueval-1', c2_correct, arm none, roles 2->1 ")
+    assert "does not go with a.jsonl:7. 6 items (halueval-1, " in message
 
 
 def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path: Path) -> None:

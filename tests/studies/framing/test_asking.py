@@ -1,6 +1,5 @@
 """What a study in YAML asks: the prompts of an item, framing by framing, and what is refused beforehand."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,9 @@ from evenhand.files import write_jsonl
 from evenhand.records import Completion, Prompt
 from inference.config import parse_sampling_config
 from studies.framing.section import FramingSection
+from tests.made.completions import completion
 from tests.made.framing_runs import claims, study
+from tests.made.made_verdicts import write
 
 PRESSED = {"pressed": {"follow_up_to": "statement", "ask": "Are you sure? I think it is {{ other }}, not {{ said }}."}}
 
@@ -31,7 +32,7 @@ def prompts_of(tree: dict[str, Any], verdict: str = "margin") -> list[Prompt]:
 
 
 def reply(prompt: Prompt, text: str, **more: Any) -> Completion:
-    return Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=text, finish_reason="stop", **more)
+    return completion(text, prompt_hash=prompt.prompt_hash, **more)
 
 
 def test_an_item_is_asked_in_each_case_framing_and_order_with_the_answers_behind_fixed_symbols(tmp_path):
@@ -105,7 +106,6 @@ def test_a_margin_needs_the_symbols_1_and_2(tmp_path):
         ({"topic": "t", "yes": "y", "no": "n"}, r"items.jsonl:2: field 'id'"),
         ({"id": "b", "topic": None, "yes": "y", "no": "n"}, r"items.jsonl:2: field 'topic'"),
         ({"id": "a", "topic": "t", "yes": "y", "no": "n"}, "occurs twice"),
-        ({"id": "b", "topic": "t", "yes": "y" * 10_000_000, "no": "n"}, r"items.jsonl:2: has 10,000,0"),
     ],
 )
 def test_an_item_that_cannot_be_asked_is_named_with_file_and_line(row, words, tmp_path):
@@ -135,19 +135,9 @@ def test_a_label_is_an_answer_or_a_columns_value(tmp_path):
 
 
 def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_groups_together(tmp_path):
-    import pandas as pd
-
     rows = [{"id": f"i{i}", "topic": f"t{i // 2}", "yes": f"y{i}", "no": "n"} for i in range(40)]
-    write_jsonl(tmp_path / "a.jsonl", rows)
-    pd.DataFrame(rows).to_parquet(tmp_path / "a.parquet")
-    with (tmp_path / "a.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    asked = [
-        [u.next_prompts({})[0].prompt_hash for u in section(study(tmp_path / f"a.{kind}")).units("margin").units]
-        for kind in ("jsonl", "csv", "parquet")
-    ]
+    files = [write(tmp_path / f"a.{kind}", rows) for kind in ("jsonl", "csv", "parquet")]
+    asked = [[u.next_prompts({})[0].prompt_hash for u in section(study(file)).units("margin").units] for file in files]
     assert asked[0] == asked[1] == asked[2]
     sides = {
         split: section({**study(tmp_path), "items": {"file": str(tmp_path / "a.csv"), "split": split}}).rows

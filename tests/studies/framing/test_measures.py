@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval.__main__ import compare_main, report_main, score_main
+from eval.__main__ import report_main, score_main
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.options import Options
 from eval.results import read_run, results_of_runs
@@ -123,17 +123,14 @@ def number(prompt):
 
 @pytest.fixture(scope="module")
 def bent(tmp_path_factory):
-    """The runs of two planted judges of one study, of which the first defers, and their items' file."""
+    """The run of a planted judge that defers."""
     root = tmp_path_factory.mktemp("framed")
-    patch = pytest.MonkeyPatch()
-    items = claims(root / "items.jsonl", 60)
-    runs = [run_of(root, study(items), planted(i, defers=d), patch, name=f"judge{i}") for i, d in enumerate((0.4, 0.0))]
-    yield runs
-    patch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        yield run_of(root, study(claims(root / "items.jsonl", 60)), planted(0, defers=0.4), patch, name="judge0")
 
 
 def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
-    results = results_of_runs("framing", bent[:1], OPTIONS)
+    results = results_of_runs("framing", [bent], OPTIONS)
     (table,) = [table for table in results.tables if table.name == "framings"]
     rows = table.frame.set_index("framing")
     assert list(rows.index) == ["statement", "expert", "placebo 1", "placebo 2"]
@@ -157,7 +154,7 @@ def test_holm_is_over_the_framings_of_a_judge(results_of):
 
 
 def test_flips_are_counted_both_ways_with_the_item(bent):
-    (grid,) = read_run("framing", bent[0]).grids.values()
+    (grid,) = read_run("framing", bent).grids.values()
     to_expert = [(before, after) for framing, _, _, _, before, after in flips(grid) if framing == "expert"]
     assert to_expert.count(("reject", "accept")) > 3 * to_expert.count(("accept", "reject")) > 0
     base, expert = grid.fields["value"][:, 0], grid.fields["value"][:, grid.at("expert")]
@@ -227,23 +224,6 @@ def test_pairwise_judging_tells_position_from_preference(tmp_path, results_of):
     assert (of["first", "statement"], of["consistent", "statement"], of["right", "statement"]) == (100, 0, 50)
     assert (of["first", "mine"], of["consistent", "mine"], of["right", "mine"]) == (50, 100, 100)
     assert (of["shift", "mine"], of["pull", "mine"]) == (50, -50)
-
-
-def test_compare_and_report_show_what_is_left_of_the_shift(bent, tmp_path, capsys):
-    words = [*map(str, bent), "--draws", "400", "--allow-differences"]
-    compare_main([*words, "--all", "--out", str(tmp_path / "changes")])
-    said = capsys.readouterr().out
-    assert "expert on items: shift from" in said
-    rows = json.loads((tmp_path / "changes" / "compare.json").read_text())
-    (shift,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL)]
-    assert shift["before"] > 25
-    assert abs(shift["after"]) < 15
-    assert shift["p_holm"] < 0.05
-    report_main([*map(str, bent), "--draws", "400", "--allow-differences", "--out", str(tmp_path / "report")])
-    score_main([str(bent[0]), "--draws", "400"])
-    page = (tmp_path / "report" / "report.html").read_text()
-    assert "Does the framing move the judge?" in page
-    assert "Flipped answers" in page
 
 
 def unread_for_some_experts(prompt):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from evenhand.records import Completion
 from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, choice_in
+from tests.made.completions import completion
 
 REPLIES = yaml.safe_load(Path(__file__).with_name("free_replies.yaml").read_text(encoding="utf-8"))
 TEXTS = ("Yes, it is correct.", "No, it is not.")
@@ -18,15 +18,13 @@ TEXTS = ("Yes, it is correct.", "No, it is not.")
     REPLIES,
 )
 def test_a_free_reply_names_one_symbol_or_none(text, symbols, place):
-    reply = Completion(prompt_hash="x", sample_index=0, text=text, finish_reason="stop")
-    chosen = choice_in(reply, symbols, "answer", TEXTS if symbols == ["1", "2"] else symbols)
+    chosen = choice_in(completion(text), symbols, "answer", TEXTS if symbols == ["1", "2"] else symbols)
     assert (chosen.place, chosen.state) == (place, UNPARSED if place is None else CHOSEN)
 
 
 def test_a_reasoned_reply_is_its_last_object_and_log_probabilities_are_compared():
     def said(text: str, verdict: str, **more: Any) -> tuple[tuple[int, ...], str]:
-        reply = Completion(prompt_hash="x", sample_index=0, text=text, **{"finish_reason": "stop", **more})
-        return choice_in(reply, ("A", "B", "C"), verdict)
+        return choice_in(completion(text, **more), ("A", "B", "C"), verdict)
 
     draft = 'First {"chosen_answer": "A"}, no: {"reasoning": "{2}", "chosen_answer": "B"}'
     assert said(draft, "reason") == ((1,), CHOSEN)

@@ -107,20 +107,6 @@ def test_a_seed_draws_pages_until_there_are_enough() -> None:
     assert split(made) != split(made, seed=43)
 
 
-@pytest.mark.parametrize(
-    ("train", "test"),
-    [
-        (conversation("a", "Talk:Oak"), conversation("b", "Talk:Oak/Archive_2")),
-        (conversation("a", "Talk:Oak", 5), conversation("b", "Talk:Elm", "5")),
-        (conversation("a", None, None, "Same  text."), conversation("b", None, None, "same text.")),
-    ],
-)
-def test_a_shared_page_or_text_is_refused_with_both_names(train: Conversation, test: Conversation) -> None:
-    assert set(split([train, test], share=0.5).values()) == {"test"}
-    with pytest.raises(DataError, match="train conversation 'a' and test conversation 'b' share"):
-        check_no_shared_pages([train], [test])
-
-
 def ids(**spec: Any) -> list[str]:
     found = load_conversations(CorpusSpec(dataset="pocket-conflicts", **spec))
     return [conversation.conversation_id for conversation in found]

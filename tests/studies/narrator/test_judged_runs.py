@@ -116,15 +116,6 @@ def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_pat
     assert dict(zip(STATES, judgment.states, strict=True))["off_list"] == pytest.approx(0.25)
 
 
-def test_a_run_that_lacks_replies_is_refused(tmp_path):
-    unfinished = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, leave_out=3, **BLAME)
-    with pytest.raises(DataError, match="is not complete; continue it"):
-        read_run("narrator", unfinished)
-    finish(unfinished, {})
-    with pytest.raises(DataError, match=r"3 of .* prompts have no completion"):
-        read_run("narrator", unfinished)
-
-
 OTHERS = made_conversations({2: 6, 3: 5})
 MODELS = {"base": "owner/model", "sft": "owner/sft", "dpo": "owner/dpo"}
 
@@ -182,9 +173,6 @@ def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_a
     assert len(figures) == 4 * (4 + 1)  # PR with Me in its name's slot stands beside them
 
 
-def test_a_card_refuses_other_checkpoints_and_what_has_none_of_its_figures(tmp_path: Path) -> None:
-    foreign = {"base": made(tmp_path, "base", fair), "sft": made(tmp_path, "dpo", fair)}
-    with pytest.raises(DataError, match="of checkpoint owner/sft, but its narrator run narrator-dpo-0000 of owner/dpo"):
-        carded(tmp_path / "one", foreign)
+def test_a_card_refuses_what_has_none_of_its_figures(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="was asked neither blame nor identification"):
-        carded(tmp_path / "two", {"base": made(tmp_path, "base", fair, name="seen", tasks=("detection",))})
+        carded(tmp_path, {"base": made(tmp_path, "base", fair, name="seen", tasks=("detection",))})

@@ -7,12 +7,13 @@ import pytest
 import yaml
 
 from evenhand.errors import ConfigError
-from evenhand.records import Completion, Prompt
+from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from studies.pluraleval.reply_reading import choice_in, ranking_in
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import Asker, ResponseSettings
 from studies.pluraleval.sources import ReferenceSpec, pocket_references
+from tests.made.completions import completion
 from tests.made.pluraleval_models import FORMATS, formatted
 
 POCKET = ReferenceSpec(dataset="pocket-threads")
@@ -30,10 +31,6 @@ LISTS, RANKINGS = (
 
 def asked(thread_id: str, **settings: object) -> list[Prompt]:
     return list(Asker(REFERENCES[thread_id], ResponseSettings(references=POCKET, **settings)).prompts())
-
-
-def reply(text: str, finish_reason: str = "stop") -> Completion:
-    return Completion(prompt_hash="h", sample_index=0, text=text, finish_reason=finish_reason)
 
 
 def test_a_feasible_thread_is_asked_neutrally_and_with_both_beliefs_and_another_one_ranked_and_paired_alone() -> None:
@@ -108,12 +105,12 @@ RULED = "\n---\n".join(["Of course! Ten responses follow.", *TEN])
     ],
 )
 def test_ten_responses_are_read_however_they_are_told_apart(text: str) -> None:
-    assert responses_in(reply(text)) == (TEN, "ok")
+    assert responses_in(completion(text)) == (TEN, "ok")
 
 
 def test_a_list_within_a_response_begins_no_new_one() -> None:
     inner = ["First.", "Two steps:\n1. talk\n2. listen", "On the\n3. Mai it was.", *TEN[3:]]
-    found = responses_in(reply(formatted(FORMATS[0], inner)))
+    found = responses_in(completion(formatted(FORMATS[0], inner)))
     assert found == ([" ".join(one.split()) for one in inner], "ok")
 
 
@@ -122,31 +119,31 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
     LISTS,
 )
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
-    found = responses_in(reply(text, finish))
+    found = responses_in(completion(text, finish))
     assert (len(found.value), found.state) == (n, state)
 
 
 @pytest.mark.parametrize("state", RANKINGS)
 def test_rankings_are_read_or_have_a_named_state(state: str) -> None:
     for text in RANKINGS[state]:
-        assert ranking_in(reply(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
+        assert ranking_in(completion(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
 
 
 def test_a_choice_is_one_of_two_or_none() -> None:
     for text, value in (("1", 1), (" '2'", 2), ("**1**", 1), ("I would say 2", 2)):
-        assert choice_in(reply(text)) == (value, "ok")
+        assert choice_in(completion(text)) == (value, "ok")
     for text in ("1 or 2", "", "12"):
-        assert choice_in(reply(text)) == (None, "malformed")
+        assert choice_in(completion(text)) == (None, "malformed")
 
 
 def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply() -> None:
     thought = "<think>\n1. They want ten, or 3, 1, 2.\n2. No.\n</think>\n\n"
     ten = "\n".join(f"{n}. {one}" for n, one in enumerate(TEN, start=1))
-    assert responses_in(reply(thought + ten)) == (TEN, "ok")
+    assert responses_in(completion(thought + ten)) == (TEN, "ok")
     for start in (thought, thought.removeprefix("<think>\n")):  # some templates open the thinking in the prompt
-        assert ranking_in(reply(f"{start}2, 1, 3"), 3) == ([1, 0, 2], "ok")
-        assert choice_in(reply(f"{start}2")) == (2, "ok")
-    endless = reply("<think>\n1. The first is 2, 1, 3", finish_reason="length")
+        assert ranking_in(completion(f"{start}2, 1, 3"), 3) == ([1, 0, 2], "ok")
+        assert choice_in(completion(f"{start}2")) == (2, "ok")
+    endless = completion("<think>\n1. The first is 2, 1, 3", finish_reason="length")
     assert responses_in(endless) == ([], "none")
     assert (ranking_in(endless, 3), choice_in(endless)) == (([], "cut"), (None, "cut"))
 

@@ -5,24 +5,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.records import Completion
 from studies.taxonomy.code_replies import codes_in
+from tests.made.completions import completion
 
 REPLIES = yaml.safe_load(Path(__file__).with_name("code_replies.yaml").read_text(encoding="utf-8"))
-
-
-def reply(text: str, finish_reason: str = "stop") -> Completion:
-    return Completion(prompt_hash="0" * 16, sample_index=0, text=text, finish_reason=finish_reason)
 
 
 @pytest.mark.parametrize(("text", "primary", "codes", "state"), REPLIES)
 def test_a_reply_is_read_by_its_primary_code_or_has_a_named_state(
     text: str, primary: str, codes: str, state: str
 ) -> None:
-    found = codes_in(reply(text))
+    found = codes_in(completion(text))
     assert (found.primary, sorted(found.codes), found.state) == (primary, codes.split(), state)
 
 
 def test_a_reply_that_was_cut_is_told_apart() -> None:
-    assert codes_in(reply('{"codes": ["IC2", ', "length")).state == "cut"
-    assert codes_in(reply('{"codes": ["IC2"], "primary": "IC2"}', "length")).state == "ok"
+    assert codes_in(completion('{"codes": ["IC2", ', "length")).state == "cut"
+    assert codes_in(completion('{"codes": ["IC2"], "primary": "IC2"}', "length")).state == "ok"

@@ -1,0 +1,63 @@
+"""Finished runs, as scoring reads them: a damaged one is refused, and `evenhand status` says so too."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eval.runs import load_finished
+from evenhand.cli.status import main
+from evenhand.errors import DataError
+from tests.made.made_runs import made_items, make_run, say
+
+ITEMS = made_items("pocket", 3)
+
+
+def changed(file: Path, change: Callable[[str], str]) -> None:
+    file.write_text(change(file.read_text()))
+
+
+def with_another_plan(run: Path) -> None:
+    """The plan and DONE.json of a smaller run, whose every prompt this one has answered."""
+    other = make_run(run.parent / "other", lambda prompt: say(1), items=ITEMS[:2])
+    for name in ("plan.jsonl", "DONE.json"):
+        shutil.copy(other / name, run / name)
+
+
+def leaving_out_a_list(run: Path) -> None:
+    (run / "excluded").mkdir()
+    (run / "excluded" / "0.jsonl").write_text('{"item_id": [], "reason": "too long"}\n')
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done → the file that is named
+    "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
+    "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
+    "another run's plan": (with_another_plan, "provenance.json"),
+    "other items": (
+        lambda run: changed(run / "provenance.json", lambda text: text.replace('set_hash": "', 'set_hash": "0')),
+        "provenance.json",
+    ),
+    "a list left out": (leaving_out_a_list, "excluded/0.jsonl:1"),
+    "an edited shard": (
+        lambda run: [changed(shard, lambda text: text.replace("because", "since")) for shard in run.glob("c*/*.jsonl")],
+        "completions",
+    ),
+    "a shard less": (lambda run: [shard.unlink() for shard in run.glob("completions/*.jsonl")], "damaged-0000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(
+    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, run = (make_run(tmp_path, lambda _: say(1), items=ITEMS, name=name) for name in ("whole", "damaged"))
+    change, names = DAMAGES[damage]
+    change(run)
+    with pytest.raises(DataError, match=names):
+        load_finished(run)
+    main([str(tmp_path), "--json"])
+    stages = {Path(stage["path"]): stage for stage in json.loads(capsys.readouterr().out)}
+    assert (stages[run]["state"], stages[whole]["state"]) == ("unfinished", "complete")
+    assert names in f"{run} {stages[run]['note']}"
