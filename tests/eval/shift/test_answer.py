@@ -1,0 +1,123 @@
+"""The answer: laws of its rules, and how often it is right of simulated judges (a part of docs/results.md's table)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.shift.answer import Shift, answer, prediction_p
+from tests.made.simulated_answers import Judge, verdicts
+
+
+def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:
+    """A shift with its interval, significant where the interval excludes 0."""
+    low, high = value - half, value + half
+    of = {"measure": "shift", "framing": "expert", "dataset": "a", "n_units": 400, "p": 0.5 if low <= 0 <= high else 0}
+    return Shift(**{**of, "value": value, "low": low, "high": high, **keys})
+
+
+def turned(each: Shift) -> Shift:
+    """The same shift the other way."""
+    bounds = each.bounds and (-each.bounds[1], -each.bounds[0])
+    ends = {"low": -each.high, "high": -each.low, "bounds": bounds}
+    return replace(each, value=-each.value, **ends, placebos=tuple(-p for p in each.placebos))
+
+
+shifts = st.lists(
+    st.builds(
+        shift,
+        st.floats(-20, 20),
+        st.floats(0.5, 8),
+        placebos=st.lists(st.floats(-6, 6), max_size=8).map(tuple),
+        is_average=st.booleans(),
+        bounds=st.none() | st.tuples(st.floats(-30, 0), st.floats(0, 30)),
+        n_units=st.sampled_from([40, 400]),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(shifts)
+def test_turning_all_shifts_turns_the_direction_and_leaves_the_verdict(made: Sequence[Shift]) -> None:
+    one, other = answer(made), answer([turned(each) for each in made])
+    assert one.verdict == other.verdict
+    assert one.direction == (other.direction and -other.direction)
+
+
+@given(shifts)
+def test_a_yes_has_a_shift_beyond_little_and_a_no_has_none(made: Sequence[Shift]) -> None:
+    given_answer = answer(made)
+    largest = max(abs(each.value) for each in made)
+    assert given_answer.verdict != "yes" or largest > 5
+    assert given_answer.verdict != "no" or largest <= 5
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict", "direction"),
+    [
+        ([shift(20)], "yes", 1),
+        ([shift(-20)], "yes", -1),
+        ([shift(0)], "no", None),
+        ([shift(0, n_units=40)], "cannot tell", None),
+        ([shift(4, half=0.5)], "no", None),
+        ([shift(4)], "cannot tell", None),
+        ([shift(0, is_average=True), shift(30, dataset="b"), shift(-30, dataset="c")], "yes", 0),
+        ([shift(0, is_average=True), shift(2, half=9, dataset="b")], "no", None),
+        ([shift(0, is_average=True), shift(6, half=9, dataset="b")], "cannot tell", None),
+        ([shift(20, bounds=(-1, 30))], "cannot tell", None),
+        ([shift(20, bounds=(9, 30))], "yes", 1),
+        ([shift(0, bounds=(-9, 9))], "cannot tell", None),
+        ([shift(8, placebos=(12, 13))], "cannot tell", None),  # shift and net of unlike sign
+        ([shift(20, placebos=(12, 13))], "yes", 1),
+        ([shift(20, placebos=(20, -20, 15, -15, 10))], "cannot tell", None),  # rewordings move it as far
+        ([shift(20, placebos=(2, -2, 1, -1, 0))], "yes", 1),
+    ],
+)
+def test_the_rules(made: Sequence[Shift], verdict: str, direction: int | None) -> None:
+    given_answer = answer(made)
+    assert (given_answer.verdict, given_answer.direction) == (verdict, direction)
+
+
+def test_what_is_void_is_never_told_and_what_may_hide_a_shift_takes_a_no() -> None:
+    assert answer([shift(20)], void=["margins of answers that it would not give"]).verdict == "cannot tell"
+    assert answer([shift(20)], hidden=["saturated"]).verdict == "yes"
+    assert answer([shift(0)], hidden=["saturated"]).verdict == "cannot tell"
+    assert answer([]).verdict == "cannot tell"
+
+
+def test_one_framing_among_many_must_be_further_from_0() -> None:
+    alone = shift(9, p=0.02)
+    assert answer([alone]).verdict == "yes"
+    assert answer([alone, *(shift(0, framing=str(i)) for i in range(4))]).verdict == "cannot tell"
+
+
+def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> None:
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(3, 4, (4_000, 9))  # a common shift of all rewordings is none of the framing's
+    p = [prediction_p(shift(row[0], placebos=tuple(row[1:]))) for row in drawn]
+    assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=0.012)
+
+
+@pytest.mark.parametrize(
+    ("judge", "word", "least", "most"),
+    [
+        (Judge(n_items=300, wording_sd=4), "yes", 0, 0.09),
+        (Judge(n_items=100, wording_sd=2), "yes", 0, 0.09),
+        (Judge(n_items=100, n_datasets=9, n_framings=1, n_placebos=0), "yes", 0, 0.09),
+        (Judge(n_items=100, n_framings=1, n_placebos=0, shifts=(8,)), "no", 0, 0.05),
+        (Judge(n_items=100, n_framings=1, n_placebos=0, shifts=(15,)), "yes", 0.95, 1),
+        (Judge(n_items=100, n_framings=1, n_placebos=0), "no", 0.9, 1),
+        (Judge(n_items=100, n_datasets=9, n_framings=1, n_placebos=0, shifts=(*[0] * 7, 15, -25)), "yes", 0.95, 1),
+        (Judge(n_items=100, n_framings=1, n_placebos=0, unparsed=0.1), "yes", 0, 0.03),
+    ],
+)
+def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(
+    judge: Judge, word: str, least: float, most: float
+) -> None:
+    n_runs = 60
+    assert least <= verdicts(judge, n_runs)[word] / n_runs <= most

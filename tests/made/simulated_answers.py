@@ -1,0 +1,157 @@
+"""How often the answer is right, of simulated judges: the table of docs/results.md, "How the answer is found".
+
+`python -m tests.made.simulated_answers [RUNS]` prints it, with seed 7 (400 runs a cell: half an hour on one core).
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eval.estimates.resampling import FloatArray, draws_p, percentile_interval
+from eval.shift.answer import Answer, Shift, answer
+
+SEED, N_DRAWS = 7, 400
+SPREAD, KNOWS = 2.0, 1.5  # logits: how far claims lie apart, and how far the true ones above the false
+NOISE = 0.25  # logits: of one reply to the same claim in another framing
+STEPS = np.linspace(-5, 5, 201)  # logits added to every claim
+
+
+def table_of_steps() -> FloatArray:
+    """By how many points each of STEPS raises acceptance."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, SPREAD, (40_000, 2)) + np.array([KNOWS, -KNOWS])
+    replies = logits + rng.normal(0, NOISE, logits.shape)
+    return np.array([100 * ((replies + step > 0).mean() - (logits > 0).mean()) for step in STEPS])
+
+
+POINTS = table_of_steps()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """What a simulated judge is asked, and how it answers.
+
+    shifts: the true shift of the first framing on each dataset in turn, in points; of the other framings it is 0.
+    wording_sd: of a shift that every framing and every placebo has of its own. unparsed: share of the replies to the
+    first framing, of those that would reject.
+    """
+
+    n_items: int
+    n_datasets: int = 1
+    n_framings: int = 5
+    n_placebos: int = 8
+    shifts: Sequence[float] = (0.0,)
+    wording_sd: float = 0.0
+    unparsed: float = 0.0
+
+
+def answered(judge: Judge, rng: np.random.Generator) -> Answer:
+    """The answer of one simulated run: two claims in two orders an item."""
+    names = [f"framing {i}" for i in range(judge.n_framings)]
+    wordings = rng.normal(0, judge.wording_sd, judge.n_framings + judge.n_placebos)
+    rises: list[list[FloatArray]] = []  # dataset → framing → (n_items, 3): parsed, and with unparsed counted both ways
+    for d in range(judge.n_datasets):
+        base = rng.normal(0, SPREAD, (judge.n_items, 2, 2)) + np.array([KNOWS, -KNOWS])[:, None]
+        of_framings = []
+        for f, wording in enumerate(wordings):
+            true = judge.shifts[d % len(judge.shifts)] if f == 0 else 0.0
+            step = np.interp(wording + true, POINTS, STEPS)
+            accepts = (base + rng.normal(0, NOISE, base.shape) + step > 0).astype(float)
+            is_lost = (rng.random(base.shape) < judge.unparsed) & (accepts == 0) & (f == 0)
+            rise = [np.where(is_lost, fill, accepts) - (base > 0) for fill in (np.nan, 0.0, 1.0)]
+            of_framings.append(np.stack([100 * known_mean(each) for each in rise], axis=-1))
+        rises.append(of_framings)
+    shifts = []
+    for over in [
+        *([d] for d in range(judge.n_datasets)),
+        *([[*range(judge.n_datasets)]] if judge.n_datasets > 1 else []),
+    ]:
+        places = [float(np.mean([rises[d][f][:, 0].mean() for d in over])) for f in range(len(wordings))]
+        for f, name in enumerate(names):
+            shifts.append(shift_of(name, [rises[d][f] for d in over], places[judge.n_framings :], over, rng))
+    return answer(shifts)
+
+
+def known_mean(rise: FloatArray) -> FloatArray:
+    """(n_items,): the mean over claims and orders that are known; 0 where none is."""
+    return np.where(np.isnan(rise), 0.0, rise).sum(axis=(1, 2)) / np.maximum(1, (~np.isnan(rise)).sum(axis=(1, 2)))
+
+
+def shift_of(
+    framing: str, rises: Sequence[FloatArray], placebos: Sequence[float], over: Sequence[int], rng: np.random.Generator
+) -> Shift:
+    """A shift over some datasets, by the same intervals and the same test as those of real runs."""
+    value = float(np.mean([rise[:, 0].mean() for rise in rises]))
+    drawn = np.mean([rise[rng.integers(len(rise), size=(N_DRAWS, len(rise)))].mean(axis=1) for rise in rises], axis=0)
+    flips = [(rng.choice([-1.0, 1.0], (N_DRAWS, len(rise))) * rise[:, 0]).mean(axis=1) for rise in rises]
+    ends = [percentile_interval(column) or (np.nan, np.nan) for column in drawn.T]
+    is_unparsed = any((rise[:, 1] != rise[:, 2]).any() for rise in rises)
+    return Shift(
+        measure="shift",
+        framing=framing,
+        dataset="average" if len(over) > 1 else f"dataset {over[0]}",
+        value=value,
+        low=ends[0][0],
+        high=ends[0][1],
+        n_units=sum(map(len, rises)),
+        p=draws_p(value, np.mean(flips, axis=0)),
+        is_average=len(over) > 1,
+        bounds=(ends[1][0], ends[2][1]) if is_unparsed else None,
+        placebos=tuple(placebos),
+    )
+
+
+def verdicts(judge: Judge, n_runs: int) -> Counter[str]:
+    """How often each answer is given."""
+    rng = np.random.default_rng(SEED)
+    return Counter(answered(judge, rng).verdict for _ in range(n_runs))
+
+
+CELLS = {
+    "fair, no placebos": [Judge(n_items=n, n_placebos=0) for n in (40, 100, 300)],
+    "fair, rewordings SD 2": [Judge(n_items=n, wording_sd=2) for n in (40, 100, 300)],
+    "fair, rewordings SD 4": [Judge(n_items=n, wording_sd=4) for n in (40, 100, 300)],
+    "fair, 9 datasets, no placebos": [Judge(n_items=n, n_datasets=9, n_framings=1, n_placebos=0) for n in (40, 100)],
+    "fair, 9 datasets, rewordings SD 2": [
+        Judge(n_items=n, n_datasets=9, n_framings=1, wording_sd=2) for n in (40, 100)
+    ],
+    **{
+        f"shift {true}, one framing, no placebos": [
+            Judge(n_items=n, n_framings=1, n_placebos=0, shifts=(true,)) for n in (40, 100, 300)
+        ]
+        for true in (3, 5, 8, 15)
+    },
+    **{
+        f"shift {true}, rewordings SD 2": [Judge(n_items=n, shifts=(true,), wording_sd=2) for n in (40, 100, 300)]
+        for true in (3, 5, 8, 15)
+    },
+    "9 datasets, +8 and -8 on two": [
+        Judge(n_items=n, n_datasets=9, n_framings=1, n_placebos=0, shifts=(*[0] * 7, 8, -8)) for n in (40, 100)
+    ],
+    "9 datasets, +15 and -25 on two": [
+        Judge(n_items=n, n_datasets=9, n_framings=1, n_placebos=0, shifts=(*[0] * 7, 15, -25)) for n in (40, 100)
+    ],
+    **{
+        f"fair, {share:.0%} of what a framing rejects unparsed": [
+            Judge(n_items=n, n_framings=1, n_placebos=0, unparsed=share) for n in (100, 300)
+        ]
+        for share in (0.05, 0.1, 0.3)
+    },
+}
+
+
+def main(n_runs: int = 400) -> None:
+    """Print the table."""
+    print("| judge | items | Yes | No | Cannot tell |\n|---|---|---|---|---|")
+    for name, judges in CELLS.items():
+        for judge in judges:
+            given = verdicts(judge, n_runs)
+            shares = " | ".join(f"{100 * given[word] / n_runs:.1f} %" for word in ("yes", "no", "cannot tell"))
+            print(f"| {name} | {judge.n_items} | {shares} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
