@@ -6,8 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from evenhand.config import Closed
-
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+from evenhand.model_size import PROJECTIONS
 
 
 class ExamplesConfig(Closed):
