@@ -26,6 +26,7 @@ from eval.estimates.resampling import wilson_interval
 from evenhand.files import shipped_yaml, write_whole
 from evenhand.terminal import say
 
+TABLES = Path(__file__).parents[1] / "tables.yaml"  # those that every study has; see table_from
 DASH = "–"
 ANSWERS = ("Yes", "No", "Cannot tell")
 LITTLE = 5.0  # points of a share: a shift whose whole interval lies within is none worth naming

@@ -16,6 +16,7 @@ from eval.estimates.seeds import change_over_seeds, lead_over_seeds, over_units
 from eval.evaluation import CardFigure, Evaluation, evaluation_of
 from eval.options import Options
 from eval.report.tables import (
+    TABLES,
     TableSpec,
     console,
     interval,
@@ -24,7 +25,7 @@ from eval.report.tables import (
     sentences,
     signed,
     significance,
-    with_rows,
+    table_from,
     wrapped,
     write_long,
     write_rows,
@@ -506,8 +507,5 @@ def load_cards(options: Options) -> tuple[list[CardArm], dict[str, StudyCard]]:
 
 def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     """What the training of each arm took."""
-    heads = {"arm": "", "device": "", "processes": "d", "seconds": ",.0f", "device-seconds": ",.0f", "tokens": ",d"}
-    names = ("device", "n_processes", "seconds", "device_seconds", "n_tokens", "peak_memory_gib")
-    rows = [[arm.name, *(arm.cost[name] for name in names)] for arm in arms[1:]]
-    note = "Device-seconds: seconds by the clock times processes. A dash: nothing was trained, or it is not recorded."
-    return with_rows("scorecard_cost", "Cost of training", {**heads, "peak GiB": ".1f"}, rows, note=note)
+    rows = [{"arm": arm.name, **arm.cost} for arm in arms[1:]]
+    return table_from(TABLES, "scorecard_cost", pd.DataFrame(rows, dtype=object))
