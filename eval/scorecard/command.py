@@ -217,10 +217,8 @@ class StudyCard:
         heading = f"{y.figure.words} and {x.figure.words} of each arm"
         return [point_plot(f"scorecard_{self.study}", heading, frame, labels)]
 
-    def view(self, drawn: Mapping[str, str]) -> dict[str, Any]:
-        """What the page's template shows of it; see eval.report.page. drawn: figure → its HTML."""
-        from eval.report.page import table_html
-
+    def view(self, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        """What the page's template shows of it; see eval.report.page. drawn: its figures there."""
         return {
             "key": self.study,
             "heading": f"Which arm straightens the judge? ({self.study})",
@@ -228,8 +226,8 @@ class StudyCard:
             "warnings": self.warnings,
             "figures": drawn,
             "reading": self.sentences["reading"],
-            "tables": [table_html(table) for table in self.tables[:1]],
-            "folded": [table_html(table) for table in self.tables[1:]],
+            "tables": self.tables[:1],
+            "folded": self.tables[1:],
             "method": self.sentences["method"],
             "differences": difference_lines(self.differences),
         }
@@ -450,7 +448,7 @@ def scorecard(options: Options) -> None:
         files += write_long(out, "scorecard_seeds", pooled)
     files += write_rows(out, "scorecard", rows)
     files += write_tables(out / "tables", [*(table for card in cards.values() for table in card.tables), cost])
-    from eval.report.page import figures, table_html, write_page  # loads matplotlib
+    from eval.report.page import figures, write_page  # loads matplotlib
 
     # Last: a figure that fails takes no table with it.
     views = []
@@ -458,7 +456,7 @@ def scorecard(options: Options) -> None:
         drawn, written = figures(card.plots(), out)
         files += written
         views.append(card.view(drawn))
-    views[0]["folded"].append(table_html(cost))
+    views[0]["folded"].append(cost)
     views[0]["warnings"] = [*doubts, *views[0]["warnings"]]
     views[0]["method"] += of_arms
     title = f"Evenhand: {len({arm.arm for arm in arms[1:]})} arms of {options.sources[0].name}"

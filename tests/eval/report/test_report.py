@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from eval.__main__ import report_main
-from eval.report.page import PARTS, TEMPLATES
+from eval.report.page import TEMPLATES
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer import panels as dialdefer_runs
@@ -101,9 +101,10 @@ def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
+    module: Any = TEMPLATES.get_template("parts.html").module
     parts = [
-        PARTS.element("p", hostile),
-        PARTS.table([hostile, "b"], [[hostile] * 2], label=hostile),
+        module.element("p", hostile),
+        module.table([hostile, "b"], [[hostile] * 2], label=hostile),
     ]
     page = Page("".join(map(str, parts)))
     assert page.tags <= {"p", "table", "thead", "tbody", "tr", "th", "td", "div"}
