@@ -177,7 +177,7 @@ def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_a
         (
             lambda p: say("Hm.") if number(p) < 4 and p.condition == Condition.C2_CORRECT else bends(p),
             "reason",
-            "8% of the replies on pocket (33% in the worst condition) cannot be read",
+            "8% of the replies on pocket (33% in the worst condition) are unparsed",
         ),
         (lambda p: LOST if number(p) == 0 else is_fair(p), "reason", "the engine failed on 4 replies"),
         (lambda p: lean(3.0 - p.condition.is_dialogue), "margin", "soft DDS, from probabilities of acceptance, is -14"),
