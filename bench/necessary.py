@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.model_size import ModelSize
+from evenhand.cli.doctor.model_size import ModelSize
 from evenhand.token_trees import tree_of
 from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun

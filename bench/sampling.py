@@ -15,7 +15,7 @@ from bench.necessary import prefill_flops, prompt_tokens
 from bench.training import has_bf16
 from bench.turns import ROUNDS, Matmul, Worker, now, peak_gib
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.model_size import model_size
+from evenhand.cli.doctor.model_size import model_size
 from evenhand.run_directory import read_json
 from inference.config import InferenceConfig
 from inference.encoding import Encoder

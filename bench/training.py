@@ -23,7 +23,7 @@ from transformers import TrainerCallback
 from bench.necessary import training_flops, training_tokens
 from bench.turns import Matmul, Worker, now, peak_gib, race
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.model_size import model_size
+from evenhand.cli.doctor.model_size import model_size
 from evenhand.run_directory import read_json
 from tests.made.stock_trl import train_with_trl
 from training import train

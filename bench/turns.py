@@ -16,8 +16,8 @@ from statistics import median
 
 import torch
 
+from evenhand.cli.doctor.model_size import ModelSize
 from evenhand.float32 import use_onednn
-from evenhand.model_size import ModelSize
 from tests.made.places import ROOT
 
 ROUNDS = 3  # that count; one before them warms up

@@ -8,20 +8,11 @@ import pandas as pd
 
 from eval.estimates.resampling import wilson_interval
 from eval.evaluation import Evaluation
-from eval.report.tables import Columns, TableSpec, console, wrapped, write_rows
+from eval.report.tables import TABLES, console, table_from, wrapped, write_rows
 from eval.runs import FinishedRun
 from evenhand.terminal import say
 
 ALL = "all"  # the row over every prompt
-COLUMNS: Columns = {
-    "condition": ("condition", ""),
-    "prompts": ("n_prompts", "d"),
-    "unparsed": ("n_unparsed", "d"),
-    "other verdict": ("n_differing", ".1f"),
-    "re-run flip rate, %": ("rate", ".1f"),
-    "95% interval": (("low", "high"), ".1f"),
-    "other text": ("n_other_texts", ".1f"),
-}
 
 
 def is_rerun(base: FinishedRun, again: FinishedRun) -> bool:
@@ -105,6 +96,6 @@ def say_reruns(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], out: Pa
         say(wrapped([rerun_sentence(rates)]) + "\n")
         if is_all:
             title = f"{rates['second'].iloc[0]}: asked again"
-            say(console(TableSpec(name="reruns", title=title, frame=rates, columns=COLUMNS)) + "\n")
+            say(console(table_from(TABLES, "reruns", rates, title=title)) + "\n")
     if frames:
         write_rows(out, "reruns", pd.concat(frames).to_dict("records"))

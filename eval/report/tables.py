@@ -26,6 +26,7 @@ from eval.estimates.resampling import wilson_interval
 from evenhand.files import shipped_yaml, write_whole
 from evenhand.terminal import say
 
+TABLES = Path(__file__).parents[1] / "tables.yaml"  # those that every study has; see table_from
 DASH = "–"
 ANSWERS = ("Yes", "No", "Cannot tell")
 LITTLE = 5.0  # points of a share: a shift whose whole interval lies within is none worth naming
@@ -332,8 +333,8 @@ LATEX = TEXTS.overlay(
 LATEX.filters = {"latex": latex_text, "latex_line": latex_line}
 
 
-def page_lines(table: TableSpec) -> dict[str, Any]:
-    """What the page's template shows of a table: of a very long one the first lines.
+def page_lines(table: TableSpec) -> tuple[list[Any], list[Any], str]:
+    """(heads with their class, groups of lines under a heading or none, note): of a very long table its first lines.
 
     Where lines in a row begin with the same cell it becomes a heading over them, which saves a phone's width.
     """
@@ -345,7 +346,7 @@ def page_lines(table: TableSpec) -> dict[str, Any]:
         for heading, group in groupby(lines, key=lambda line: line[0] if is_grouped else None)
     ]
     rest = f"The first {MOST_LINES} of {len(table.rows):,} lines. " if len(table.rows) > MOST_LINES else ""
-    return {"heads": heads[is_grouped:], "groups": groups, "note": rest + table.note}
+    return heads[is_grouped:], groups, rest + table.note
 
 
 LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}

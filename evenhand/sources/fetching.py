@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pydantic import TypeAdapter
 
@@ -225,6 +225,12 @@ def file_address(origin: Origin, revision: str | None, path: str) -> tuple[str, 
     return f"{folder}/{quote(path)}", {}
 
 
+def without_secrets(url: str) -> str:
+    """An address for people and records: without user and password (of HF_ENDPOINT) and query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 def matching(origin: Origin, there: Sequence[str]) -> tuple[str, ...]:
     """The paths that the origin's files name, each once. `*` matches any characters, `/` among them."""
     wanted: dict[str, None] = {}
@@ -257,18 +263,19 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
             "move it away, or give --raw to use it as it is"
         )
     url, headers = file_address(origin, record.revision, path)
+    address = without_secrets(url)
     with whole_file(target) as partial:
-        with failures_explained(origin, url), partial.open("wb") as opened:
+        with failures_explained(origin, address), partial.open("wb") as opened:
             http_get(url, opened, headers={**headers, "Accept-Encoding": "identity"})  # continues a broken connection
         sha256, pin = sha256_of(partial), origin.sha256.get(target.name)
-        check_sha256(url, sha256, pin or (before.sha256 if before else None))
+        check_sha256(address, sha256, pin or (before.sha256 if before else None))
         file = SourceFile(
             name=target.name,
             path=path,
             n_bytes=partial.stat().st_size,
             sha256=sha256,
             checksum=PINNED if pin else RECORDED,
-            url=url,
+            url=address,
             revision=record.revision,
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )

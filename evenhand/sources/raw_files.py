@@ -1,4 +1,4 @@
-"""Publishers' files, read one record at a time: JSON lines, JSON arrays, CSV, and members of zip and tar archives.
+"""Publishers' files, read one record at a time: JSON lines, JSON arrays and CSV.
 
 Whatever is wrong with a file becomes one DataError that names file and line; nothing is unpacked to disk, and memory
 stays that of one record, but for JSON arrays.
@@ -10,9 +10,9 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO
 
 from evenhand.errors import DataError
@@ -106,53 +106,12 @@ def opened(path: Path) -> Generator[IO[bytes]]:
         raise DataError(f"{path}: cannot be read ({error.strerror}{place}); is the path right?") from None
 
 
-def first_present(folder: Path, *names: str) -> Path:
-    """The first of several files that exists. Raises DataError naming them all."""
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    raise DataError(f"{folder}: holds no {' or '.join(names)}; fetch it with `evenhand build unified`, or put it there")
-
-
-def zip_member(path: Path, wanted: str, password: bytes | None = None) -> Iterator[bytes]:
-    """The lines of the one member of a zip whose name matches `wanted`."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            name = only_match(path, archive.namelist(), wanted)
-            with archive.open(name, pwd=password) as member:
-                yield from limited_lines(member, f"{path}!{name}")
-    except DAMAGE as error:
-        raise DataError(f"{path}: is not a whole zip ({reason(error)}); {AGAIN}") from None
-
-
-def tar_member(path: Path, wanted: str) -> Iterator[bytes]:
-    """The lines of the one regular member of a tar (compressed or not) whose name matches `wanted`."""
-    try:
-        with tarfile.open(path) as archive:
-            name = only_match(path, archive.getnames(), wanted)
-            file = archive.extractfile(name) if archive.getmember(name).isfile() else None
-            if file is None:
-                raise DataError(f"{path}: member {shown(name)} is not a plain file, but a link, say; {AGAIN}")
-            yield from limited_lines(file, f"{path}!{name}")
-    except DAMAGE as error:
-        raise DataError(f"{path}: is not a whole archive ({reason(error)}); {AGAIN}") from None
-
-
 def limited_lines(file: IO[bytes], name: str) -> Iterator[bytes]:
     """A member's lines. Raises DataError for one that is too long: kilobytes may unpack to a line of gigabytes."""
     while line := file.readline(LONGEST + 1):
         if len(line) > LONGEST:
             raise DataError(f"{name}: holds a line of more than {LONGEST / 2**20:.0f} MiB; {AGAIN}")
         yield line
-
-
-def only_match(path: Path, names: Sequence[str], wanted: str) -> str:
-    """The one name in an archive that matches."""
-    matching = [name for name in names if PurePosixPath(name).match(wanted) and "__MACOSX" not in name]
-    if len(matching) != 1:
-        inside = ", ".join(map(shown, names[:5])) or "nothing"
-        raise DataError(f"{path}: holds {len(matching)} files like {wanted}, expected 1 (inside: {inside}); {AGAIN}")
-    return matching[0]
 
 
 def reason(error: Exception) -> str:

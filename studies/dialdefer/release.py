@@ -13,8 +13,9 @@ from pathlib import Path
 
 from evenhand.errors import DataError
 from evenhand.records import digest
-from evenhand.sources.raw_files import json_records, line_records, zip_member
+from evenhand.sources.raw_files import json_records, line_records
 from evenhand.sources.record_fields import Record
+from studies.dialdefer.archives import zip_member
 from studies.dialdefer.records import BENCHMARK, Item
 from studies.dialdefer.unified.converters import GPQA_PASSWORD, unified_item
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows, yaml_tables
 from eval.results import Results, changes_table
-from evenhand.model_size import PUBLISHED
 from studies.narrator.answers import STATES
 from studies.narrator.judged_runs import POOLED, NarratorRun
 from studies.narrator.measures import ALL, ANSWERED, DETECTION, PERSPECTIVES, Levels, main_order
@@ -95,10 +94,9 @@ def models_table(judges: Mapping[str, NarratorRun]) -> TableSpec:
     for judge, run in judges.items():
         engine, name = dict(run.config.get("engine", {})), str(run.config["model"].get("name"))
         place = engine.get("base_url") or engine.get("kind") or "not recorded"
-        size = PUBLISHED[name]["n_parameters"] if name in PUBLISHED else None
         rows.append(
             (
-                *(judge, name, DASH if size is None else f"{size / 1e9:.1f} B"),
+                *(judge, name, FORMS["parameters"].get(name, DASH)),
                 ", ".join(place) if isinstance(place, list) else str(place),
                 "exact probabilities" if run.verdict == "options" else f"{run.n_samples} a prompt",
                 str(run.config["sampling"].get("temperature", "not recorded")),

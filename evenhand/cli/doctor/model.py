@@ -17,9 +17,9 @@ from evenhand.checkpoints import (
     resolve,
 )
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
+from evenhand.cli.doctor.model_size import PUBLISHED, ModelSize, model_size
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir
 from evenhand.errors import DataError, ModelError
-from evenhand.model_size import PUBLISHED, ModelSize, model_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check, usable_gpus
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
+from evenhand.cli.doctor.model_size import ModelSize
 from evenhand.config import config_tree, parse_config
 from evenhand.errors import EvenhandError, ModelError
 from evenhand.machine import vllm_reads_tokens
-from evenhand.model_size import ModelSize
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, parse_sampling_config
 from inference.encoding import Encoder

@@ -10,8 +10,8 @@ from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
+from evenhand.cli.doctor.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
 from evenhand.errors import ConfigError, EvenhandError
-from evenhand.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
 from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
 from training.examples import set_padding

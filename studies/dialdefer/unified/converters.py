@@ -6,16 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.sources.raw_files import (
-    csv_records,
-    first_present,
-    json_records,
-    line_records,
-    opened,
-    tar_member,
-    zip_member,
-)
+from evenhand.sources.raw_files import csv_records, json_records, line_records, opened
 from evenhand.sources.record_fields import Record, is_number, shown
+from studies.dialdefer.archives import first_present, tar_member, zip_member
 from studies.dialdefer.records import BENCHMARK, INCORRECT_ANSWERS, Item
 
 ADVISORQA_LINES = 1_000

@@ -9,10 +9,10 @@ import pytest
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.cli.doctor import device, sampling, training
 from evenhand.cli.doctor.device import GIB, SHARE, device_for, gpu_device, memory_check, sheet_of, time_check
+from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.cli.doctor.sampling import TokenCount
 from evenhand.cli.doctor.training import ExampleCount, count_examples
 from evenhand.machine import Gpu
-from evenhand.model_size import PUBLISHED, model_size
 from inference.config import InferenceConfig, VllmConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.schedule import first_prompts

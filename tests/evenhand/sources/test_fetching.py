@@ -161,6 +161,15 @@ def test_no_secret_goes_to_another_host_or_into_records_and_errors(server: Publi
         assert not any(secret in text for text in [*written, str(refused.value)])
 
 
+def test_the_password_of_a_mirror_is_in_no_record(
+    server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = f"{server.base}/hub".replace("//", "//user:mirror-secret@")
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", mirror)
+    bring(tmp_path, HUB)
+    assert not any("mirror-secret" in path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+
+
 def test_a_whole_folder_asks_nothing_of_the_network(
     server: PublishersServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
