@@ -6,7 +6,8 @@ from typing import Literal
 from pydantic import Field
 
 from evenhand.config import Closed
-from evenhand.model_size import PROJECTIONS
+
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
 class ExamplesConfig(Closed):
