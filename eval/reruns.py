@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from eval.estimates.comparability import sampled_checkpoint
 from eval.estimates.resampling import wilson_interval
 from eval.evaluation import Evaluation
 from eval.report.tables import TABLES, console, table_from, wrapped, write_rows
@@ -21,7 +22,7 @@ def is_rerun(base: FinishedRun, again: FinishedRun) -> bool:
     Models are told apart by their checkpoint's hash; where a server does not tell it, by the config.
     """
     runs = (base, again)
-    checkpoints = [dict(run.provenance.get("model") or {}).get("checkpoint_hash") for run in runs]
+    checkpoints = [sampled_checkpoint(run.provenance) for run in runs]
     model, model_again = checkpoints if all(checkpoints) else [run.config["model"] for run in runs]
     items, items_again = (run.provenance.get("item_set_hash") for run in runs)
     prompts, prompts_again = ({prompt.prompt_hash for prompt in run.plan} for run in runs)

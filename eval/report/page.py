@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eval.report.plots import Plot, finish
-from eval.report.tables import ANSWERS, page_lines, write_tables
+from eval.report.tables import ANSWERS, page_lines, printed, write_tables
 from eval.results import Results
 from evenhand.files import write_whole
 
@@ -26,6 +26,11 @@ def bounded(text: str) -> str:
     return text if n_left_out <= 0 else f"{text[:half]}\n[… {n_left_out:,} characters left out …]\n{text[-half:]}"
 
 
+def listed(facts: Any) -> str:
+    """A mapping as "name value, ..."; other values as in tables."""
+    return ", ".join(f"{key} {value}" for key, value in facts.items()) if isinstance(facts, Mapping) else printed(facts)
+
+
 TEMPLATES = Environment(
     loader=PackageLoader("eval.report"),
     autoescape=True,
@@ -34,7 +39,7 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
     undefined=StrictUndefined,
 )
-TEMPLATES.filters |= {"bounded": bounded, "page_lines": page_lines}
+TEMPLATES.filters |= {"bounded": bounded, "listed": listed, "page_lines": page_lines}
 
 
 def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
@@ -55,7 +60,7 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
 
 
 def write_page(path: Path, title: str, studies: Sequence[Mapping[str, Any]]) -> None:
-    """A page of some studies, each as `view` says it; one may lack browser, left_out and facts."""
+    """A page of some studies, each as `view` says it; one may lack browser, left_out and runs."""
     limits = {"most_inline": MOST_INLINE, "most_open": MOST_OPEN, "openings": (*ANSWERS, "Recommendation")}
     write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=studies, **limits))
 
@@ -72,8 +77,6 @@ def figures(plots: Iterable[Plot], folder: Path) -> tuple[list[dict[str, str]], 
 
 def view(results: Results, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """What the page's template shows of one study. drawn: see `figures`."""
-    runs = {} if results.options.are_files else results.judges
-    facts = [{"": name, **run_facts(run)} for name, run in runs.items()]
     return {
         "key": results.study,
         "heading": results.evaluation.heading,
@@ -85,32 +88,10 @@ def view(results: Results, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]
         "folded": [table for table in results.tables if table.place == "files"],
         "left_out": results.evaluation.left_out(results),
         "method": results.sentences["method"],
-        "facts": [[key, *(of_run[key] for of_run in facts)] for key in next(iter(facts), {})],
+        "runs": {} if results.options.are_files else results.judges,
         "differences": [
             f"{name} against {results.base}: "
             f"{'; '.join(map(str, of_run)) or 'same prompts, rendering, engine, precision, software'}."
             for name, of_run in results.differences.items()
         ],
-    }
-
-
-def run_facts(run: Any) -> dict[str, str]:
-    """Name → value of everything that a reader needs to repeat a run."""
-    config, provenance = run.config, run.provenance
-    sampling, engine, code = dict(config["sampling"]), dict(config.get("engine", {})), provenance.get("code") or {}
-    model = provenance.get("model") if isinstance(provenance.get("model"), Mapping) else {}
-    hashes = [model.get(key) for key in ("revision", "hash", "checkpoint_hash", "sha256") if model.get(key)]
-    dirty = " with uncommitted changes" if code.get("dirty") else ""
-    return {
-        "run": run.name,
-        "model": str(config["model"].get("name")),
-        "revision": str(config["model"].get("revision") or next(iter(hashes), "not recorded")),
-        "verdict": str(config.get("verdict", "not recorded")),
-        "chat template": "yes" if config.get("chat_template", True) else "no",
-        "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
-        "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
-        "device": str(provenance.get("device") or "not known"),
-        "software": ", ".join(f"{k} {v}" for k, v in dict(provenance.get("packages", {})).items()),
-        "code": str(code["commit"])[:12] + dirty if code.get("commit") else "not recorded",
-        "item set": str(provenance.get("item_set_hash", "not recorded")),
     }

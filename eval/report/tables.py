@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eval.estimates.resampling import wilson_interval
 from evenhand.files import shipped_yaml, write_whole
@@ -124,17 +124,12 @@ TEXTS.filters |= {
 TEXTS.globals |= {"interval": interval, "answered": answered}
 
 
-@cache
-def template(words: str | Path) -> Template:
-    """A template from its text or its file."""
-    return TEXTS.from_string(words.read_text(encoding="utf-8") if isinstance(words, Path) else words)
-
-
 def sentences(words: str | Path, facts: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Part of a template, behind a line "## NAME", → its lines, without empty ones."""
+    """Part of a template (its text or its file), behind a line "## NAME", → its lines, without empty ones."""
+    template = TEXTS.from_string(words.read_text(encoding="utf-8") if isinstance(words, Path) else words)
     parts: dict[str, list[str]] = defaultdict(list)
     name = ""
-    for line in template(words).render(facts).splitlines():
+    for line in template.render(facts).splitlines():
         if line.startswith(PART):
             name = line.removeprefix(PART).strip()
         elif line.strip():
@@ -381,9 +376,7 @@ def write_long(folder: Path, stem: str, of_studies: Mapping[str, Sequence[Any]])
 
 def say_written(files: Sequence[Path], *, is_all: bool) -> None:
     """Print the first file, how many more there are, and with is_all their names."""
-    rest = (
-        [f"{len(files) - 1} more files beside it: --all" * (len(files) > 1)]
-        if not is_all
-        else list(map(str, files[1:]))
-    )
-    say("\nwritten: " + ", ".join(filter(None, [str(files[0]), *rest])))
+    listed = list(map(str, files if is_all else files[:1]))
+    if len(files) > len(listed):
+        listed.append(f"{len(files) - 1} more files beside it: --all")
+    say("\nwritten: " + ", ".join(listed))
