@@ -30,7 +30,7 @@ from training.examples import Example, Excluded, anchored, reasons_in, set_paddi
 from training.guard import DivergenceGuard, check_not_diverged
 from training.objectives import objective_of
 from training.processes import agreed, check_n_processes, check_sharding, prepare_sharding, processes, storage_dtype
-from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
+from training.qlora import load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, objective_for, reference_of
 from training.run_folder import (
     ADAPTER_DIR,
@@ -191,7 +191,7 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         raise Stopped(signal.SIGUSR1)  # by which the job script was warned of its time limit
     facts = {
         "method": config.method,
-        "n_trainable": count_trainable(trainer.model),
+        "n_trainable": trainer.model.get_nb_trainable_parameters()[0],
         "epochs": round(plan.epochs, 4),
         **cost(plan, groups, trainer.state.global_step, metrics.seconds, reference),
         **trainer.skipped(),
