@@ -34,6 +34,23 @@ def parse_yaml(text: str) -> Any:
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None
 
 
+# Old spelling of a key or of a value → what is written now. Only a word that is unknown is looked up here.
+RENAMED = {
+    "after": "follow_up_to",
+    "consistency": "method: paired, with paired.weight",
+    "draw": "variants_per_item",
+    "format": "chat_template: true (was chat) or false (was raw)",
+    "give_up_s": "total_timeout_s",
+    "hang_limit_s": "stall_timeout_s",
+    "hold": "weights",
+    "order": "batch_by",
+    "reproduce": "`evenhand sample RUN/config.yaml name=again`, then `evenhand compare RUN AGAIN`",
+    "own_c1": "label_free",
+    "whole_groups": "group",
+    "whole_items": "item",
+}
+
+
 class HiddenError(ValueError):
     """What a validator raises about a value that may hold a secret: the message does not show the value."""
 
@@ -234,7 +251,12 @@ def quoted(text: str) -> list[str]:
 
 
 def did_you_mean(word: str, known: Sequence[str], meant: Sequence[str] = ()) -> str:
-    """ "Did you mean 'x'? Known: ..." or only the known names when none is near. meant: what is nearer than those."""
+    """ "Did you mean 'x'? Known: ..." or only the known names when none is near. meant: what is nearer than those.
+
+    An old spelling is answered with the new one: "'x' is now 'y'. Known: ...".
+    """
+    if word in RENAMED:
+        return f"'{word}' is now '{RENAMED[word]}'. Known: {', '.join(known)}."
     near = "' or '".join(meant or difflib.get_close_matches(word, known, n=1))
     hint = f"Did you mean '{near}'? " if near else ""
     return f"{hint}Known: {', '.join(known)}."
