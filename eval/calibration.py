@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.estimates.comparability import config_differences
+from eval.estimates.comparability import config_differences, sampled_checkpoint
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from eval.scorecard.arms import COST, CardArm
@@ -54,7 +54,7 @@ def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
     allowed: config keys in which they may differ beside.
     """
     names = [run.config["model"]["name"] for run in (train, test)]
-    hashes = [dict(run.provenance.get("model") or {}).get("checkpoint_hash") for run in (train, test)]
+    hashes = [sampled_checkpoint(run.provenance) for run in (train, test)]
     for fitted, scored in (names, hashes):
         if fitted != scored and None not in (fitted, scored):
             raise DataError(f"thresholds of {fitted} say nothing about {scored}; sample the same model twice")

@@ -82,13 +82,7 @@ def positive(text: str) -> int:
 
 
 TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "positive": positive, "int": int}
-COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, with argparse's keys; the words of each verb
-RENAMED = {  # last word of an old spelling → what to write
-    "denominator": "--unparsed wrong (was: published, all) or --unparsed excluded (was: answered)",
-    "unread": "--unparsed",
-    "against": "--reference",
-    "beside": "--with",
-}
+COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, verbs, renamed
 
 
 def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
@@ -108,7 +102,7 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
         words = keys["help"].format(n_draws=N_DRAWS, seed=SEED, folder=command["folder"])
         parser.add_argument(name, **{**keys, **types, "help": words})
     for name in (word.partition("=")[0] for word in argv if word.startswith("--")):
-        if new := RENAMED.get(name.rpartition("-")[2]):
+        if new := COMMANDS["renamed"].get(name.rpartition("-")[2]):
             parser.error(f"{name} is now {new}")
     given = vars(parser.parse_args([str(downloaded(word)) if word.startswith(HUB) else word for word in argv]))
     named = [given.pop(name) for name in ("base", "train", "test") if name in given]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from eval.estimates.changes import SCORE_COLUMNS
 from eval.options import Options
 from eval.results import Results, varying
@@ -55,8 +57,6 @@ def rows_met(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of what was asked and how it was read, what tells rows apart."""
-    import pandas as pd
-
     frame = pd.DataFrame(rows, dtype=object)
     return varying(frame, [name for name in frame if name == "judge" or name not in ("study", *SCORE_COLUMNS)])
 

@@ -6,22 +6,14 @@ from typing import Any
 
 import pandas as pd
 
+from eval.estimates.comparability import sampled_checkpoint
 from eval.estimates.resampling import wilson_interval
 from eval.evaluation import Evaluation
-from eval.report.tables import Columns, TableSpec, console, wrapped, write_rows
+from eval.report.tables import TABLES, console, table_from, wrapped, write_rows
 from eval.runs import FinishedRun
 from evenhand.terminal import say
 
 ALL = "all"  # the row over every prompt
-COLUMNS: Columns = {
-    "condition": ("condition", ""),
-    "prompts": ("n_prompts", "d"),
-    "unparsed": ("n_unparsed", "d"),
-    "other verdict": ("n_differing", ".1f"),
-    "re-run flip rate, %": ("rate", ".1f"),
-    "95% interval": (("low", "high"), ".1f"),
-    "other text": ("n_other_texts", ".1f"),
-}
 
 
 def is_rerun(base: FinishedRun, again: FinishedRun) -> bool:
@@ -30,7 +22,7 @@ def is_rerun(base: FinishedRun, again: FinishedRun) -> bool:
     Models are told apart by their checkpoint's hash; where a server does not tell it, by the config.
     """
     runs = (base, again)
-    checkpoints = [dict(run.provenance.get("model") or {}).get("checkpoint_hash") for run in runs]
+    checkpoints = [sampled_checkpoint(run.provenance) for run in runs]
     model, model_again = checkpoints if all(checkpoints) else [run.config["model"] for run in runs]
     items, items_again = (run.provenance.get("item_set_hash") for run in runs)
     prompts, prompts_again = ({prompt.prompt_hash for prompt in run.plan} for run in runs)
@@ -105,6 +97,6 @@ def say_reruns(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], out: Pa
         say(wrapped([rerun_sentence(rates)]) + "\n")
         if is_all:
             title = f"{rates['second'].iloc[0]}: asked again"
-            say(console(TableSpec(name="reruns", title=title, frame=rates, columns=COLUMNS)) + "\n")
+            say(console(table_from(TABLES, "reruns", rates, title=title)) + "\n")
     if frames:
         write_rows(out, "reruns", pd.concat(frames).to_dict("records"))

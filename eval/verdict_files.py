@@ -95,37 +95,34 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
     """(rows in order, columns without a meaning). The index is the line that a row starts on; a field that a row lacks
     is Absent.FIELD. Raises DataError where the file holds no row."""
     records = RECORDS[kind_of(path)](path, layout)
-    known: dict[str, dict[Any, str]] = {name: {} for name, column in layout.columns.items() if column.read}
     is_empty = True
     while rows := list(islice(records, BATCH_ROWS)):
         is_empty = False
         present = set[str]().union(*(record for _, record in rows))
-        values = {
-            name: [record.get(name, Absent.FIELD) for _, record in rows] for name in layout.columns if name in present
-        }
-        frame = pd.DataFrame(dict.fromkeys(layout.columns, Absent.FIELD) | values, [n for n, _ in rows], dtype=object)
+        values = {name: [record.get(name, Absent.FIELD) for _, record in rows] for name in layout.columns}
+        frame = pd.DataFrame(values, [line for line, _ in rows], dtype=object)
         ignored = sorted(present.difference(layout.columns))
         for name in ignored:
             if (meant := name.strip().casefold()) in layout.columns:
                 raise DataError(f"{place(path, frame.index[0])}: column {shown(name)} must be written '{meant}'")
         for name in layout.required:
             refuse(path, frame, name, frame[name] == Absent.FIELD, "is absent")
-        for name, names in known.items():
-            frame[name] = pd.Series(texts_of(path, frame, name, layout.columns[name], names), frame.index, dtype=object)
+        for name, column in layout.columns.items():
+            if column.read:
+                frame[name] = pd.Series(texts_of(path, frame, name, column), frame.index, dtype=object)
         yield frame, ignored
     if is_empty:
         raise DataError(f"{path}: holds no verdict; is this the right file?")
 
 
-def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: dict[Any, str]) -> list[str]:
-    """What the texts of a column stand for; known: those that were met before."""
-    values, allowed = frame[name].tolist(), {*column.types, type(None)}
-    if {Absent, float} & set(map(type, values)):
-        values = [None if value is Absent.FIELD or value != value else value for value in values]
+def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column) -> list[str]:
+    """What the texts of a column stand for."""
+    known: dict[Any, str] = {}
+    values = [None if value is Absent.FIELD or value != value else value for value in frame[name].tolist()]
     # Types first: in a dict 1, 1.0 and True would be one key, and a list none at all.
-    if set(map(type, values)) - allowed:
-        refuse(path, frame, name, [type(value) not in allowed for value in values], "must be a text, found {}")
-    for value in [value for value in dict.fromkeys(values) if value not in known]:
+    allowed = {*column.types, type(None)}
+    refuse(path, frame, name, [type(value) not in allowed for value in values], "must be a text, found {}")
+    for value in dict.fromkeys(values):
         text = "" if value is None else str(value).strip()
         try:
             if not text and column.default is None:
@@ -138,13 +135,13 @@ def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column, known: 
 
 def json_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of JSON lines. Each line may have other fields than the one before; blank lines are skipped."""
-    return parse_lines((text for _, text in text_lines(path)), path)
+    return parse_lines(text_lines(path), path)
 
 
 def csv_records(path: Path, layout: Layout) -> Iterator[Record]:
     """Rows of CSV with a header. An empty cell is null, but an empty choice beside a response is absent."""
     csv.field_size_limit(LONGEST_CELL)
-    rows = csv.reader((text for _, text in text_lines(path)), strict=True)
+    rows = csv.reader(text_lines(path), strict=True)
     start = 1  # the line that a row starts on
     try:
         header = next(filter(None, rows), [])
@@ -200,13 +197,13 @@ def check_columns(path: Path, names: list[str], layout: Layout) -> None:
             raise DataError(f"{place(path, 1)}: column '{name}' is there {names.count(name)} times; keep one")
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, text with its line end) of every line. Raises DataError naming the first that is not UTF-8."""
+def text_lines(path: Path) -> Iterator[str]:
+    """Every line with its line end. Raises DataError naming the first that is not UTF-8."""
     number = 0
     try:
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         byte = f"0x{error.object[error.start]:02x} at byte {error.start + 1}"
         raise DataError(f"{path}:{number}: is not UTF-8 ({byte} of the line); save the file as UTF-8") from None

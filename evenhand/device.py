@@ -1,13 +1,12 @@
 """Which device computes here. Where a GPU is meant and torch sees none, nothing is computed: a CPU takes weeks.
 
-`refusal` is a function of DeviceFacts alone. What gathers the facts stands below, and imports torch only when called.
+torch is imported only when a function asks it.
 """
 
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 
 from evenhand.errors import ModelError
@@ -23,73 +22,54 @@ if torch.cuda.is_available():
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceFacts:
-    """What says which device is meant, and which there is."""
-
-    n_visible: int  # GPUs that torch can compute on
-    cuda_build: str | None  # the CUDA version that torch was built for, such as "13.0"; None for a CPU build
-    gpus: tuple[Gpu, ...]  # as nvidia-smi lists them
-    environment: Mapping[str, str]  # of this process
-
-
-def refusal(facts: DeviceFacts) -> str | None:
-    """Why nothing may be computed here, and the way out; None where what computes is what is meant."""
-    if facts.n_visible or means_cpu(facts.environment):
-        return None
-    signs = signs_of_gpu(facts)
-    if not signs:
+def refusal() -> str | None:
+    """Why nothing may be computed where torch sees no GPU, and the way out; None where the CPU is meant."""
+    build, listed = torch_cuda_build(), gpus()
+    signs = [*signs_of_gpu(listed), *([f"torch is a build for CUDA {build}"] if build else [])]
+    if means_cpu() or not signs:
         return None
     return (
-        f"torch sees no GPU, and one is meant here: {'; '.join(signs)}. {way_out(facts)} To compute on the CPU on "
-        "purpose, set CUDA_VISIBLE_DEVICES to nothing (`CUDA_VISIBLE_DEVICES= COMMAND`)"
+        f"torch sees no GPU, and one is meant here: {'; '.join(signs)}. {way_out(build, listed)} To compute on the CPU "
+        "on purpose, set CUDA_VISIBLE_DEVICES to nothing (`CUDA_VISIBLE_DEVICES= COMMAND`)"
     )
 
 
-def means_cpu(environment: Mapping[str, str]) -> bool:
+def means_cpu() -> bool:
     """Whether the user says that the CPU computes: no GPU is to be visible, or the launcher was told so."""
-    by_launcher = environment.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes")
-    return by_launcher or environment.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    by_launcher = os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes")
+    return by_launcher or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
 
 
-def signs_of_gpu(facts: DeviceFacts) -> list[str]:
-    """What says that a GPU is meant, in words."""
-    environment = facts.environment
-    signs = []
+def signs_of_gpu(listed: Sequence[Gpu]) -> list[str]:
+    """What says of this machine and job that a GPU is meant, in words. listed: the GPUs that the driver reports."""
+    environment, signs = os.environ, []
     # `accelerate launch` sets the precision always, and ACCELERATE_USE_CPU only where its file is not for several GPUs.
     if "ACCELERATE_MIXED_PRECISION" in environment and "ACCELERATE_USE_CPU" not in environment:
         signs.append("`accelerate launch` was given a config for several GPUs")
     signs += [f"Slurm set {name}={environment[name]}" for name in SLURM_GPU_IDS if environment.get(name)]
     if environment.get("SLURM_GPUS_ON_NODE", "0") not in ("", "0"):
         signs.append(f"Slurm set SLURM_GPUS_ON_NODE={environment['SLURM_GPUS_ON_NODE']}")
-    if facts.gpus:
-        signs.append(f"nvidia-smi lists {', '.join(gpu.name for gpu in facts.gpus)}")
-    if facts.cuda_build:
-        signs.append(f"torch is a build for CUDA {facts.cuda_build}")
+    if listed:
+        signs.append(f"nvidia-smi lists {', '.join(gpu.name for gpu in listed)}")
     return signs
 
 
-def way_out(facts: DeviceFacts) -> str:
-    """Why torch sees no GPU, as far as the facts tell, and what to do."""
-    if facts.cuda_build is None:
+def way_out(build: str | None, listed: Sequence[Gpu]) -> str:
+    """Why torch sees no GPU, as far as its build and the driver tell, and what to do."""
+    if build is None:
         return "This torch is a build for CPUs: run `make venv-cuda`, which chooses the build by the driver."
-    if not facts.gpus:
+    if not listed:
         return (
             "nvidia-smi finds no driver and no GPU: ask Slurm for a GPU (GPU in slurm/settings.sh), start a container "
             "with --nv (Apptainer) or --gpus all (Docker), or have the driver loaded."
         )
-    needed = OLDEST_DRIVER.get(facts.cuda_build.partition(".")[0])
+    needed = OLDEST_DRIVER.get(build.partition(".")[0])
     needs = f"{needed} or newer" if needed else "another"
     return (
-        f"The driver is {facts.gpus[0].driver}, and torch's build for CUDA {facts.cuda_build} needs {needs}: have it "
-        "updated, or run `make venv-cuda`, which chooses the build by the driver. If the driver is not the reason, "
+        f"The driver is {listed[0].driver}, and torch's build for CUDA {build} needs {needs}: have it updated, or run "
+        "`make venv-cuda`, which chooses the build by the driver. If the driver is not the reason, "
         "`python -c 'import torch; torch.cuda.init()'` says what is."
     )
-
-
-def device_facts(n_visible: int) -> DeviceFacts:
-    """The facts of this machine and process."""
-    return DeviceFacts(n_visible=n_visible, cuda_build=torch_cuda_build(), gpus=gpus(), environment=os.environ)
 
 
 @cache
@@ -112,14 +92,14 @@ def on_gpu() -> bool:
     """Whether torch computes on a GPU in this process: it sees one, and nobody says that the CPU is to compute."""
     import torch
 
-    return torch.cuda.is_available() and not means_cpu(os.environ)
+    return torch.cuda.is_available() and not means_cpu()
 
 
 def torch_device() -> str:
     """What torch computes on in this process: "cuda" or "cpu". Raises ModelError where that is not what is meant."""
     if on_gpu():
         return "cuda"
-    if message := refusal(device_facts(n_visible=0)):
+    if message := refusal():
         raise ModelError(message)
     return "cpu"
 
@@ -138,7 +118,7 @@ def vllm_device_name(n_gpus: int) -> str:
     """
     if names := visible_gpus():
         return ", ".join(names[:n_gpus])
-    if message := refusal(device_facts(n_visible=0)):
+    if message := refusal():
         raise ModelError(message)
     if torch_cuda_build() is not None:
         raise ModelError(

@@ -36,20 +36,19 @@ def gpus() -> tuple[Gpu, ...]:
 
 def torch_cuda_build() -> str | None:
     """The CUDA version that the installed torch was built for, such as "13.0"; None for a CPU build or no torch."""
-    spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
-        return None
-    version = (Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
-    found = re.search(r"^cuda[^=]*= *'([\d.]+)'", version, re.MULTILINE)
-    return found and found[1]
+    build = re.search(r"^cuda[^=]*= *'([\d.]+)'", source_of("torch", "version.py"), re.MULTILINE)
+    return build and build[1]
 
 
 def vllm_reads_tokens() -> bool:
     """Whether the installed vLLM gives log-probabilities by token id. 0.19, the last for CUDA 12, does not."""
-    spec = importlib.util.find_spec("vllm")
-    if spec is None or spec.origin is None:
-        return False
-    return "logprob_token_ids" in (Path(spec.origin).parent / "sampling_params.py").read_text(encoding="utf-8")
+    return "logprob_token_ids" in source_of("vllm", "sampling_params.py")
+
+
+def source_of(package: str, file: str) -> str:
+    """The text of a file of a package, which is not imported; "" where it is not installed."""
+    spec = importlib.util.find_spec(package)
+    return (Path(spec.origin).parent / file).read_text(encoding="utf-8") if spec and spec.origin else ""
 
 
 def kernel_tools_lacking() -> str:

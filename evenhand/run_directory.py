@@ -27,11 +27,8 @@ DONE_FILE = "DONE.json"
 
 # Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
 FREE_ENGINE_KEYS = (
-    *(
-        f"engine.{key}"
-        for key in ("base_url", "api_key_env", "concurrency", "timeout_s", "max_retries", "total_timeout_s")
-    ),
-    *(f"engine.{key}" for key in ("gpu_memory_utilization", "cpu_kv_cache_gib")),
+    *("engine.base_url", "engine.api_key_env", "engine.concurrency", "engine.timeout_s", "engine.max_retries"),
+    *("engine.total_timeout_s", "engine.gpu_memory_utilization", "engine.cpu_kv_cache_gib"),
 )
 
 

@@ -13,8 +13,7 @@ transformers' eager attention computes all pairs, and torch's fused one (sdpa) h
 three times as long as eager's.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -183,7 +182,9 @@ def logits_at(model: Any, rows: "Mapping[str, Tensor]", places: "Tensor", unwrap
         inputs["attention_mask"] = attention_argument(inner.config, reach, rows["position_ids"], dtype)
     else:
         inputs["attention_mask"] = rows["attention_mask"]
-    with scoring_at(inner, places[:, 0], places[:, 1]), float32_head(inner):
+    head = inner.get_output_embeddings()
+    at_places = head.register_forward_pre_hook(lambda _, hidden: (hidden[0][places[:, 0], places[:, 1]],))
+    with at_places, float32_head(inner):  # leaving it removes the hook
         logits: Tensor = model(**inputs, use_cache=False).logits
     return logits
 
@@ -198,17 +199,6 @@ def check_not_recurrent(model: Any) -> None:
             "up prompts that share one. Set engine.row_tokens to 0 in a sampling config; in a training config "
             "optimiser.row_tokens, and where preferences are trained examples.loss_on_eos to false as well"
         )
-
-
-@contextmanager
-def scoring_at(model: Any, rows: "Tensor", columns: "Tensor") -> Iterator[None]:
-    """Within it, a causal language model's logits are those of N positions (rows, columns) alone: (N, vocabulary)."""
-    head = model.get_output_embeddings()
-    hook = head.register_forward_pre_hook(lambda _, inputs: (inputs[0][rows, columns],))
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def computing_dtype(model: Any, device: str) -> "torch.dtype":

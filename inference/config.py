@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -144,7 +144,7 @@ class TransformersConfig(Closed):
     row_tokens: int = Field(default=0, ge=0, exclude_if=lambda n: n == 0)
 
 
-ENGINES = (VllmConfig, OpenAIConfig, TransformersConfig)
+ENGINES: dict[str, type[Closed]] = {"vllm": VllmConfig, "openai": OpenAIConfig, "transformers": TransformersConfig}
 
 
 class RunConfig(Closed):
@@ -176,12 +176,9 @@ class InferenceConfig(StudyRun):
         if not isinstance(engine, dict):
             return engine
         engine = {"kind": "vllm", **engine}
-        of_kind = {get_args(e.model_fields["kind"].annotation)[0]: e.model_fields for e in ENGINES}
-        kind = str(engine["kind"])
-        keys_of_kind = of_kind.get(kind, engine)
-        if foreign := [
-            key for key in engine if key not in keys_of_kind and any(key in keys for keys in of_kind.values())
-        ]:
+        kind, keys_of_all = str(engine["kind"]), {key for other in ENGINES.values() for key in other.model_fields}
+        keys_of_kind = ENGINES[kind].model_fields if kind in ENGINES else engine
+        if foreign := [key for key in engine if key in keys_of_all and key not in keys_of_kind]:
             dtype = f", dtype: {engine['dtype']}" if "dtype" in engine and "dtype" in keys_of_kind else ""
             raise ValueError(
                 f"kind {kind} has no {', '.join(foreign)}; in the place of engine.kind={kind} write "

@@ -10,7 +10,6 @@ is the same of two answers of one token each.
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from evenhand.chat_templates import Tokens
 from evenhand.records import Completion, Prompt
@@ -20,20 +19,16 @@ from inference.encoding import Encoded
 SMALLEST_REST = 2.0**-24
 
 
-class Question(NamedTuple):
-    """An inner node of the trie: what one request asks."""
+def questions(options: Mapping[str, Tokens]) -> dict[Tokens, Tokens]:
+    """Path of each inner node of the options' trie → the tokens that some option goes on with there.
 
-    path: Tokens  # tokens behind the prompt
-    children: Tokens  # tokens whose log-probabilities are wanted there
-
-
-def questions(options: Mapping[str, Tokens]) -> tuple[Question, ...]:
-    """One question for each inner node of the options' trie, parents before children, neighbours sharing paths."""
+    Parents come before children, and neighbours share paths.
+    """
     children: dict[Tokens, dict[int, None]] = {}
     for tokens in options.values():
         for depth, token in enumerate(tokens):
             children.setdefault(tokens[:depth], {})[token] = None
-    return tuple(Question(path, tuple(tokens)) for path, tokens in sorted(children.items()))
+    return {path: tuple(tokens) for path, tokens in sorted(children.items())}
 
 
 def option_logprobs(options: Mapping[str, Tokens], readings: Mapping[Tokens, Mapping[int, float]]) -> dict[str, float]:
@@ -61,7 +56,8 @@ class Node:
     """One request: one token behind a prompt and a path of its options' trie, and how likely each child is there."""
 
     encoded: Encoded
-    question: Question
+    path: Tokens  # tokens behind the prompt
+    children: Tokens  # tokens whose log-probabilities are wanted there
     n_questions: int  # of this prompt
 
     @property
@@ -72,7 +68,7 @@ class Node:
     @property
     def token_ids(self) -> list[int]:
         """What the engine is given: the prompt's tokens and the path's."""
-        return [*self.encoded.token_ids, *self.question.path]
+        return [*self.encoded.token_ids, *self.path]
 
 
 # What an engine is asked at once: a prompt whose reply is written, or a node of one whose probabilities are read.
@@ -85,8 +81,8 @@ def asked_of(encoded: Iterable[Encoded]) -> Iterator[Asked]:
         inner = questions(option.options)
         if not inner:
             yield option
-        for question in inner:
-            yield Node(option, question, len(inner))
+        for path, children in inner.items():
+            yield Node(option, path, children, len(inner))
 
 
 class Readings:
@@ -102,7 +98,7 @@ class Readings:
         """
         key = node.encoded.prompt.prompt_hash
         read = self._open.setdefault(key, {})
-        read[node.question.path] = reading
+        read[node.path] = reading
         if len(read) == node.n_questions:
             del self._open[key]
             logprobs = option_logprobs(node.encoded.options, read)

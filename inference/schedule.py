@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evenhand.completions import Answers, read_excluded
-from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt, digest
 from evenhand.study import OneRound, Unit, Units, check_no_repeats
 from inference.config import InferenceConfig, SamplingConfig
@@ -49,11 +48,8 @@ def advance(progress: Progress, answers: Answers, sampling: SamplingConfig) -> N
         progress.n_read = len(progress.planned)
         prompts = unit.next_prompts(progress.replies)
         progress.is_over = not prompts
-        if prompts and all(prompt.prompt_hash in progress.replies for prompt in prompts):
-            raise DataError(
-                f"unit '{unit.unit_id}' asks again what was answered; next_prompts must return nothing "
-                "when it is finished"
-            )
+        is_new = progress.is_over or any(prompt.prompt_hash not in progress.replies for prompt in prompts)
+        assert is_new, f"{unit.unit_id} asks again what was answered; next_prompts must return nothing when it is over"
         for prompt in prompts:
             assert prompt.item_id == unit.unit_id, f"{unit.unit_id} asks about {prompt.item_id}"
             progress.planned.append(prompt)

@@ -134,8 +134,8 @@ class TransformersEngine:
         logprobs = (self.next_token(batch) / temperature).log_softmax(dim=-1)
         completions: list[Completion] = []
         for node, row in zip(batch, logprobs, strict=True):
-            values = row[list(node.question.children)].tolist()
-            completions += readings.add(node, dict(zip(node.question.children, values, strict=True)))
+            values = row[list(node.children)].tolist()
+            completions += readings.add(node, dict(zip(node.children, values, strict=True)))
         return completions
 
     def write(self, batch: Sequence[Encoded]) -> list[Completion]:

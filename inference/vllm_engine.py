@@ -115,7 +115,7 @@ class VllmEngine:
             yield from failed(asked.prompt, n, f"vLLM ended the request itself ({words})")
         elif isinstance(asked, Node):
             position = output.outputs[0].logprobs[0]
-            yield from readings.add(asked, {t: float(position[t].logprob) for t in asked.question.children})
+            yield from readings.add(asked, {t: float(position[t].logprob) for t in asked.children})
         else:
             for sample in output.outputs:
                 yield asked.completion(sample.index, sample.text, sample.finish_reason, len(sample.token_ids))
@@ -131,7 +131,7 @@ class VllmEngine:
             return SamplingParams(
                 temperature=sampling.temperature if self.config.verdict == "options" else 0.0,
                 max_tokens=1,
-                logprob_token_ids=list(asked.question.children),
+                logprob_token_ids=list(asked.children),
                 detokenize=False,
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )

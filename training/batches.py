@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from evenhand.errors import ConfigError
 from evenhand.token_trees import Tree, common, in_order, logits_at, padded_rows, tree_of
 from training.config import TrainingConfig
-from training.examples import Example, by_group, by_item
+from training.examples import Example, together
 from training.objectives import NEVER, Answers, Branches, picked
 
 Group = list[Example]  # examples that share a microbatch
@@ -46,9 +47,9 @@ class LogProbs(NamedTuple):
 
 def groups_of(examples: Sequence[Example], batch_by: str) -> list[Group]:
     """The examples item by item, group by group, or for `random` one by one."""
-    if batch_by == "item":
-        return by_item(examples)
-    return by_group(examples) if batch_by == "group" else [[example] for example in examples]
+    if batch_by == "random":
+        return [[example] for example in examples]
+    return together(examples, "item_id" if batch_by == "item" else "group")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +224,7 @@ def numbers_of(names: Iterable[str]) -> list[int]:
 
 def padded_logs(rows: Sequence[Sequence[float]]) -> Tensor:
     """(E, K) log-probabilities of unequally many answers, with NEVER where there is none."""
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[NEVER] * (width - len(row))] for row in rows])
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=NEVER)
 
 
 def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = None) -> Answers:

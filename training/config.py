@@ -100,16 +100,6 @@ def check_split(split: str, where: str) -> None:
         raise ValueError(f"{where}: split '{split}' must not be trained on; write split: train")
 
 
-def training_of(section: StudySection) -> StudyTraining[Any, Any]:
-    """The training part of a section's study. Raises ConfigError where nothing can be trained on it."""
-    where = STUDIES[section.key].training
-    if not where:
-        able = ", ".join(key for key, study in STUDIES.items() if study.training)
-        raise ConfigError(f"nothing can be trained on `{section.key}`; take one of {able}")
-    part: StudyTraining[Any, Any] = load_part(section.key, where)
-    return part
-
-
 class TrainingConfig(StudyRun):
     """What runs of all methods have in common. The key of its section names the study: see training_schema."""
 
@@ -129,8 +119,13 @@ class TrainingConfig(StudyRun):
 
     @property
     def training(self) -> StudyTraining[Any, Any]:
-        """The study's part of training."""
-        return training_of(self.study)
+        """The study's part of training. Raises ConfigError where nothing can be trained on it."""
+        where = STUDIES[self.study_key].training
+        if not where:
+            able = ", ".join(key for key, study in STUDIES.items() if study.training)
+            raise ConfigError(f"nothing can be trained on `{self.study_key}`; take one of {able}")
+        part: StudyTraining[Any, Any] = load_part(self.study_key, where)
+        return part
 
     def load_units(self) -> Sequence[Any]:
         """The units that the section names. Raises DataError for data that are absent, damaged or too few."""

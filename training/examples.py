@@ -4,9 +4,9 @@ Prompt and answer are tokenised apart, so that no token can straddle them, and a
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from evenhand.chat_templates import answer_tokens, check_no_open_thought, encode, render_chat
 from evenhand.errors import DataError, ModelError
@@ -154,19 +154,9 @@ def set_padding(tokenizer: Any) -> None:
     raise ModelError(f"{tokenizer.name_or_path}: no token but EOS can serve as padding; add a padding token to it")
 
 
-def by_item(examples: Sequence[Example]) -> list[list[Example]]:
-    """The examples of each item together, items in the order of their first example."""
-    return together(examples, lambda example: example.item_id)
-
-
-def by_group(examples: Sequence[Example]) -> list[list[Example]]:
-    """The examples that should agree together, in the order of their first."""
-    return together(examples, lambda example: example.group)
-
-
-def together(examples: Sequence[Example], key: Callable[[Example], str]) -> list[list[Example]]:
-    """The examples of one key together, in their order."""
+def together(examples: Sequence[Example], key: Literal["item_id", "group"]) -> list[list[Example]]:
+    """The examples of each item, or those that should agree, in the order of their first."""
     groups: dict[str, list[Example]] = {}
     for example in examples:
-        groups.setdefault(key(example), []).append(example)
+        groups.setdefault(getattr(example, key), []).append(example)
     return list(groups.values())

@@ -229,11 +229,6 @@ def trainable(model: Any) -> Iterator[tuple[str, Any]]:
     return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
 
 
-def count_trainable(model: Any) -> int:
-    """How many numbers train."""
-    return sum(parameter.numel() for _, parameter in trainable(model))
-
-
 def gradient_norm(model: Any) -> float:
     """The norm of this process's gradients; once clipped, NaN if any was not finite."""
     gradients = [parameter.grad for _, parameter in trainable(model) if parameter.grad is not None]

@@ -21,7 +21,7 @@ from evenhand.records import digest
 from evenhand.terminal import note_progress
 from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs
 from training.config import AnyRun, LabelFreeRun, PairedRun, SFTRun, TrainingConfig
-from training.examples import Example, by_item
+from training.examples import Example, together
 from training.objectives import Answers, Objective, label_free_chance, objective_of
 from training.processes import agreed, processes
 
@@ -105,7 +105,7 @@ def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: in
         device=model.device.type,
     )
     # Those of like length together: where each has a row of its own, that is what keeps padding short.
-    groups = sorted(by_item(examples), key=n_tokens)
+    groups = sorted(together(examples, "item_id"), key=n_tokens)
     precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.optimiser.mixed_precision)
     was_training = model.training
     model.eval()

@@ -30,7 +30,7 @@ from training.examples import Example, Excluded, anchored, reasons_in, set_paddi
 from training.guard import DivergenceGuard, check_not_diverged
 from training.objectives import objective_of
 from training.processes import agreed, check_n_processes, check_sharding, prepare_sharding, processes, storage_dtype
-from training.qlora import count_trainable, load_base, lora_config, set_adapter_dtype
+from training.qlora import load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, objective_for, reference_of
 from training.run_folder import (
     ADAPTER_DIR,
@@ -43,7 +43,7 @@ from training.run_folder import (
     last_checkpoint,
 )
 from training.shortage import shortage_explained
-from training.trainer import VerdictTrainer, training_arguments
+from training.trainer import VerdictTrainer, shared_arguments, training_arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def prepare(config: AnyRun, inputs: TrainingInputs) -> tuple[Any, list[Group], S
         where = torch_device_name()
         print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
     check_writable(inputs.path)
-    training_arguments(config, inputs.path)
+    shared_arguments(config, inputs.path)
     groups = groups_of(inputs.examples, config.optimiser.batch_by)
     plan = schedule(groups, config)
     return model_with_adapter(config, inputs), groups, plan
@@ -191,7 +191,7 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         raise Stopped(signal.SIGUSR1)  # by which the job script was warned of its time limit
     facts = {
         "method": config.method,
-        "n_trainable": count_trainable(trainer.model),
+        "n_trainable": trainer.model.get_nb_trainable_parameters()[0],
         "epochs": round(plan.epochs, 4),
         **cost(plan, groups, trainer.state.global_step, metrics.seconds, reference),
         **trainer.skipped(),

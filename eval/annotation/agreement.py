@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from eval.annotation.labels import Labels
 from eval.annotation.tasks import Task
@@ -12,6 +14,7 @@ from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of, point_estimate
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums, rng_for
 from eval.report.tables import console, number, p_value, with_rows
+from evenhand.files import shipped_yaml
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(
@@ -19,17 +22,7 @@ SHARE = Measure(
 )
 Pair = tuple[str, str, str]  # unit, first answer, second answer
 DATASET = "labelled items"
-UNITS = {"kappa": "ratio", "n": "count", "mcnemar_p": "p", "sign_test_p": "p"}
-NAMES = {  # of figures; {0} and {1} are what judge and person say, {2} and {3} the first two answers
-    "n": "n: judge {0}, person {1}",
-    "agreement_in_run": "agreement at the run's shares of answers",
-    "kappa": "Cohen's κ",
-    "leniency": "leniency: judge {2}, person {3}",
-    "strictness": "strictness: judge {3}, person {2}",
-    "mcnemar_p": "McNemar's p of these two",
-    "preferred": "prefers {first} (without ties)",
-    "sign_test_p": "sign test's p",
-}
+FIGURES = shipped_yaml(Path(__file__).with_name("figures.yaml"))  # measure → its name in tables, its unit
 
 
 def kappa(tables: FloatArray) -> FloatArray:
@@ -127,7 +120,7 @@ def rows(task: Task, annotator: str, against: str, figures: Mapping[str, Estimat
             dataset=DATASET,
             datasets=(DATASET,),
             measure=measure,
-            unit=UNITS.get(measure, "%"),
+            unit=FIGURES[measure]["unit"],
             estimate=estimate,
             drawing=DRAWING if measure == "kappa" else None,
         )
@@ -140,17 +133,15 @@ def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str
     tables = []
     for task in {labels.task.name: labels.task for labels in all_labels}.values():
         people = [labels for labels in all_labels if labels.task.name == task.name]
-        n_labelled = {labels.annotator: f"{len(labels.answers)} of {labels.n_rows}" for labels in people}
-        cells: dict[str, dict[str, str]] = {"items labelled": n_labelled}
+        columns = {p.annotator: {"items labelled": f"{len(p.answers)} of {p.n_rows}"} for p in people}
         for score in (score for score in scores if score.setting["what"] == task.name):
             setting = score.setting
             is_pair = setting["against"] not in ("", "judge")
-            column = f"{setting['annotator']} and {setting['against']}" if is_pair else str(setting["annotator"])
+            head = f"{setting['annotator']} and {setting['against']}" if is_pair else str(setting["annotator"])
             cell_of = setting.get("judge_says"), setting.get("person_says")
-            name = NAMES.get(score.measure, score.measure).format(*cell_of, *task.answers, first=task.runs[0])
-            cells.setdefault(name, {})[column] = cell(score)
-        columns = list(dict.fromkeys(column for of_row in cells.values() for column in of_row))
-        lines = [[name, *(row.get(column, "") for column in columns)] for name, row in cells.items()]
+            name = FIGURES[score.measure]["name"].format(*cell_of, *task.answers, first=task.runs[0])
+            columns.setdefault(head, {})[name] = cell(score)
+        lines = pd.DataFrame(columns).fillna("").itertuples(name=None)
         judge = "" if task.is_comparison else f", judge: {task.judge}"
         title = f"{task.name} of {' and '.join(task.runs)}{judge}; % with 95 % intervals"
         tables.append(console(with_rows(task.name, title, dict.fromkeys(["", *columns], ""), lines)))

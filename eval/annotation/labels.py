@@ -73,9 +73,8 @@ def read_labels(paths: Sequence[Path], tasks: Mapping[str, Task]) -> list[Labels
                         "have labelled"
                     )
                 labels[item] = label
-    labelled = {key: {item: label for item, label in labels.items() if label} for key, labels in people.items()}
     return [
-        Labels(annotator=person, task=tasks[task], n_rows=len(people[task, person]), answers=answers)
-        for (task, person), answers in labelled.items()
-        if answers
+        Labels(annotator=person, task=tasks[task], n_rows=len(labels), answers=answers)
+        for (task, person), labels in people.items()
+        if (answers := {item: label for item, label in labels.items() if label})
     ]

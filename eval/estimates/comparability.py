@@ -133,8 +133,14 @@ def unlike_leaves(base: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
 
 def one_checkpoint(base: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """The checkpoint that two runs have both sampled, by their provenance; "" for two, and where that is unknown."""
-    ours, theirs = (dict(facts.get("model") or {}).get("checkpoint_hash") for facts in (base, after))
-    return str(ours) if ours and ours == theirs else ""
+    ours = sampled_checkpoint(base)
+    return ours if ours and ours == sampled_checkpoint(after) else ""
+
+
+def sampled_checkpoint(provenance: Mapping[str, Any]) -> str | None:
+    """The hash of the checkpoint that a run sampled; None where a server does not tell it."""
+    model: Mapping[str, Any] = provenance.get("model") or {}
+    return model.get("checkpoint_hash")
 
 
 def flattened(tree: Any, prefix: str = "") -> dict[str, Any]:

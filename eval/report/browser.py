@@ -10,7 +10,6 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from eval.report.page import TEMPLATES, bounded
 from evenhand.files import write_whole
@@ -57,7 +56,10 @@ def write_browser(
         }
         for (dataset, item_id), rows in replies.items()
     ]
-    shown = [[fields_of(row) for row in rows] for rows in replies.values()]
+    shown = [
+        [asdict(row) | {"reply": bounded(row.reply or ""), "prompt": bounded(row.prompt or "")} for row in rows]
+        for rows in replies.values()
+    ]
     chunks = [shown[start : start + CHUNK] for start in range(0, len(shown), CHUNK)]
     page = TEMPLATES.get_template("items.html").render(nonce=digest(items, 16), n_items=f"{len(items):,}")
     write_whole(folder / "items.html", page)
@@ -67,8 +69,3 @@ def write_browser(
         packed = gzip.compress(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"), mtime=0)
         write_whole(path, f'got("{path.stem}", "{b64encode(packed).decode()}");\n')
     return [folder / "items.html", *paths]
-
-
-def fields_of(row: Asked) -> dict[str, Any]:
-    """What the page shows of a reply."""
-    return asdict(row) | {"reply": bounded(row.reply or ""), "prompt": bounded(row.prompt or "")}

@@ -11,20 +11,24 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eval.report.plots import Plot, finish
-from eval.report.tables import ANSWERS, TableSpec, page_lines, write_tables
+from eval.report.tables import ANSWERS, page_lines, printed, write_tables
 from eval.results import Results
 from evenhand.files import write_whole
 
 MOST_INLINE = 13  # figures of a study on the page, which is to stay small enough to be sent; all are in plots/
 LONGEST_TEXT = 20_000  # characters of a reply, prompt or post on a page
 MOST_OPEN = 3  # warnings that are shown at once, and figures; the others are folded away
-OPTIONAL: Mapping[str, Any] = {"browser": "", "left_out": [], "facts": []}  # what a study's part of a page may lack
 
 
 def bounded(text: str) -> str:
     """The text; a longer one than LONGEST_TEXT without its middle, which it says."""
     half, n_left_out = LONGEST_TEXT // 2, len(text) - LONGEST_TEXT
     return text if n_left_out <= 0 else f"{text[:half]}\n[… {n_left_out:,} characters left out …]\n{text[-half:]}"
+
+
+def listed(facts: Any) -> str:
+    """A mapping as "name value, ..."; other values as in tables."""
+    return ", ".join(f"{key} {value}" for key, value in facts.items()) if isinstance(facts, Mapping) else printed(facts)
 
 
 TEMPLATES = Environment(
@@ -35,8 +39,7 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
     undefined=StrictUndefined,
 )
-TEMPLATES.filters["bounded"] = bounded
-PARTS: Any = TEMPLATES.get_template("parts.html").module
+TEMPLATES.filters |= {"bounded": bounded, "listed": listed, "page_lines": page_lines}
 
 
 def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
@@ -57,68 +60,38 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
 
 
 def write_page(path: Path, title: str, studies: Sequence[Mapping[str, Any]]) -> None:
-    """A page of some studies, each as `view` says it."""
+    """A page of some studies, each as `view` says it; one may lack browser, left_out and runs."""
     limits = {"most_inline": MOST_INLINE, "most_open": MOST_OPEN, "openings": (*ANSWERS, "Recommendation")}
-    whole = [{**OPTIONAL, **study} for study in studies]
-    write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=whole, **limits))
+    write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=studies, **limits))
 
 
-def figures(plots: Iterable[Plot], folder: Path) -> tuple[dict[str, str], list[Path]]:
-    """(name → HTML of figures, the paths of their files in a folder)."""
-    drawn, written = {}, list[Path]()
+def figures(plots: Iterable[Plot], folder: Path) -> tuple[list[dict[str, str]], list[Path]]:
+    """(name, alt and base64 of the SVG of each figure, the paths of their files in a folder)."""
+    drawn, written = [], list[Path]()
     for plot in plots:
         svg, files = finish(plot, folder / "plots")
-        drawn[plot.name] = str(PARTS.picture(b64encode(svg.encode()).decode(), plot.alt))
+        drawn.append({"name": plot.name, "alt": plot.alt, "svg": b64encode(svg.encode()).decode()})
         written += files
     return drawn, written
 
 
-def view(results: Results, drawn: Mapping[str, str]) -> dict[str, Any]:
-    """What the page's template shows of one study. drawn: figure → its HTML."""
-    runs = {} if results.options.are_files else results.judges
-    facts = [{"": name, **run_facts(run)} for name, run in runs.items()]
+def view(results: Results, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """What the page's template shows of one study. drawn: see `figures`."""
     return {
         "key": results.study,
         "heading": results.evaluation.heading,
         "answer": results.answer,
         "warnings": results.warnings,
         "reading": results.sentences["reading"],
-        "tables": list(map(table_html, results.shown)),
+        "tables": results.shown,
         "figures": drawn,
-        "folded": [table_html(table) for table in results.tables if table.place == "files"],
+        "folded": [table for table in results.tables if table.place == "files"],
         "left_out": results.evaluation.left_out(results),
         "method": results.sentences["method"],
-        "facts": [[key, *(of_run[key] for of_run in facts)] for key in next(iter(facts), {})],
+        "runs": {} if results.options.are_files else results.judges,
         "differences": [
             f"{name} against {results.base}: "
             f"{'; '.join(map(str, of_run)) or 'same prompts, rendering, engine, precision, software'}."
             for name, of_run in results.differences.items()
         ],
-    }
-
-
-def table_html(table: TableSpec) -> str:
-    """A table under its title, with its note and the names of its files."""
-    return str(PARTS.data_table(table, **page_lines(table)))
-
-
-def run_facts(run: Any) -> dict[str, str]:
-    """Name → value of everything that a reader needs to repeat a run."""
-    config, provenance = run.config, run.provenance
-    sampling, engine, code = dict(config["sampling"]), dict(config.get("engine", {})), provenance.get("code") or {}
-    model = provenance.get("model") if isinstance(provenance.get("model"), Mapping) else {}
-    hashes = [model.get(key) for key in ("revision", "hash", "checkpoint_hash", "sha256") if model.get(key)]
-    dirty = " with uncommitted changes" if code.get("dirty") else ""
-    return {
-        "run": run.name,
-        "model": str(config["model"].get("name")),
-        "revision": str(config["model"].get("revision") or next(iter(hashes), "not recorded")),
-        "verdict": str(config.get("verdict", "not recorded")),
-        "chat template": "yes" if config.get("chat_template", True) else "no",
-        "engine": f"{engine.get('kind', 'not recorded')}, {engine.get('dtype', 'precision set by the server')}",
-        "sampling": ", ".join(f"{key} {value}" for key, value in sampling.items()),
-        "device": str(provenance.get("device") or "not known"),
-        "software": ", ".join(f"{k} {v}" for k, v in dict(provenance.get("packages", {})).items()),
-        "code": str(code["commit"])[:12] + dirty if code.get("commit") else "not recorded",
-        "item set": str(provenance.get("item_set_hash", "not recorded")),
     }

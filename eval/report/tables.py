@@ -20,12 +20,13 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eval.estimates.resampling import wilson_interval
 from evenhand.files import shipped_yaml, write_whole
 from evenhand.terminal import say
 
+TABLES = Path(__file__).parents[1] / "tables.yaml"  # those that every study has; see table_from
 DASH = "–"
 ANSWERS = ("Yes", "No", "Cannot tell")
 LITTLE = 5.0  # points of a share: a shift whose whole interval lies within is none worth naming
@@ -123,17 +124,12 @@ TEXTS.filters |= {
 TEXTS.globals |= {"interval": interval, "answered": answered}
 
 
-@cache
-def template(words: str | Path) -> Template:
-    """A template from its text or its file."""
-    return TEXTS.from_string(words.read_text(encoding="utf-8") if isinstance(words, Path) else words)
-
-
 def sentences(words: str | Path, facts: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Part of a template, behind a line "## NAME", → its lines, without empty ones."""
+    """Part of a template (its text or its file), behind a line "## NAME", → its lines, without empty ones."""
+    template = TEXTS.from_string(words.read_text(encoding="utf-8") if isinstance(words, Path) else words)
     parts: dict[str, list[str]] = defaultdict(list)
     name = ""
-    for line in template(words).render(facts).splitlines():
+    for line in template.render(facts).splitlines():
         if line.startswith(PART):
             name = line.removeprefix(PART).strip()
         elif line.strip():
@@ -332,8 +328,8 @@ LATEX = TEXTS.overlay(
 LATEX.filters = {"latex": latex_text, "latex_line": latex_line}
 
 
-def page_lines(table: TableSpec) -> dict[str, Any]:
-    """What the page's template shows of a table: of a very long one the first lines.
+def page_lines(table: TableSpec) -> tuple[list[Any], list[Any], str]:
+    """(heads with their class, groups of lines under a heading or none, note): of a very long table its first lines.
 
     Where lines in a row begin with the same cell it becomes a heading over them, which saves a phone's width.
     """
@@ -345,7 +341,7 @@ def page_lines(table: TableSpec) -> dict[str, Any]:
         for heading, group in groupby(lines, key=lambda line: line[0] if is_grouped else None)
     ]
     rest = f"The first {MOST_LINES} of {len(table.rows):,} lines. " if len(table.rows) > MOST_LINES else ""
-    return {"heads": heads[is_grouped:], "groups": groups, "note": rest + table.note}
+    return heads[is_grouped:], groups, rest + table.note
 
 
 LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}
@@ -380,9 +376,7 @@ def write_long(folder: Path, stem: str, of_studies: Mapping[str, Sequence[Any]])
 
 def say_written(files: Sequence[Path], *, is_all: bool) -> None:
     """Print the first file, how many more there are, and with is_all their names."""
-    rest = (
-        [f"{len(files) - 1} more files beside it: --all" * (len(files) > 1)]
-        if not is_all
-        else list(map(str, files[1:]))
-    )
-    say("\nwritten: " + ", ".join(filter(None, [str(files[0]), *rest])))
+    listed = list(map(str, files if is_all else files[:1]))
+    if len(files) > len(listed):
+        listed.append(f"{len(files) - 1} more files beside it: --all")
+    say("\nwritten: " + ", ".join(listed))

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from eval.estimates.comparability import one_checkpoint
+from eval.estimates.comparability import one_checkpoint, sampled_checkpoint
 from eval.runs import SampledRun, check_named_once, judge_names, run_config, runs_by_study
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import parse_config, read_yaml
@@ -37,8 +37,7 @@ class CardArm:
     @property
     def checkpoint(self) -> str | None:
         """The hash of the checkpoint that was sampled; None where a server does not tell it."""
-        checkpoint = dict(self.provenance.get("model") or {}).get("checkpoint_hash")
-        return None if checkpoint is None else str(checkpoint)
+        return sampled_checkpoint(self.provenance)
 
     def fields(self) -> dict[str, Any]:
         """What its row of scorecard.json has beside the figures of the studies."""
@@ -130,7 +129,7 @@ def arm_names(given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]
 
 def other_checkpoint(arm: CardArm, run: SampledRun, study: str) -> str:
     """That an arm's run of a study is of another checkpoint than its sampling run; "" where it is not, or unknown."""
-    theirs = dict(run.provenance.get("model") or {}).get("checkpoint_hash")
+    theirs = sampled_checkpoint(run.provenance)
     if None in (arm.checkpoint, theirs) or arm.checkpoint == theirs:
         return ""
     return f"{arm.name}: its sampling run is of checkpoint {arm.checkpoint}, but its {study} run {run.name} of {theirs}"

@@ -16,6 +16,7 @@ from eval.estimates.seeds import change_over_seeds, lead_over_seeds, over_units
 from eval.evaluation import CardFigure, Evaluation, evaluation_of
 from eval.options import Options
 from eval.report.tables import (
+    TABLES,
     TableSpec,
     console,
     interval,
@@ -24,7 +25,7 @@ from eval.report.tables import (
     sentences,
     signed,
     significance,
-    with_rows,
+    table_from,
     wrapped,
     write_long,
     write_rows,
@@ -216,10 +217,8 @@ class StudyCard:
         heading = f"{y.figure.words} and {x.figure.words} of each arm"
         return [point_plot(f"scorecard_{self.study}", heading, frame, labels)]
 
-    def view(self, drawn: Mapping[str, str]) -> dict[str, Any]:
-        """What the page's template shows of it; see eval.report.page. drawn: figure → its HTML."""
-        from eval.report.page import table_html
-
+    def view(self, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        """What the page's template shows of it; see eval.report.page. drawn: its figures there."""
         return {
             "key": self.study,
             "heading": f"Which arm straightens the judge? ({self.study})",
@@ -227,8 +226,8 @@ class StudyCard:
             "warnings": self.warnings,
             "figures": drawn,
             "reading": self.sentences["reading"],
-            "tables": [table_html(table) for table in self.tables[:1]],
-            "folded": [table_html(table) for table in self.tables[1:]],
+            "tables": self.tables[:1],
+            "folded": self.tables[1:],
             "method": self.sentences["method"],
             "differences": difference_lines(self.differences),
         }
@@ -449,7 +448,7 @@ def scorecard(options: Options) -> None:
         files += write_long(out, "scorecard_seeds", pooled)
     files += write_rows(out, "scorecard", rows)
     files += write_tables(out / "tables", [*(table for card in cards.values() for table in card.tables), cost])
-    from eval.report.page import figures, table_html, write_page  # loads matplotlib
+    from eval.report.page import figures, write_page  # loads matplotlib
 
     # Last: a figure that fails takes no table with it.
     views = []
@@ -457,7 +456,7 @@ def scorecard(options: Options) -> None:
         drawn, written = figures(card.plots(), out)
         files += written
         views.append(card.view(drawn))
-    views[0]["folded"].append(table_html(cost))
+    views[0]["folded"].append(cost)
     views[0]["warnings"] = [*doubts, *views[0]["warnings"]]
     views[0]["method"] += of_arms
     title = f"Evenhand: {len({arm.arm for arm in arms[1:]})} arms of {options.sources[0].name}"
@@ -506,8 +505,5 @@ def load_cards(options: Options) -> tuple[list[CardArm], dict[str, StudyCard]]:
 
 def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     """What the training of each arm took."""
-    heads = {"arm": "", "device": "", "processes": "d", "seconds": ",.0f", "device-seconds": ",.0f", "tokens": ",d"}
-    names = ("device", "n_processes", "seconds", "device_seconds", "n_tokens", "peak_memory_gib")
-    rows = [[arm.name, *(arm.cost[name] for name in names)] for arm in arms[1:]]
-    note = "Device-seconds: seconds by the clock times processes. A dash: nothing was trained, or it is not recorded."
-    return with_rows("scorecard_cost", "Cost of training", {**heads, "peak GiB": ".1f"}, rows, note=note)
+    rows = [{"arm": arm.name, **arm.cost} for arm in arms[1:]]
+    return table_from(TABLES, "scorecard_cost", pd.DataFrame(rows, dtype=object))

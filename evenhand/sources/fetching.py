@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from evenhand.errors import DataError
 from evenhand.files import locked, sha256_of, whole_file, write_json
+from evenhand.terminal import say
 
 RECORD_FILE = "sources.json"
 PINNED = "pinned"  # this repository names the checksum
@@ -281,7 +282,7 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
         # Noted before it is named, so that a process killed in between leaves no file that nobody knows.
         record = record.with_file(file)
         write_json(folder / RECORD_FILE, asdict(record))
-    say(f"{record.name}: {file.name}, {file.n_bytes:,} bytes, SHA-256 {file.checksum}")
+    say(f"{record.name}: {file.name}, {file.n_bytes:,} bytes, SHA-256 {file.checksum}", sys.stderr)
     return record
 
 
@@ -328,8 +329,3 @@ def is_source(path: Path, origin: Origin) -> bool:
     if len(path.parts) == 1:
         return any(fnmatchcase(path.name, PurePosixPath(pattern).name) for pattern in wanted)
     return any(fnmatchcase(path.as_posix(), f"*{pattern.removeprefix('*')}") for pattern in wanted)
-
-
-def say(line: str) -> None:
-    """Progress, for whoever watches: results go to standard output."""
-    print(line, file=sys.stderr, flush=True)

@@ -167,7 +167,7 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     reply[parsed] = read[parser]
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
-    label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL, {})  # of other datasets it is not looked at
+    label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL)  # of other datasets it is not looked at
     return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unparsed)
 
 

@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import json
 import re
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -24,9 +25,9 @@ from typing import Any, NamedTuple, TypeVar
 from evenhand.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
-from evenhand.sources.fetching import say
 from evenhand.sources.raw_files import LONGEST, opened
 from evenhand.sources.record_fields import LONE_SURROGATE
+from evenhand.terminal import say
 from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_hash
 from studies.pluraleval.sources import THREADS, WILDSCOPE
 
@@ -201,13 +202,13 @@ def sample_threads(files: Files, wanted: Wanted) -> tuple[list[Thread], dict[str
     """
     dropped: dict[str, Counter[str]] = {"submissions": Counter(), "comments": Counter()}
     posts = {post.thread_id: post.community for post in posts_in(files, wanted, dropped["submissions"])}
-    say(f"{len(posts):,} posts of {len(wanted.strata)} subreddits")
+    say(f"{len(posts):,} posts of {len(wanted.strata)} subreddits", sys.stderr)
     counts = counted_comments(files, wanted, posts, dropped["comments"])
     strata, chosen = {}, dict[str, dict[int, DatedComment]]()
     for stratum in wanted.strata:
         ids, strata[stratum.community] = drawn(stratum, posts, counts, wanted.seed)
         chosen |= {thread_id: {} for thread_id in ids}
-    say(f"{len(chosen):,} threads drawn; reading their texts")
+    say(f"{len(chosen):,} threads drawn; reading their texts", sys.stderr)
     for dated in comments_in(files, wanted, chosen, Counter()):
         chosen[dated.thread_id].setdefault(dated.comment_id, dated)
     threads = []

@@ -26,11 +26,6 @@ def with_another_plan(run: Path) -> None:
         shutil.copy(other / name, run / name)
 
 
-def leaving_out_a_list(run: Path) -> None:
-    (run / "excluded").mkdir()
-    (run / "excluded" / "0.jsonl").write_text('{"item_id": [], "reason": "too long"}\n')
-
-
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done â†’ the file that is named
     "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
     "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
@@ -39,7 +34,6 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done â†
         lambda run: changed(run / "provenance.json", lambda text: text.replace('set_hash": "', 'set_hash": "0')),
         "provenance.json",
     ),
-    "a list left out": (leaving_out_a_list, "excluded/0.jsonl:1"),
     "an edited shard": (
         lambda run: [changed(shard, lambda text: text.replace("because", "since")) for shard in run.glob("c*/*.jsonl")],
         "completions",

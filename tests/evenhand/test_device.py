@@ -1,6 +1,5 @@
 """Never on the wrong device: where a GPU is meant and torch sees none, one message says why and what to do."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 import torch
 
 from evenhand import device, machine
-from evenhand.device import DeviceFacts, refusal, torch_device_name, visible_gpus
+from evenhand.device import refusal, torch_device_name, visible_gpus
 from evenhand.errors import ModelError
 from evenhand.machine import Gpu
 from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
@@ -28,29 +27,35 @@ VARIABLES = (
 )
 
 
-def facts(environment: Mapping[str, str] | None = None, **known: Any) -> DeviceFacts:
-    """A machine with no sign of a GPU, but for what is said."""
-    nothing: dict[str, Any] = {"n_visible": 0, "cuda_build": None, "gpus": ()}
-    return DeviceFacts(**{**nothing, **known}, environment=environment or {})
-
-
 NEWER = "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or newer: have it updated"
 
 
 @pytest.mark.parametrize(
-    ("found", "sign", "way_out"),
+    ("variables", "listed", "build", "sign", "way_out"),
     [
-        (facts({"SLURM_JOB_GPUS": "0"}), "Slurm set SLURM_JOB_GPUS=0", ""),
-        (facts(gpus=(A100,), cuda_build="13.0"), "nvidia-smi lists NVIDIA A100-SXM4-80GB; torch is a build", NEWER),
-        (facts(gpus=(A100,)), "nvidia-smi lists NVIDIA A100-SXM4-80GB", "This torch is a build for CPUs: run `make ve"),
-        (facts(cuda_build="13.0"), "torch is a build for CUDA 13.0", "finds no driver and no GPU: ask Slurm for a GPU"),
-        (facts({"ACCELERATE_MIXED_PRECISION": "no"}), "`accelerate launch` was given a config for several GPUs", ""),
+        ({"SLURM_JOB_GPUS": "0"}, (), None, "Slurm set SLURM_JOB_GPUS=0", ""),
+        ({}, (A100,), "13.0", "nvidia-smi lists NVIDIA A100-SXM4-80GB; torch is a build", NEWER),
+        ({}, (A100,), None, "nvidia-smi lists NVIDIA A100-SXM4-80GB", "This torch is a build for CPUs: run `make ve"),
+        ({}, (), "13.0", "torch is a build for CUDA 13.0", "finds no driver and no GPU: ask Slurm for a GPU"),
+        (
+            {"ACCELERATE_MIXED_PRECISION": "no"},
+            (),
+            None,
+            "`accelerate launch` was given a config for several GPUs",
+            "",
+        ),
     ],
 )
 def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_and_the_way_out(
-    found: DeviceFacts, sign: str, way_out: str
+    variables: dict[str, str],
+    listed: tuple[Gpu, ...],
+    build: str | None,
+    sign: str,
+    way_out: str,
+    no_signs: pytest.MonkeyPatch,
 ) -> None:
-    message = refusal(found)
+    show(no_signs, variables, listed, build)
+    message = refusal()
     assert message
     assert message.startswith(f"torch sees no GPU, and one is meant here: {sign}")
     assert way_out in message
@@ -58,18 +63,31 @@ def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_a
 
 
 @pytest.mark.parametrize(
-    "found",
+    ("variables", "listed", "build"),
     [
-        facts(),
-        facts({"SLURM_JOB_GPUS": "", "SLURM_GPUS_ON_NODE": "0"}),  # a Slurm job without GPUs
-        facts({"ACCELERATE_MIXED_PRECISION": "no", "ACCELERATE_USE_CPU": "False"}),  # `accelerate launch` on a laptop
-        facts({"SLURM_JOB_GPUS": "0"}, gpus=(A100,), cuda_build="13.0", n_visible=1),  # with CUDA's compat libraries
-        facts({"SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": ""}, gpus=(A100,), cuda_build="13.0"),
-        facts({"SLURM_JOB_GPUS": "0", "ACCELERATE_USE_CPU": "True"}, gpus=(A100,), cuda_build="13.0"),
+        ({}, (), None),
+        ({"SLURM_JOB_GPUS": "", "SLURM_GPUS_ON_NODE": "0"}, (), None),  # a Slurm job without GPUs
+        # `accelerate launch` on a laptop
+        ({"ACCELERATE_MIXED_PRECISION": "no", "ACCELERATE_USE_CPU": "False"}, (), None),
+        ({"SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": ""}, (A100,), "13.0"),
+        ({"SLURM_JOB_GPUS": "0", "ACCELERATE_USE_CPU": "True"}, (A100,), "13.0"),
     ],
 )
-def test_a_gpu_that_is_seen_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(found: DeviceFacts) -> None:
-    assert refusal(found) is None
+def test_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(
+    variables: dict[str, str], listed: tuple[Gpu, ...], build: str | None, no_signs: pytest.MonkeyPatch
+) -> None:
+    show(no_signs, variables, listed, build)
+    assert refusal() is None
+
+
+def show(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], listed: tuple[Gpu, ...], build: str | None
+) -> None:
+    """Have a machine without signs of a GPU show these."""
+    monkeypatch.setattr(device, "gpus", lambda: listed)
+    monkeypatch.setattr(device, "torch_cuda_build", lambda: build)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
 
 
 FAKE_TORCH = {

@@ -44,8 +44,7 @@ def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options:
             brute[option] += math.prod(next_token(seed, reply[:i])[token] for i, token in enumerate(reply))
     named = {str(option): option for option in options}
     readings = {
-        question.path: {t: math.log(next_token(seed, question.path)[t]) for t in question.children}
-        for question in questions(named)
+        path: {t: math.log(next_token(seed, path)[t]) for t in children} for path, children in questions(named).items()
     }
     found = option_logprobs(named, readings)
     assert list(found) == list(named)

@@ -24,7 +24,7 @@ def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again
     text = (tmp_path / "mine" / "study.yaml").read_text()
     assert len(text.splitlines()) <= 30
     framings = yaml.safe_load(text)["framing"]["framings"]
-    run("show study.yaml --case true --order given")
+    run("show study.yaml --only case=true --only order=given")
     small = "framing.items.n_items=2 framing.placebos=[] engine.row_tokens=2048"
     before = run(f"sample study.yaml {small}")
     run(f"score {before} --draws 200")

@@ -33,7 +33,7 @@ class Device:
 
 def usable_gpus() -> tuple[Gpu, ...]:
     """The GPUs here; none where the user means the CPU."""
-    return () if means_cpu(os.environ) else gpus()
+    return () if means_cpu() else gpus()
 
 
 def device_for(dtype: str, named: str | None) -> Device:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,10 +10,10 @@ from pathlib import Path
 from evenhand.checkpoints import failures_of_asking
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, usable_gpus
-from evenhand.device import device_facts, refusal, signs_of_gpu, visible_gpus
+from evenhand.device import refusal, signs_of_gpu, visible_gpus
 from evenhand.embedded import cache_dir
 from evenhand.errors import ModelError
-from evenhand.machine import WITHOUT_TRITON, kernel_tools_lacking, torch_cuda_build
+from evenhand.machine import WITHOUT_TRITON, gpus, kernel_tools_lacking, torch_cuda_build
 
 OURS = ("eval", "evenhand", "inference", "studies", "training")  # installed under these names, at the top
 
@@ -76,11 +75,11 @@ def torch_check(named_gpu: str | None) -> Check:
 def gpu_check(named_gpu: str | None) -> Check:
     """Which GPUs there are, and whether torch sees them. A login node may have none."""
     try:
-        facts = device_facts(n_visible=len(visible_gpus()))
+        sees_none = not visible_gpus()
     except ModelError as error:
         return wrong("GPU", str(error))
     # That torch is a build for CUDA says nothing of this machine: the login node has the same environment.
-    if signs_of_gpu(replace(facts, cuda_build=None)) and (message := refusal(facts)):
+    if sees_none and signs_of_gpu(gpus()) and (message := refusal()):
         return wrong("GPU", message)
     if here := usable_gpus():
         sizes = [f"{gpu.name}{f' ({gpu.memory_gib:.0f} GiB)' if gpu.memory_gib else ''}" for gpu in here]

@@ -10,9 +10,9 @@ from typing import Any
 
 from evenhand.errors import ModelError, one_line
 from evenhand.files import shipped_yaml
+from training.sections import PROJECTIONS
 
 ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 ROW_SCALES = 64  # values that share a scale in NF4; with double quantisation 256 scales share one of float32
 
 

@@ -10,13 +10,14 @@ from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
-from evenhand.cli.doctor.model_size import ITEM_BYTES, PROJECTIONS, ModelSize
+from evenhand.cli.doctor.model_size import ITEM_BYTES, ModelSize
 from evenhand.errors import ConfigError, EvenhandError
 from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
 from training.examples import set_padding
 from training.objectives import objective_of
 from training.run_folder import check_not_merged_on_nf4
+from training.sections import PROJECTIONS
 
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries

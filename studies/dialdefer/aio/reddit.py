@@ -7,6 +7,7 @@ for here. Read-only: an application's credentials from the environment, no user'
 import html
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json
-from evenhand.sources.fetching import say
+from evenhand.terminal import say
 from studies.dialdefer.aio.folder import POSTS, RawFolder
 from studies.dialdefer.aio.pii import redact
 
@@ -71,7 +72,7 @@ def discover(folder: RawFolder, reddit: "praw.Reddit") -> None:
                 discovery["ids"].setdefault(post.id, name)
         discovery["done"].append(name)
         write_json(folder.path / "discovery.json", discovery)
-        say(f"discover: {name}: {len(discovery['ids']) - n_before:,} new posts with an image")
+        say(f"discover: {name}: {len(discovery['ids']) - n_before:,} new posts with an image", sys.stderr)
     write_json(folder.path / "discovery.json", {**discovery, "done": []})
 
 
@@ -104,7 +105,7 @@ def harvest(folder: RawFolder, reddit: "praw.Reddit") -> None:
         except Gone as reason:
             folder.purge({post_id: str(reason)})
         if number % 50 == 0 or number == len(owed):
-            say(f"harvest: {number:,} of {len(owed):,} posts")
+            say(f"harvest: {number:,} of {len(owed):,} posts", sys.stderr)
 
 
 def honour_deletions(folder: RawFolder, reddit: "praw.Reddit") -> None:
@@ -118,7 +119,10 @@ def honour_deletions(folder: RawFolder, reddit: "praw.Reddit") -> None:
         if theirs & deleted.keys():
             folder.forget(post_id)
     if gone or deleted:
-        say(f"harvest: {len(gone):,} posts and {len(deleted):,} comments are gone from Reddit, and deleted here, too")
+        say(
+            f"harvest: {len(gone):,} posts and {len(deleted):,} comments are gone from Reddit, and deleted here, too",
+            sys.stderr,
+        )
 
 
 def gone_among(reddit: "praw.Reddit", kind: str, ids: Iterable[str]) -> dict[str, str]:

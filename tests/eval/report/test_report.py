@@ -7,13 +7,14 @@ import re
 from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
 
 from eval.__main__ import report_main
-from eval.report.page import PARTS, TEMPLATES
+from eval.report.page import TEMPLATES
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer import panels as dialdefer_runs
@@ -101,14 +102,15 @@ def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
+    module: Any = TEMPLATES.get_template("parts.html").module
     parts = [
-        PARTS.element("p", hostile),
-        PARTS.table([hostile, "b"], [[hostile] * 2], label=hostile),
+        module.element("p", hostile),
+        module.run_facts({hostile: SimpleNamespace(name=hostile, config={}, provenance={})}),
     ]
     page = Page("".join(map(str, parts)))
     assert page.tags <= {"p", "table", "thead", "tbody", "tr", "th", "td", "div"}
     assert not {name for name in page.attributes if name.startswith("on")}
-    assert page.text.count(hostile) == 4
+    assert page.text.count(hostile) == 3
 
 
 def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callable[..., str], tmp_path: Path) -> None:
@@ -176,7 +178,7 @@ def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_a
         (
             lambda p: say("Hm.") if number(p) < 4 and p.condition == Condition.C2_CORRECT else bends(p),
             "reason",
-            "8% of the replies on pocket (33% in the worst condition) cannot be read",
+            "8% of the replies on pocket (33% in the worst condition) are unparsed",
         ),
         (lambda p: LOST if number(p) == 0 else is_fair(p), "reason", "the engine failed on 4 replies"),
         (lambda p: lean(3.0 - p.condition.is_dialogue), "margin", "soft DDS, from probabilities of acceptance, is -14"),

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from eval.report.page import table_html
+from eval.report.page import TEMPLATES
 from eval.report.tables import (
     TableSpec,
     answered,
@@ -26,6 +26,7 @@ from eval.report.tables import (
     write_rows,
 )
 
+PARTS: Any = TEMPLATES.get_template("parts.html").module
 HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'
 
 
@@ -64,9 +65,9 @@ def test_a_small_table_in_five_languages() -> None:
         *(r"bench\_avg & $-$8.8 & \textless{}.0001 \\", r"aio & -- & .5000 \\", r"\bottomrule", r"\end{tabular}"),
         *(r"\par\smallskip{\footnotesize 5\% \& more\par}", r"\end{table}"),
     ]
-    cells = re.findall(r">([^<>]+)</t[hd]>", table_html(SMALL))
+    cells = re.findall(r">([^<>]+)</t[hd]>", PARTS.data_table(SMALL))
     assert cells == [*("model", "DDS", "p"), *("bench_avg", "-8.8", "&lt;.0001"), *("aio", "–", ".5000")]
-    assert "5% &amp; more" in table_html(SMALL)
+    assert "5% &amp; more" in PARTS.data_table(SMALL)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_hostile_text_stays_one_cell_in_every_language() -> None:
     words = r"a\textbar{}b \& 50\%\_x \#1 \$y\$ \{z\} \textasciitilde{}\textasciicircum{} \textbackslash{}n"
     assert f"\n{words}" in latex(table)
     assert "\n{}[1.0, 2.0] & " in latex(table)  # else an argument of the line break before it
-    assert "<b>" not in table_html(table)
+    assert "<b>" not in PARTS.data_table(table)
 
 
 FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1)", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
@@ -106,7 +107,7 @@ FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1
 
 def test_an_endless_cell_is_whole_in_files_and_cut_on_the_page() -> None:
     table = with_rows("t", "T", {"name": ""}, [["a" * 5000 + "z"]])
-    ((_, [[cell]]),) = page_lines(table)["groups"]
+    _, ((_, [[cell]]),), _ = page_lines(table)
     assert (len(cell), cell[-1], len(comma_separated(table)) > 5000) == (400, "z", True)
 
 

@@ -62,7 +62,7 @@ def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    for module in (device, estimated):
+    for module in (device, estimated, machine):
         monkeypatch.setattr(module, "gpus", lambda: gpus)
     for module in (device, machine):
         monkeypatch.setattr(module, "torch_cuda_build", lambda: build)

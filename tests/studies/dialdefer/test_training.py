@@ -9,7 +9,7 @@ from studies.dialdefer.records import Condition
 from tests.made.training_runs import pocket, tiny_run
 from training.batches import Collator, groups_of, schedule
 from training.config import AnyRun
-from training.examples import Example, by_group, by_item
+from training.examples import Example, together
 from training.objectives import objective_of
 
 NO_FIRST = {"answer_order": "no_first"}
@@ -76,9 +76,9 @@ def test_without_variants_every_batch_is_what_it_was(
 @pytest.mark.parametrize("bend", [None, {"families": ["owner", "colour", "gift", "animal"]}])
 def test_a_claim_in_all_variants_is_a_group_and_its_verdict_goes_by_the_words(bend: Any, tokenizer: Any) -> None:
     examples = examples_for(config(bend=bend), tokenizer)
-    assert {len(group) for group in by_item(examples)} == {5 * 4}
+    assert {len(group) for group in together(examples, "item_id")} == {5 * 4}
     bent = set()
-    for group in by_group(examples):
+    for group in together(examples, "group"):
         assert len(group) == 5 * 2
         assert sum(example.is_anchor for example in group) == 2, "C1 as in the main variant, in both orders"
         for example in group:
@@ -102,7 +102,9 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
 ) -> None:
     def texts(**keys: Any) -> dict[str, list[tuple[int, ...]]]:
         run = config(variants_per_item=draw, conditions=C2, size=2 * n_drawn, **keys)
-        return {own[0].item_id: [e.prompt_ids for e in own] for own in by_item(examples_for(run, tokenizer))}
+        return {
+            own[0].item_id: [e.prompt_ids for e in own] for own in together(examples_for(run, tokenizer), "item_id")
+        }
 
     many, few, other = texts(n_items=100), texts(n_items=30), texts(n_items=30, seed=1)
     assert {len(own) for own in many.values()} == {2 * n_drawn}
@@ -115,7 +117,7 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
 
 
 def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer: Any) -> None:
-    groups = by_group(examples_for(config("label_free", n_items=40, variants_per_item=3, size=12), tokenizer))
+    groups = together(examples_for(config("label_free", n_items=40, variants_per_item=3, size=12), tokenizer), "group")
     assert {(len(group), sum(example.is_anchor for example in group)) for group in groups} == {(6, 2)}
     matched = [sum(is_matched(tokenizer.decode(example.prompt_ids)) for example in group) for group in groups]
     assert len(set(matched)) > 1, "what is drawn beside them differs from item to item"
@@ -124,7 +126,7 @@ def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(toke
 def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer: Any) -> None:
     run = tiny_run("label_free", study="narrator", narrator=CONFLICTS | IN_VARIANTS)
     conversations = {conversation.conversation_id: conversation for conversation in run.load_units()}
-    groups = by_group(examples_for(run, tokenizer))
+    groups = together(examples_for(run, tokenizer), "group")
     assert len(groups) == len(conversations) * 3 * 2, "tasks; with the attack hidden a judge reads other evidence"
     for group in groups:
         conversation, task = conversations[group[0].item_id], group[0].group.split()[1]

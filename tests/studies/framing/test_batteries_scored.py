@@ -59,8 +59,9 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
     assert (tmp_path / "compared" / "framing" / "items.html").exists()
     printed = capsys.readouterr().out
     assert "differs in" not in printed
-    (expert,) = (line.split() for line in printed.splitlines() if line.startswith("shift: expert"))
-    assert float(expert[-2]) > 20 > abs(float(expert[-1]))
+    on_card = json.loads((tmp_path / "card" / "scorecard_changes.json").read_text())
+    (expert,) = (r for r in on_card if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL))
+    assert expert["before"] > 20 > abs(expert["after"])
 
 
 @pytest.mark.parametrize(

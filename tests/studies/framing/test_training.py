@@ -11,7 +11,7 @@ from studies.framing.training import TRAINING
 from tests.made.framing_runs import claims, study
 from tests.made.training_runs import tiny_run
 from training.config import AnyRun
-from training.examples import by_group
+from training.examples import together
 
 
 def framed(path: Path, method: str = "sft", split: str = "train", **keys: Any) -> AnyRun:
@@ -26,7 +26,7 @@ def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_a
     config = framed(claims(tmp_path / "i.jsonl", 12), framings=framings)
     units = config.load_units()
     examples, excluded = TRAINING.examples(units, config, tokenizer)
-    groups = by_group(examples)
+    groups = together(examples, "group")
     assert excluded == []
     assert len(groups) == 2 * len(units)
     assert {len(group) for group in groups} == {2 * 4}

@@ -22,7 +22,7 @@ from tests.made.training_runs import PAIRWISE, tiny_run
 from training.batches import groups_of
 from training.config import AnyRun, load_training_config
 from training.data import without_dev
-from training.examples import by_group, by_item
+from training.examples import together
 from training.train import train
 
 SHIPPED = CONFIGS / "training" / "pocket-pluraleval-paired.yaml"
@@ -77,8 +77,8 @@ def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: 
 def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opinions(tokenizer: Any) -> None:
     config = pairs_run()
     examples, _ = TRAINING.examples(config.load_units(), config, tokenizer)
-    assert by_group(examples) == by_item(examples)
-    for group in by_group(examples):
+    assert together(examples, "group") == together(examples, "item_id")
+    for group in together(examples, "group"):
         assert Counter((tokenizer.decode([e.choices[e.right]]), e.condition) for e in group) == {
             (right, framing): 1 for right in ("1", "2") for framing in ("neutral", "biased")
         }
