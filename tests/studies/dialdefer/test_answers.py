@@ -1,11 +1,13 @@
-"""What is said of a planted judge."""
+"""The answer about a planted judge."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from studies.dialdefer.evaluation import direction, in_both_orders
+from eval.estimates.estimate import Drawing
+from studies.dialdefer.answers import answer_of
+from studies.dialdefer.evaluation import in_both_orders
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.scores import records
 from tests.made.made_runs import lean
@@ -28,11 +30,12 @@ ORDERS: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order":
 DEFERS, NAMES_ONE = judge(10, 0), judge(0, 10)  # DDS +100 and +100, +100 and -100
 
 
-@pytest.mark.parametrize(("answer", "d", "p", "words"), [(DEFERS, 100, 0, "deferring"), (NAMES_ONE, 0, 100, "swayed")])
+@pytest.mark.parametrize(("answer", "d", "p", "measure"), [(DEFERS, 100, 0, "dds"), (NAMES_ONE, 0, 100, "right")])
 def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
-    answer: Any, d: float, p: float, words: str, tmp_path: Path
+    answer: Any, d: float, p: float, measure: str, tmp_path: Path
 ) -> None:
-    frame = frame_of("owner/model", load_run(run(tmp_path, "run", answer, **ORDERS)).panels)
+    panels = load_run(run(tmp_path, "run", answer, **ORDERS)).panels
+    frame, drawing = frame_of("owner/model", panels), Drawing(n_draws=400, seed=1)
     rows = records(frame)
     for dataset in ("bbq", "amqa", "bench_avg"):
         main = next(row for row in rows if (row.dataset, row.variant) == (dataset, ""))
@@ -40,6 +43,7 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert both is not None
         assert (main.deference_pp, main.dds_pp) == (None, d + p)
         assert (both.deference_pp, both.position_pp, both.variant) == (d, p, "both_orders")
-        assert direction(main, both) == words
+        assert answer_of(panels, main, both, [main], frame, drawing).measure == measure
         assert in_both_orders(main, frame.loc[[main.Index]]) is None
-        assert direction(main) == "deferring", "by one order alone"
+        alone = answer_of(panels, main, None, [main], frame, drawing)
+        assert (alone.measure, alone.direction) == ("dds", 1), "by one order alone"
