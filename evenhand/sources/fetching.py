@@ -266,7 +266,8 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
     address = without_secrets(url)
     with whole_file(target) as partial:
         with failures_explained(origin, address), partial.open("w+b") as opened:
-            http_get(url, opened, headers={**headers, "Accept-Encoding": "identity"})  # continues a broken connection
+            asked = {**headers, "Accept-Encoding": "identity"}
+            http_get(url, opened, headers=asked, displayed_filename=target.name)  # continues a broken connection
             opened.seek(0)
             if opened.read(200).lstrip().lower().startswith((b"<!doctype html", b"<html")):
                 raise ValueError("a web page, of a login say")
