@@ -4,7 +4,7 @@ pandas is loaded once the words are read: `--help` does without it.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,18 +47,20 @@ def score_main(argv: Sequence[str]) -> None:
     from eval.results import results_of_files, results_of_runs
 
     if options.are_files:
-        every = [(results_of_files(options), options.out)]
+        every: Iterable[tuple[Results, Path | None]] = [(results_of_files(options), options.out)]
     else:
         runs = [(study, path) for study, paths in runs_by_study(options.sources).items() for path in paths]
-        every = [(results_of_runs(study, [path], options), options.out or path / "scores") for study, path in runs]
-    for results, out in every:
+        every = ((results_of_runs(study, [path], options), options.out or path / "scores") for study, path in runs)
+    scored = []
+    for results, out in every:  # one after another: what follows may fail
         assert out, "files need --out"
         results.say()  # print first: writing may fail on a full disk
         say_written(write_long(out, "scores", {results.study: results.score_rows}), is_all=options.is_all)
+        scored.append(results)
     if options.card or options.report_to or options.fail_if:
         from eval.publishing import hand_on
 
-        hand_on([results for results, _ in every], options)
+        hand_on(scored, options)
 
 
 def compare_main(argv: Sequence[str]) -> None:

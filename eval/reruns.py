@@ -11,16 +11,19 @@ from eval.estimates.resampling import wilson_interval
 from eval.evaluation import Evaluation
 from eval.report.tables import TABLES, console, table_from, wrapped, write_rows
 from eval.runs import FinishedRun
+from evenhand.errors import DataError
 from evenhand.terminal import say
 
 ALL = "all"  # the row over every prompt
 
 
 def is_rerun(base: FinishedRun, again: FinishedRun) -> bool:
-    """Whether a run asked the base's model the base's prompts, or some of them.
+    """Whether a run asked the base's model the base's prompts, or some of them. Raises DataError for a copy of it.
 
     Models are told apart by their checkpoint's hash; where a server does not tell it, by the config.
     """
+    if base.provenance == again.provenance and "created" in base.provenance:
+        raise DataError(f"{again.path}: is a copy of {base.path}; name two runs")
     runs = (base, again)
     checkpoints = [sampled_checkpoint(run.provenance) for run in runs]
     model, model_again = checkpoints if all(checkpoints) else [run.config["model"] for run in runs]

@@ -80,6 +80,7 @@ QUIET = {
     "TORCH_CPP_LOG_LEVEL": "ERROR",
     "TORCH_LOGS": "-torch._library.triton",  # says at every start that there is no Triton
     "TRANSFORMERS_VERBOSITY": "error",
+    "HF_HUB_VERBOSITY": "error",  # warns of broken connections with the whole URL, a mirror's password too
 }
 
 

@@ -87,7 +87,7 @@ def checked_address(url: str) -> str:
     """The address as it is. Raises ValueError where it is none, or where a password or a key may stand in it."""
     if re.search("[@?#]", url):
         raise HiddenError(f"has an @, ? or #, behind which a password or key may stand. No config holds one: {WAY}")
-    if not re.fullmatch(r"https?://[\w\[][\x21-\x7e]*", url):
+    if not re.fullmatch(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?(/[\x21-\x7e]*)?", url):
         raise ValueError("is no address; write http://HOST:PORT/v1")
     return url
 

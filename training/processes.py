@@ -79,6 +79,8 @@ def is_sharded() -> bool:
 
 def check_sharding(config: TrainingConfig) -> None:
     """Raises ConfigError for what cannot be trained sharded, or would be trained wrongly without a word."""
+    if os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":  # its bf16 is the adapters', too
+        raise ConfigError(f"DeepSpeed: is no way to train here; launch with {FSDP_FILE}")
     if not is_sharded():
         return
     if config.optimiser.mixed_precision == "fp16":

@@ -43,7 +43,7 @@ from training.run_folder import (
     last_checkpoint,
 )
 from training.shortage import shortage_explained
-from training.trainer import VerdictTrainer, shared_arguments, training_arguments
+from training.trainer import VerdictTrainer, training_arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def prepare(config: AnyRun, inputs: TrainingInputs) -> tuple[Any, list[Group], S
         where = torch_device_name()
         print(f"loading {config.model.name} on {where}; that takes minutes for a large model", file=sys.stderr)
     check_writable(inputs.path)
-    shared_arguments(config, inputs.path)
+    training_arguments(config, inputs.path)
     groups = groups_of(inputs.examples, config.optimiser.batch_by)
     plan = schedule(groups, config)
     return model_with_adapter(config, inputs), groups, plan

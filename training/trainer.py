@@ -26,19 +26,52 @@ DEV_MEASURES = ("eval_loss", "eval_accuracy", "eval_divergence")
 
 
 def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
-    """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch."""
-    shared = shared_arguments(config, path)
-    if config.dev:
-        shared |= {"eval_strategy": "steps", "eval_steps": config.dev.every_steps}
-    shared |= {"num_train_epochs": 1, "max_steps": -1, "remove_unused_columns": False, "label_names": ["right"]}
-    arguments = TrainingArguments(**shared)
+    """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch.
+
+    Raises ConfigError for fp16 on CPU, which torch has not, and for a tracker that is not installed.
+    """
+    prepare_trackers(config, path)
+    is_gpu, optimiser = on_gpu(), config.optimiser
+    if optimiser.mixed_precision == "fp16" and not is_gpu:
+        raise ConfigError("optimiser.mixed_precision: fp16 needs a GPU; write bf16 or no")
+    arguments = TrainingArguments(
+        output_dir=str(path / CHECKPOINTS_DIR),
+        run_name=path.name,
+        optim="adamw_torch",
+        learning_rate=optimiser.learning_rate,
+        lr_scheduler_type=optimiser.schedule,
+        warmup_steps=optimiser.warmup_ratio,  # below 1 it is a share of all steps
+        weight_decay=optimiser.weight_decay,
+        max_grad_norm=optimiser.max_grad_norm,
+        per_device_train_batch_size=optimiser.per_device_batch_size,
+        gradient_accumulation_steps=optimiser.gradient_accumulation_steps,
+        num_train_epochs=1,
+        bf16=optimiser.mixed_precision == "bf16",
+        fp16=optimiser.mixed_precision == "fp16",
+        gradient_checkpointing=optimiser.gradient_checkpointing,
+        seed=optimiser.seed,
+        use_cpu=not is_gpu,
+        dataloader_pin_memory=is_gpu,
+        remove_unused_columns=False,
+        label_names=["right"],
+        eval_strategy="steps" if config.dev else "no",
+        eval_steps=config.dev.every_steps if config.dev else None,
+        save_strategy="steps",
+        save_steps=config.run.save_steps,
+        save_total_limit=config.run.keep_checkpoints,
+        logging_steps=config.run.logging_steps,
+        logging_nan_inf_filter=False,  # a loss that is no number must be seen, not averaged away
+        report_to=list(config.run.report_to),
+        project="evenhand",  # trackio's
+        ddp_find_unused_parameters=False,
+    )
     if arguments.n_gpu > 1:  # transformers would cut a microbatch's rows over all GPUs it sees, each its own process
         arguments._n_gpu = 1
     return arguments
 
 
-def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
-    """Keyword arguments of every trainer, ours or TRL's. Raises ConfigError for fp16 on CPU: torch has none."""
+def prepare_trackers(config: TrainingConfig, path: Path) -> None:
+    """Set the variables that trackers read. Raises ConfigError for one that is not installed."""
     available = get_available_reporting_integrations()
     for name in config.run.report_to:
         if name not in available:
@@ -50,39 +83,6 @@ def shared_arguments(config: TrainingConfig, path: Path) -> dict[str, Any]:
         os.environ.setdefault("TENSORBOARD_LOGGING_DIR", str(path / "tensorboard"))
         for name in ("WANDB_PROJECT", "MLFLOW_EXPERIMENT_NAME"):
             os.environ.setdefault(name, "evenhand")
-    is_gpu = on_gpu()
-    optimiser = config.optimiser
-    if optimiser.mixed_precision == "fp16" and not is_gpu:
-        raise ConfigError("optimiser.mixed_precision: fp16 needs a GPU; write bf16 or no")
-    return {
-        "output_dir": str(path / CHECKPOINTS_DIR),
-        "run_name": path.name,
-        "optim": "adamw_torch",
-        "learning_rate": optimiser.learning_rate,
-        "lr_scheduler_type": optimiser.schedule,
-        "warmup_steps": optimiser.warmup_ratio,  # below 1 it is a share of all steps
-        "weight_decay": optimiser.weight_decay,
-        "max_grad_norm": optimiser.max_grad_norm,
-        "per_device_train_batch_size": optimiser.per_device_batch_size,
-        "gradient_accumulation_steps": optimiser.gradient_accumulation_steps,
-        "num_train_epochs": optimiser.epochs,
-        "max_steps": optimiser.max_steps or -1,
-        "bf16": optimiser.mixed_precision == "bf16",
-        "fp16": optimiser.mixed_precision == "fp16",
-        "gradient_checkpointing": optimiser.gradient_checkpointing,
-        "seed": optimiser.seed,
-        "use_cpu": not is_gpu,
-        "dataloader_pin_memory": is_gpu,
-        "eval_strategy": "no",  # an evaluation every 100 steps cost a published run a fifth of its time
-        "save_strategy": "steps",
-        "save_steps": config.run.save_steps,
-        "save_total_limit": config.run.keep_checkpoints,
-        "logging_steps": config.run.logging_steps,
-        "logging_nan_inf_filter": False,  # a loss that is no number must be seen, not averaged away
-        "report_to": list(config.run.report_to),
-        "project": "evenhand",  # trackio's
-        "ddp_find_unused_parameters": False,
-    }
 
 
 class VerdictTrainer(Trainer):

@@ -61,7 +61,7 @@ def write_browser(
         for rows in replies.values()
     ]
     chunks = [shown[start : start + CHUNK] for start in range(0, len(shown), CHUNK)]
-    page = TEMPLATES.get_template("items.html").render(nonce=digest(items, 16), n_items=f"{len(items):,}")
+    page = TEMPLATES.get_template("items.html").render(nonce=digest([*replies], 16), n_items=f"{len(items):,}")
     write_whole(folder / "items.html", page)
     scripts = {"index": {"items": items, "chunk": CHUNK}, **{str(i): chunk for i, chunk in enumerate(chunks)}}
     paths = [folder / "items" / f"{name}.js" for name in scripts]

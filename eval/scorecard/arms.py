@@ -129,10 +129,12 @@ def arm_names(given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]
 
 def other_checkpoint(arm: CardArm, run: SampledRun, study: str) -> str:
     """That an arm's run of a study is of another checkpoint than its sampling run; "" where it is not, or unknown."""
-    theirs = sampled_checkpoint(run.provenance)
-    if None in (arm.checkpoint, theirs) or arm.checkpoint == theirs:
+    ours, theirs = arm.checkpoint, sampled_checkpoint(run.provenance)
+    if ours is None and theirs is None:  # a server's models have names
+        ours, theirs = (str(side.config["model"]["name"]) for side in (arm, run))
+    if None in (ours, theirs) or ours == theirs:
         return ""
-    return f"{arm.name}: its sampling run is of checkpoint {arm.checkpoint}, but its {study} run {run.name} of {theirs}"
+    return f"{arm.name}: its sampling run is of checkpoint {ours}, but its {study} run {run.name} of {theirs}"
 
 
 def runs_beside(words: Sequence[str], sampled: Sequence[CardArm]) -> dict[str, dict[str, Path]]:

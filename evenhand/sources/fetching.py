@@ -265,8 +265,12 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
     url, headers = file_address(origin, record.revision, path)
     address = without_secrets(url)
     with whole_file(target) as partial:
-        with failures_explained(origin, address), partial.open("wb") as opened:
-            http_get(url, opened, headers={**headers, "Accept-Encoding": "identity"})  # continues a broken connection
+        with failures_explained(origin, address), partial.open("w+b") as opened:
+            asked = {**headers, "Accept-Encoding": "identity"}
+            http_get(url, opened, headers=asked, displayed_filename=target.name)  # continues a broken connection
+            opened.seek(0)
+            if opened.read(200).lstrip().lower().startswith((b"<!doctype html", b"<html")):
+                raise ValueError("a web page, of a login say")
         sha256, pin = sha256_of(partial), origin.sha256.get(target.name)
         check_sha256(address, sha256, pin or (before.sha256 if before else None))
         file = SourceFile(

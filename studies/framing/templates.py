@@ -41,6 +41,7 @@ def printable(value: Any) -> Any:
 
 ENVIRONMENT = Values(undefined=StrictUndefined, keep_trailing_newline=True, finalize=printable)
 ENVIRONMENT.globals.clear()  # `range` and the like: a name that an item lacks is an error
+del ENVIRONMENT.filters["random"]  # a prompt is the same whenever it is made
 
 
 def valid_template(text: str) -> str:
@@ -60,8 +61,9 @@ def compiled(text: str) -> Template:
 
 def rendered(text: str, values: Mapping[str, Any], where: str) -> str:
     """A template with values filled in. Raises DataError that says where for a name without a value."""
+    wrong = (TemplateError, AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
     try:
         return compiled(text).render(values)
-    except (TemplateError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+    except wrong as error:
         names = ", ".join(sorted(values))
         raise DataError(f"{where}: {error}; names with a value here: {names}") from None

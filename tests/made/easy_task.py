@@ -71,5 +71,4 @@ def begin_fp16_at(scale: float, device: str, monkeypatch: pytest.MonkeyPatch) ->
 
     if device == "cpu":
         monkeypatch.setattr("training.train.training_arguments", arguments)
-        monkeypatch.setattr("training.train.shared_arguments", lambda config, path: None)
     monkeypatch.setattr("training.train.prepare_sharding", switch)

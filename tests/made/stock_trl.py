@@ -19,9 +19,15 @@ from training.config import DPORun, SFTRun
 from training.examples import Example
 from training.qlora import load_base, lora_config, set_adapter_dtype
 from training.train import close_training, inputs_of, open_training
-from training.trainer import shared_arguments
+from training.trainer import training_arguments
 
 IGNORED = -100  # the label that puts no loss on a position
+SHARED = (  # arguments of ours that TRL's trainers take as they are
+    *("output_dir", "run_name", "optim", "learning_rate", "lr_scheduler_type", "warmup_steps", "weight_decay"),
+    *("max_grad_norm", "per_device_train_batch_size", "gradient_accumulation_steps", "bf16", "fp16", "seed", "use_cpu"),
+    *("gradient_checkpointing", "dataloader_pin_memory", "save_strategy", "save_steps", "save_total_limit"),
+    *("logging_steps", "logging_nan_inf_filter", "report_to", "project", "ddp_find_unused_parameters"),
+)
 
 
 class TokenisedDPOTrainer(DPOTrainer):
@@ -76,8 +82,12 @@ def trainer_of(
 
 def stock_arguments(config: Any, path: Path) -> dict[str, Any]:
     """Keyword arguments of TRL's configs. Nothing is cut: over-long prompts were left out."""
-    order = "sequential" if config.optimiser.batch_by == "item" else "random"
-    return {**shared_arguments(config, path), "max_length": None, "train_sampling_strategy": order}
+    optimiser, ours = config.optimiser, training_arguments(config, path)
+    steps = {"num_train_epochs": optimiser.epochs, "max_steps": optimiser.max_steps or -1}
+    order = "sequential" if optimiser.batch_by == "item" else "random"
+    return (
+        {name: getattr(ours, name) for name in SHARED} | steps | {"max_length": None, "train_sampling_strategy": order}
+    )
 
 
 def wrong_ids(example: Example) -> list[int]:

@@ -124,11 +124,11 @@ def model_size(config: Mapping[str, Any]) -> ModelSize:
             model = AutoModelForCausalLM.from_config(text)
         modules = {name.rpartition(".")[2]: module for name, module in model.model.layers[0].named_modules()}
         linear = {name: (modules[name].in_features, modules[name].out_features) for name in PROJECTIONS}
+        norms = {name: module.weight.numel() for name, module in modules.items() if name.endswith("norm")}
     except Exception as error:  # of a damaged or unknown config anything
         raise ModelError(f"config.json: the model's size is unknown ({one_line(error)})") from error
     n_heads, n_kv_heads = text.num_attention_heads, text.num_key_value_heads
     times = {"q_norm": n_heads, "k_norm": n_kv_heads}  # norms of each head
-    norms = {name: module.weight.numel() for name, module in modules.items() if name.endswith("norm")}
     kinds = getattr(text, "layer_types", None) or ["sliding_attention"] * text.num_hidden_layers
     window = getattr(text, "sliding_window", None)
     return ModelSize(

@@ -11,7 +11,7 @@ def row(name: str, checkpoint: str | None, base_hash: str | None = None) -> Card
         arm=name,
         kind=BASE if name == BASE else TRAINED,
         path=Path(name),
-        config={},
+        config={"model": {"name": name}},
         provenance={"model": {"checkpoint_hash": checkpoint}},
         cost={},
         base_hash=base_hash,
@@ -31,3 +31,6 @@ def test_an_arms_run_of_a_study_is_of_its_own_checkpoint_where_both_are_known() 
     arm = row("sft", "c-sft")
     assert [other_checkpoint(arm, row("run", known), "narrator") for known in ("c-sft", None)] == ["", ""]
     assert "of checkpoint c-sft, but its narrator run" in other_checkpoint(arm, row("run", "c-dpo"), "narrator")
+    assert "of checkpoint a, but its narrator run b of b" in other_checkpoint(
+        row("a", None), row("b", None), "narrator"
+    )

@@ -99,7 +99,10 @@ def test_a_busy_server_is_asked_again(server: PublishersServer, tmp_path: Path) 
 
 
 REFUSALS = {  # end of the path → what the server answers, and what is said of it
-    "Age.jsonl": [(Fault(status=404), r"is not there \(404\).*--raw")],
+    "Age.jsonl": [
+        (Fault(status=404), r"is not there \(404\).*--raw"),
+        (Fault(body=b"<!doctype html>"), "is a proxy between"),
+    ],
     "/commits/HEAD": [
         (Fault(status=403), "60 times an hour: wait, or set GITHUB_TOKEN"),
         (Fault(body=b"<!doctype html>"), "is a proxy between"),

@@ -106,6 +106,11 @@ def test_flops_of_a_forward_pass_are_those_that_torch_counts(tmp_path: Path) -> 
 
 
 def test_an_unknown_architecture_and_one_with_other_layers_are_refused() -> None:
-    for config in ({"model_type": "no-such-model"}, {"model_type": "mamba", "num_hidden_layers": 1}, {}):
+    for config in (
+        {"model_type": "no-such-model"},
+        {"model_type": "mamba", "num_hidden_layers": 1},
+        {"model_type": "olmo"},
+        {},
+    ):
         with pytest.raises(ModelError, match="the model's size is unknown"):
             model_size(config)
