@@ -1,1 +1,1 @@
-"""By how much framings move a judge, and the answer to whether they do."""
+"""By how much conditions move a judge, and the answer to whether they do."""

@@ -1,4 +1,4 @@
-"""Does a framing move the judge? Yes, No or Cannot tell, with direction, size and reasons, from typed estimates.
+"""Does a condition move the judge? Yes, No or Cannot tell, with direction, size and reasons, from typed estimates.
 
 The rules stand, each with its simulated error, in docs/results.md ("How the answer is found").
 """
@@ -25,7 +25,7 @@ Obstacle = Literal["significance", "size", "net", "floor", "unparsed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """By how much one framing moves one measure of the judge on one dataset, or on the average of several.
+    """By how much one condition moves one measure of the judge on one dataset, or on the average of several.
 
     value, low, high: points of a share, or of a scale, with its 95 % interval.
     little: a shift that surely lies within ±little counts as none.
@@ -35,7 +35,7 @@ class Shift:
     """
 
     measure: str
-    framing: str
+    condition: str
     dataset: str
     value: float
     low: float
@@ -46,7 +46,7 @@ class Shift:
     is_average: bool = False
     bounds: tuple[float, float] | None = None
     placebos: tuple[float, ...] = ()
-    p_units: float = math.nan  # p, adjusted over the framings and datasets of the measure (Holm)
+    p_units: float = math.nan  # p, adjusted over the conditions and datasets of the measure (Holm)
     p_floor: float = math.nan  # of the prediction from the placebos, adjusted likewise; NaN where they are too few
 
     @property
@@ -98,7 +98,7 @@ class Shift:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
-    """Whether the framings move one judge.
+    """Whether the conditions move one judge.
 
     shifts: of every measure that could move, with their adjusted p; averages first, then by size. void: why no answer
     is possible, whatever the shifts are. hidden: why a shift may be hidden, so that No is not possible.
@@ -137,12 +137,12 @@ class Answer:
 
     @property
     def is_both_ways(self) -> bool:
-        """Whether a framing moves the judge up in one place and down in another."""
+        """Whether a condition moves the judge up in one place and down in another."""
         signs: dict[str, set[int]] = {}
         for shift in self.moved:
             if shift.measure == self.measure:
-                signs.setdefault(shift.framing, set()).add(shift.sign)
-        return any(len(of_framing) > 1 for of_framing in signs.values())
+                signs.setdefault(shift.condition, set()).add(shift.sign)
+        return any(len(of_condition) > 1 for of_condition in signs.values())
 
     @property
     def has_floor(self) -> bool:
@@ -150,12 +150,14 @@ class Answer:
         return any(shift.has_floor for shift in self.shifts)
 
     def unmoved(self, measure: str) -> list[Shift]:
-        """The framings without a significant shift anywhere, by that of the widest average or of the dataset."""
-        told = {shift.framing for shift in self.shifts if shift.measure == measure and shift.obstacle != "significance"}
+        """The conditions without a significant shift anywhere, by that of the widest average or of the dataset."""
+        told = {
+            shift.condition for shift in self.shifts if shift.measure == measure and shift.obstacle != "significance"
+        }
         firsts: dict[str, Shift] = {}
         for shift in self.shifts:
-            if shift.measure == measure and shift.framing not in told:
-                firsts.setdefault(shift.framing, shift)
+            if shift.measure == measure and shift.condition not in told:
+                firsts.setdefault(shift.condition, shift)
         return [*firsts.values()]
 
     def is_still(self, shift: Shift) -> bool:
@@ -174,7 +176,7 @@ class Answer:
 
     @property
     def least_beyond_floor(self) -> float:
-        """How far from the mean placebo a framing must move the judge before the floor lets one see it; NaN without
+        """How far from the mean placebo a condition must move the judge before the floor lets one see it; NaN without
         placebos enough. Of the first shift that has them, at the adjusted level."""
         floored = [shift for shift in self.shifts if shift.has_floor]
         return reach(floored[0].placebos, ALPHA / len(floored)) if floored else math.nan
@@ -206,7 +208,7 @@ def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:
 
 
 def prediction_p(shift: Shift) -> float:
-    """Two-sided p that one more rewording moves the judge at least as far as this framing does.
+    """Two-sided p that one more rewording moves the judge at least as far as this condition does.
 
     Student's t with k - 1 degrees of freedom of (shift - mean of the k placebos) / (their SD · √(1 + 1/k)).
     """

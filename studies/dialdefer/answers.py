@@ -63,7 +63,7 @@ def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel],
     pairs = [pair_of_framings(panel, row.denominator, drawing) for panel in panels]
     return Shift(
         measure=measure.name,
-        framing="dialogue",
+        condition="dialogue",
         dataset=row.dataset,
         value=value,
         low=low,

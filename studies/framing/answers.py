@@ -38,7 +38,7 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, p_values: Any, d
                     ends = [max(0.0, end) for end in ends]
                 yield Shift(
                     measure=name,
-                    framing=row.framing,
+                    condition=row.framing,
                     dataset=over,
                     value=ends[0],
                     low=ends[1],

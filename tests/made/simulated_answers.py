@@ -91,7 +91,7 @@ def shift_of(
     is_unparsed = any((rise[:, 1] != rise[:, 2]).any() for rise in rises)
     return Shift(
         measure="shift",
-        framing=framing,
+        condition=framing,
         dataset="average" if len(over) > 1 else f"dataset {over[0]}",
         value=value,
         low=ends[0][0],

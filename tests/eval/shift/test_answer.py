@@ -16,7 +16,13 @@ from tests.made.simulated_answers import Judge, verdicts
 def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:
     """A shift with its interval, significant where the interval excludes 0."""
     low, high = value - half, value + half
-    of = {"measure": "shift", "framing": "expert", "dataset": "a", "n_units": 400, "p": 0.5 if low <= 0 <= high else 0}
+    of = {
+        "measure": "shift",
+        "condition": "expert",
+        "dataset": "a",
+        "n_units": 400,
+        "p": 0.5 if low <= 0 <= high else 0,
+    }
     return Shift(**{**of, "value": value, "low": low, "high": high, **keys})
 
 
@@ -93,7 +99,7 @@ def test_what_is_void_is_never_told_and_what_may_hide_a_shift_takes_a_no() -> No
 def test_one_framing_among_many_must_be_further_from_0() -> None:
     alone = shift(9, p=0.02)
     assert answer([alone]).verdict == "yes"
-    assert answer([alone, *(shift(0, framing=str(i)) for i in range(4))]).verdict == "cannot tell"
+    assert answer([alone, *(shift(0, condition=str(i)) for i in range(4))]).verdict == "cannot tell"
 
 
 def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> None:

@@ -264,7 +264,7 @@ def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(results_of):
     of, said = values_of(results), said_of(results)
     assert [of[name, "expert"] for name in ("shift", "right_shift", "changed")] == [0, -50, 50]
     assert [of["right", framing] for framing in ("statement", "expert", EVERY)] == [100, 50, 50]
-    moved = [(shift.measure, shift.framing) for shift in said["answer"].moved]
+    moved = [(shift.measure, shift.condition) for shift in said["answer"].moved]
     assert moved == [("right", "expert"), ("changed", "expert")]
 
 
@@ -360,5 +360,5 @@ def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_p
     of = values_of(results)
     assert [of[name, "expert"] for name in ("shift", "changed")] == [0, 20]
     assert of["net_changed", "expert"] == (0 if placebo_too else 20)
-    moved = [(shift.measure, shift.framing) for shift in said_of(results)["answer"].moved]
+    moved = [(shift.measure, shift.condition) for shift in said_of(results)["answer"].moved]
     assert moved == ([] if placebo_too else [("changed", "expert")])
