@@ -55,11 +55,12 @@ class Operations:
         """Count an operation, if it is on the folder's files; the process may end here."""
         if not where.startswith(self.folder):
             return False
-        grown = size_of(self.written[0]) - self.written[1] if self.written else 0
+        written = self.written  # once: another thread may write meanwhile
+        grown = size_of(written[0]) - written[1] if written else 0
         if len(self.seen) == self.kill_at:
             self.folder = NOWHERE
-            if self.tear and self.written and grown > 0:
-                os.truncate(self.written[0], self.written[1] + grown // 2)
+            if self.tear and written and grown > 0:
+                os.truncate(written[0], written[1] + grown // 2)
             os.kill(os.getpid(), signal.SIGKILL)
         self.seen.append((f"{what} {where.removeprefix(self.folder)}", grown > 0))
         self.written = None
