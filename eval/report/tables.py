@@ -22,14 +22,13 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eval.estimates.resampling import wilson_interval
+from eval.shift.answer import LITTLE
 from evenhand.files import shipped_yaml, write_whole
 from evenhand.terminal import say
 
 TABLES = Path(__file__).parents[1] / "tables.yaml"  # those that every study has; see table_from
 DASH = "–"
 ANSWERS = ("Yes", "No", "Cannot tell")
-LITTLE = 5.0  # points of a share: a shift whose whole interval lies within is none worth naming
 
 
 def is_unknown(value: Any) -> bool:
@@ -94,15 +93,6 @@ def answered(low: float | None, high: float | None, little: float = LITTLE) -> s
     if low is None or high is None or is_unknown(low + high):
         return "Cannot tell"
     return "No" if -little < low and high < little else "Yes" if low > 0 or high < 0 else "Cannot tell"
-
-
-def is_enough(n_units: float) -> bool:
-    """Whether so many units, none of which shows a thing, say that less than LITTLE percent do (Wilson); 73 or more.
-
-    Of fewer, intervals of what hardly varies are too narrow for a No.
-    """
-    ends = wilson_interval(0, int(n_units))
-    return ends is not None and 100 * ends[1] < LITTLE
 
 
 def significance(direction: int | None) -> str:

@@ -10,9 +10,8 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
-from eval.estimates.resampling import ALPHA, holm, wilson_interval
+from eval.estimates.resampling import ALPHA, holm, t_quantile, wilson_interval
 
 LITTLE = 5.0  # points of a share: a shift that is surely smaller is not worth naming
 FEWEST_PLACEBOS = 5  # that say how far any rewording moves this judge
@@ -212,13 +211,15 @@ def prediction_p(shift: Shift) -> float:
 
     Student's t with k - 1 degrees of freedom of (shift - mean of the k placebos) / (their SD · √(1 + 1/k)).
     """
+    from scipy.special import stdtr  # where it is needed: scipy takes a while to import
+
     distance, width = abs(shift.net), spread(shift.placebos)
     return float(2 * stdtr(len(shift.placebos) - 1, -distance / width)) if width else float(distance == 0)
 
 
 def reach(placebos: Sequence[float], level: float) -> float:
     """How far from the mean placebo one more rewording lies with probability 1 - level at most."""
-    return float(-stdtrit(len(placebos) - 1, level / 2) * spread(placebos))
+    return t_quantile(1 - level / 2, len(placebos) - 1) * spread(placebos)
 
 
 def spread(placebos: Sequence[float]) -> float:

@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -296,26 +296,20 @@ def flipped(run: FramedRun) -> dict[str, list[int]]:
     return counts
 
 
-class RowsOf(NamedTuple):
-    """A judge's rows over all groups, on the average where there is one, else on the dataset."""
-
-    results: Results
-    judge: str
-
-    def of(self, measure: str) -> dict[str, Any]:
-        """Framing → its row."""
-        return {row.framing: row for row in main_rows(self.results, measure).itertuples() if row.judge == self.judge}
+def rows_of(results: Results, judge: str, measure: str) -> dict[str, Any]:
+    """Framing → a judge's row over all groups, on the average where there is one, else on the dataset."""
+    return {row.framing: row for row in main_rows(results, measure).itertuples() if row.judge == judge}
 
 
 def is_beyond(row: Any) -> bool:
-    """Whether an interval excludes 0; True without one."""
-    return row is None or row.low > 0 or row.high < 0
+    """Whether an interval excludes 0."""
+    return bool(row.low > 0 or row.high < 0)
 
 
 def said_of(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of a judge: its level in the baseline, the answer, what to doubt."""
     run: FramedRun = results.judges[judge]
-    rows = RowsOf(results, judge).of
+    rows = partial(rows_of, results, judge)
     base, pulls, unread = run.section.baseline, rows("pull"), rows("unread")
     is_saturated, first = most_common(run) >= SATURATED, rows("first").get(base)
     is_one_place = first is not None and max(first.value, 100 - first.value) >= SATURATED

@@ -14,10 +14,11 @@ from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import ROUNDING, wilson_interval
 from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, observed_changes
 from eval.options import Options
-from eval.report.tables import LITTLE, answered, is_enough
+from eval.report.tables import answered
 from eval.results import Results
 from eval.runs import FinishedRun
 from eval.scorecard.arms import BASE
+from eval.shift.answer import LITTLE, is_enough
 from evenhand.errors import DataError
 from studies.narrator import judged_runs, measures, tables
 from studies.narrator.answers import STATES

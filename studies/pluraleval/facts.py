@@ -7,7 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from eval.estimates.estimate import Estimate, clustered
-from eval.report.tables import LITTLE, answered, interval, number, signed
+from eval.report.tables import answered, interval, number, signed
+from eval.shift.answer import LITTLE
 from studies.pluraleval.observe import (
     AGAINST,
     BIASED,
