@@ -8,12 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
-from eval.estimates.resampling import ALPHA, holm, t_quantile, wilson_interval
+from eval.estimates.resampling import ALPHA, CONFIDENCE, holm, t_quantile, wilson_interval
 
+POWER = 0.8
 LITTLE = 5.0  # points of a share: a shift that is surely smaller is not worth naming
 FEWEST_PLACEBOS = 5  # that say how far any rewording moves this judge
 
@@ -186,6 +188,19 @@ class Answer:
         placebos enough. Of the first shift that has them, at the adjusted level."""
         floored = [shift for shift in self.shifts if shift.has_floor]
         return reach(floored[0].placebos, ALPHA / floored[0].n_floored) if floored else math.nan
+
+    @property
+    def detectable(self) -> float:
+        """The least shift that these units show with a power of 80 %, whichever condition has it: significant at the
+        first level of Holm's adjustment, and larger than little. Of the first measure; NaN where nothing varies.
+        """
+        tested = [shift for shift in self.shifts if shift.measure == self.shifts[0].measure]
+        widths = [shift.high - shift.low for shift in tested if shift.is_average or not tested[0].is_average]
+        if not any(widths):
+            return math.nan
+        level, power = ALPHA / 2 / len(tested), NormalDist().inv_cdf(POWER)
+        error = max(widths) / 2 / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+        return max(-NormalDist().inv_cdf(level) * error, tested[0].little) + power * error
 
 
 def answer(shifts: Iterable[Shift], void: Sequence[str] = (), hidden: Sequence[str] = ()) -> Answer:

@@ -110,7 +110,6 @@ def facts(results: Results) -> dict[str, Any]:
         "arm_words": arm_words,
         "reading": "" if frame.empty else reading_words(frame.iloc[0]),
         "counted": "" if frame.empty else counted_words(frame.iloc[0]),
-        "detectable": DETECTABLE,
         "little": LITTLE_DDS,
         "over_corrected": scores.over_corrections(results.change_rows),
     }
@@ -217,7 +216,6 @@ Row = Any  # of the wide frame, by scores.records
 
 ENDS = {"value": "", "low": "_ci_low", "high": "_ci_high"}
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
-DETECTABLE = 2.8 / 1.96 / 2  # of a 95 % interval's width: 2.8 standard errors, found with 80 % power at level 0.05
 
 
 def one_denominator(frame: pd.DataFrame) -> "pd.Series[bool]":

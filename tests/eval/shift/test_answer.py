@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from eval.shift.answer import Shift, answer, in_one_family, prediction_p
 from tests.made.simulated_answers import Judge, verdicts
@@ -119,6 +120,17 @@ def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> Non
     drawn = rng.normal(3, 4, (4_000, 9))  # a common shift of all rewordings is none of the framing's
     p = [prediction_p(shift(row[0], placebos=tuple(row[1:]))) for row in drawn]
     assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=0.012)
+
+
+@pytest.mark.parametrize(("half", "detectable"), [(2.0, 5.86), (6.0, 9.90)])
+def test_a_detectable_shift_makes_a_yes_in_80_percent(half: float, detectable: float) -> None:
+    """Of three framings one moves the judge; the first limit is the size that is little, the second Holm's level."""
+    others = [shift(0, half, condition=name) for name in "ab"]
+    assert answer([shift(0, half), *others]).detectable == pytest.approx(detectable, abs=0.01)
+    drawn = np.random.default_rng(0).normal(detectable, half / 1.96, 2_000)
+    moved = [shift(value, half, p=2 * norm.sf(abs(value) * 1.96 / half)) for value in drawn]
+    yes = [answer([each, *others]).verdict == "yes" for each in moved]
+    assert np.mean(yes) == pytest.approx(0.8, abs=0.025)
 
 
 @pytest.mark.parametrize(
