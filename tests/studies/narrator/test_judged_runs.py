@@ -15,7 +15,7 @@ from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
-from studies.narrator.answers import STATES
+from studies.narrator.replies import STATES
 from studies.narrator.measures import ALL, Levels, effects
 from studies.narrator.prompts import narrator_prompts
 from tests.made.made_runs import rewrite
