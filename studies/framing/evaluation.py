@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.calibration import CALIBRATED, made_arm, read_fits
+from eval.calibration import CALIBRATED, calibrated_arms, read_fits
 from eval.estimates.changes import Change, family, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.estimates.resampling import FloatArray, holm
@@ -104,14 +104,6 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
             said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
             read[reply.prompt_hash, reply.sample_index] = said
     return read
-
-
-def made_arms(base: CardArm, options: Options) -> list[CardArm]:
-    """The base's run under thresholds, which cost no training."""
-    if not options.calibrated:
-        return []
-    note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
-    return [made_arm(base, CALIBRATED, CALIBRATED, note)]
 
 
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
@@ -383,7 +375,7 @@ EVALUATION = Evaluation[FramedRun](
         figures=figures_of,
         lowest=("mean_abs_shift",),
         kept=("right", "right_framed"),
-        made_arms=made_arms,
+        made_arms=calibrated_arms,
         rows=card_rows,
         unrankable=unrankable,
         notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],
