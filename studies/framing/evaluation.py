@@ -21,7 +21,7 @@ from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
-from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer
+from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.answers import shifts_of
@@ -81,6 +81,8 @@ def plots_of(results: Results) -> list[Any]:
 def facts(results: Results) -> dict[str, Any]:
     """What the sentences are about."""
     judges = {name: said_of(results, name) for name in results.judges}
+    answers = in_one_family({name: of["answer"] for name, of in judges.items()})
+    judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
     return {"of": judges, "everything": ALL, **limits}
 
