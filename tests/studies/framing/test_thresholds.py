@@ -159,5 +159,5 @@ def test_what_is_fitted_on_is_not_scored_and_margins_are_needed(
         )
         for split in ("train", "test")
     ]
-    with pytest.raises(DataError, match="statement.*: no margins to fit on"):
+    with pytest.raises(DataError, match=r"statement.*: no margins to fit on"):
         calibrate_main([*map(str, said)])
