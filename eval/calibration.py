@@ -24,7 +24,7 @@ from evenhand.terminal import say
 CALIBRATED = "calibrated"  # the arm, and its kind
 DDS, ACCEPTANCE = "dds", "acceptance"  # what thresholds are fitted for
 # The threshold of a framing in one prompt variant (of a study in YAML, an order of the answers; "" is the main one), as
-# thresholds.json holds it: framing, variant, threshold_nats, n_items, and the shares of the first answer that it was
+# thresholds.json holds it: condition, variant, threshold_nats, n_items, and the shares of the first answer that it was
 # fitted to give, before and after.
 Fit = Mapping[str, Any]
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
@@ -66,20 +66,22 @@ def fits_of(margins: Mapping[str, Sequence[FloatArray]], objective: str, variant
 
     Raises DataError for a framing with a kind of claims that has no margins.
     """
-    kinds_of = {framing: [kind[~np.isnan(kind)] for kind in kinds] for framing, kinds in margins.items()}
-    if without := [framing for framing, kinds in kinds_of.items() if not min(map(len, kinds), default=0)]:
+    kinds_of = {condition: [kind[~np.isnan(kind)] for kind in kinds] for condition, kinds in margins.items()}
+    if without := [condition for condition, kinds in kinds_of.items() if not min(map(len, kinds), default=0)]:
         raise DataError(f"{', '.join(without)}: no margins to fit on; sample with `verdict: margin` or options")
     share, fits = 0.5 if objective == ACCEPTANCE else share_of(next(iter(kinds_of.values())), 0.0), list[Fit]()
-    for framing, kinds in kinds_of.items():
+    for condition, kinds in kinds_of.items():
         threshold = nearest_threshold(kinds, share)
         shares = {"share_before": share_of(kinds, 0.0), "share_after": share_of(kinds, threshold)}
-        fits.append({"framing": framing, "variant": variant, "threshold_nats": threshold, "n_items": n_items, **shares})
+        fits.append(
+            {"condition": condition, "variant": variant, "threshold_nats": threshold, "n_items": n_items, **shares}
+        )
     return fits
 
 
 def thresholds(fits: Sequence[Fit]) -> dict[tuple[str, str], float]:
-    """(framing, variant) → its threshold in nats."""
-    return {(fit["framing"], fit["variant"]): fit["threshold_nats"] for fit in fits}
+    """(condition, variant) → its threshold in nats."""
+    return {(fit["condition"], fit["variant"]): fit["threshold_nats"] for fit in fits}
 
 
 def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
@@ -110,7 +112,7 @@ def write_fits(options: Options, train: Any, test: Any, fits: Sequence[Fit], ans
     say(f"Thresholds of {train.judge}, {fitted}:")
     for fit in fits:
         say(
-            f"{', '.join(filter(None, [fit['framing'], fit['variant']]))}: {fit['threshold_nats']:+.3f} nats; gives "
+            f"{', '.join(filter(None, [fit['condition'], fit['variant']]))}: {fit['threshold_nats']:+.3f} nats; gives "
             f"{answer} in {fit['share_after']:.1%} (at 0: {fit['share_before']:.1%})"
         )
     for run in (train, test):

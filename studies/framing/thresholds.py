@@ -20,7 +20,7 @@ def calibrate_runs(train: FramedRun, test: FramedRun, options: Options) -> None:
     keys = ("items", "columns", *(TEXTS if options.pooled else ()))
     check_alike(train, test, [f"framing.{key}" for key in keys])
     fits = calibrate(train, test, options.objective, is_pooled=options.pooled)
-    if left := [name for name in test.section.texts if name not in {fit["framing"] for fit in fits}]:
+    if left := [name for name in test.section.texts if name not in {fit["condition"] for fit in fits}]:
         say(
             f"None for {', '.join(left)}: what it goes on behind would be another reply. A scorecard ranks arms by all "
             "framings, and so not this one."

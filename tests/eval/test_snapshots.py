@@ -156,7 +156,7 @@ def threshold_rows(folder: Path) -> pd.DataFrame:
         f"share_{at}": f"accept_rate_{at}" for at in ("before", "after")
     }
     cells = [
-        (text_of({"variant": fit["variant"]}), f"{fit['framing']}_{name}", fit[key])
+        (text_of({"variant": fit["variant"]}), f"{fit['condition']}_{name}", fit[key])
         for fit in fits
         for key, name in stored_names.items()
     ]
