@@ -168,7 +168,7 @@ def without_lost(*panels: Panel) -> list[Panel]:
     item stays as long as each condition has a reply.
     """
     lost = np.any([lost_items(panel.replies) for panel in panels], axis=0)
-    if lost.all():
+    if lost.size and lost.all():
         place = f"{panels[0].dataset}, arm {panels[0].factors.arm}"
         raise DataError(f"{place}: the engine failed on every item; sample it again")
     return [panel.at(np.flatnonzero(~lost)) for panel in panels] if lost.any() else list(panels)
