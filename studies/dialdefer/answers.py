@@ -79,7 +79,7 @@ def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel],
 
 def bounds(measure: Measure, panels: Sequence[Panel], row: Row, drawing: Drawing) -> tuple[float, float] | None:
     """The ends of the intervals with unparsed replies counted against the shift, and for it; None without any."""
-    if not any((order.replies == UNPARSED).any() for panel in panels for order in orders_of(panel)):
+    if not any((order.replies == UNPARSED).any() for panel in panels for order in panel.by_order):
         return None
     raised = np.full(4, ACCEPT) if measure is LEAN else RIGHT
     lowered = REJECT + ACCEPT - raised
@@ -97,7 +97,7 @@ def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: An
     if codes is not None:
         filled = [
             replace(p, replies=np.where(p.replies == UNPARSED, codes[:, None], p.replies).astype(np.int8))
-            for p in orders_of(panel)
+            for p in panel.by_order
         ]
         panel = replace(panel, orders=tuple(filled)) if panel.orders else filled[0]
     (whole,) = observed("orders" if panel.orders else "verdicts", [panel], denominator)
@@ -105,8 +105,3 @@ def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: An
     places = [[4 * order + i for order in range(n_orders) for i in framing] for framing in (C1, C2)]
     first, second = (replace(whole, earned=whole.earned[:, at], counted=whole.counted[:, at]) for at in places)
     return Paired(first=first, second=second, drawing=drawing)
-
-
-def orders_of(panel: Panel) -> Sequence[Panel]:
-    """Each answer order's panel."""
-    return panel.orders or (panel,)

@@ -158,7 +158,7 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
 def columns(kind: str, panel: Panel, first: Panel, denominator: str) -> tuple[FloatArray, FloatArray]:
     """(earned, counted) of a panel that has this kind, each (n_items, n_parts); first: the judge before."""
     if kind in ("verdicts", "orders"):
-        sides = [credit(order.replies, denominator) for order in (panel.orders if kind == "orders" else [panel]) or ()]
+        sides = [credit(order.replies, denominator) for order in (panel.orders if kind == "orders" else [panel])]
         return np.hstack([earned for earned, _ in sides]), np.hstack([counted for _, counted in sides])
     margins = panel.margins[:, :, 0]
     if kind == "soft":

@@ -100,7 +100,7 @@ class CardJudge:
     def by_order(self) -> dict[str, list[list[measures.IntArray]]]:
         """Answer order → what was replied on the averaged datasets, a list for each prompt variant that was asked in
         both orders; "" is the card's own variant."""
-        both = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
+        both = [[w[name].orders for name in self.averaged if name in w] for w in self.wordings]
         sides: dict[str, list[list[Panel]]] = {"": [[(self.own or self.fixed)[name] for name in self.averaged]]}
         sides |= {order: [[pair[i] for pair in of_wording] for of_wording in both] for i, order in enumerate(ORDERS)}
         return {
