@@ -154,8 +154,9 @@ def margin_observed(panel: Panel, *bases: Panel) -> Observed | None:
 
 
 def of_panel(panel: Panel, earned: FloatArray, counted: FloatArray, n_errors: int = 0) -> Observed:
-    """Columns of a panel's items."""
-    return Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted, n_errors=n_errors)
+    """Columns of a panel's items, by cluster."""
+    of_items = Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted, n_errors=n_errors)
+    return of_items.by_cluster(panel.clusters)
 
 
 def pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> Paired:
