@@ -61,9 +61,10 @@ class Observed:
         if len(names) == len(self.units):
             return self
         rows = [names[name] for name in clusters]
-        sums = np.zeros((2, len(names), self.earned.shape[1]))
-        np.add.at(sums, (slice(None), rows), np.stack([self.earned, self.counted]))
-        return replace(self, units=tuple(names), earned=sums[0], counted=sums[1])
+        earned, counted = np.zeros((2, len(names), self.earned.shape[1]))
+        np.add.at(earned, rows, self.earned)
+        np.add.at(counted, rows, self.counted)
+        return replace(self, units=tuple(names), earned=earned, counted=counted)
 
     @cached_property
     def means(self) -> FloatArray:

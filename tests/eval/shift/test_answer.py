@@ -120,6 +120,7 @@ def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> Non
         (Judge(n_items=100, n_framings=1, n_placebos=0), "no", 0.9, 1),
         (Judge(n_items=100, n_datasets=9, n_framings=1, n_placebos=0, shifts=(*[0] * 7, 15, -25)), "yes", 0.95, 1),
         (Judge(n_items=100, n_framings=1, n_placebos=0, unparsed=0.1), "yes", 0, 0.03),
+        (Judge(n_items=100, n_placebos=0, cluster=5, cluster_sd=1.0), "yes", 0, 0.09),
     ],
 )
 def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(
