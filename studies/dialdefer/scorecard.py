@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from eval.calibration import CALIBRATED, DDS, made_arm, read_fits
+from eval.calibration import CALIBRATED, DDS, calibrated_arms, made_arm, read_fits
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets
 from eval.evaluation import Card, CardFigure
@@ -113,12 +113,7 @@ class CardJudge:
 
 def made_arms(base: CardArm, options: Options) -> list[CardArm]:
     """The base's run with thresholds of its own for C1 and C2, as an arm that cost no training; and the oracle."""
-    arms = []
-    if options.calibrated:
-        fits, fitted = read_fits(options.calibrated, base.path.name)
-        c1, c2 = (fits[0][framing]["threshold_nats"] for framing in ("c1", "c2"))
-        note = f"thresholds {c1:+.3f} nats for C1 and {c2:+.3f} for C2, {fitted}"
-        arms.append(made_arm(base, CALIBRATED, CALIBRATED, note))
+    arms = calibrated_arms(base, options)
     if options.of(DialDeferOptions).oracle:
         note = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
         arms.append(made_arm(base, ORACLE_NAME, ORACLE, note))
@@ -288,7 +283,7 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: Options) 
     untreated = untreated_panels(judge_of_run(base))
     is_oracle = arm.kind == ORACLE
     fits = (
-        [fit(base.judge, panels, DDS, name) for name, panels in untreated.items()]
+        [each for name, panels in untreated.items() for each in fit(panels, DDS, name)]
         if is_oracle
         else read_fits(options.calibrated, base.name)[0]
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.calibration import CALIBRATED, made_arm, read_fits
+from eval.calibration import CALIBRATED, calibrated_arms, read_fits
 from eval.estimates.changes import Change, family, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.estimates.resampling import FloatArray, holm
@@ -21,7 +21,7 @@ from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
-from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer
+from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.answers import shifts_of
@@ -81,6 +81,8 @@ def plots_of(results: Results) -> list[Any]:
 def facts(results: Results) -> dict[str, Any]:
     """What the sentences are about."""
     judges = {name: said_of(results, name) for name in results.judges}
+    answers = in_one_family({name: of["answer"] for name, of in judges.items()})
+    judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
     return {"of": judges, "everything": ALL, **limits}
 
@@ -104,14 +106,6 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
             said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
             read[reply.prompt_hash, reply.sample_index] = said
     return read
-
-
-def made_arms(base: CardArm, options: Options) -> list[CardArm]:
-    """The base's run under thresholds, which cost no training."""
-    if not options.calibrated:
-        return []
-    note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
-    return [made_arm(base, CALIBRATED, CALIBRATED, note)]
 
 
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
@@ -391,7 +385,7 @@ EVALUATION = Evaluation[FramedRun](
         figures=figures_of,
         lowest=("mean_abs_shift",),
         kept=("right", "right_framed"),
-        made_arms=made_arms,
+        made_arms=calibrated_arms,
         rows=card_rows,
         unrankable=unrankable,
         notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],
