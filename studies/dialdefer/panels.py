@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.runs import FinishedRun, load_finished
+from eval.runs import FinishedRun, clusters_of, copy_doubts, load_finished
 from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.config import parse_config
 from evenhand.errors import DataError, EvenhandError
@@ -52,6 +52,7 @@ class Panel:
     dataset: str
     factors: Factors
     item_ids: tuple[str, ...]  # sorted
+    clusters: tuple[str, ...]  # of each item: those of one cluster are resampled together
     replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes of studies.dialdefer.measures
     unparsed: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
@@ -89,6 +90,7 @@ class Panel:
         return replace(
             self,
             item_ids=tuple(self.item_ids[i] for i in rows),
+            clusters=tuple(self.clusters[i] for i in rows),
             replies=self.replies[rows],
             unparsed={parser: mask[rows] for parser, mask in self.unparsed.items()},
             margins=self.margins[rows],
@@ -112,15 +114,17 @@ class Judge:
     left_out: Sequence[str] = ()
 
 
-def panels_of(verdicts: Iterable[Verdict]) -> list[Panel]:
-    """A panel for each (dataset, factors) among the verdicts, in order of first appearance."""
+def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[str, str]) -> list[Panel]:
+    """A panel for each (dataset, factors) among the verdicts, in order of first appearance. clusters: of each item."""
     groups: dict[tuple[str, str, Factors], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         groups[verdict.benchmark, verdict.dataset, verdict.factors].append(verdict)
-    return [panel_of(*key, group) for key, group in groups.items()]
+    return [panel_of(*key, group, clusters) for key, group in groups.items()]
 
 
-def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[Verdict]) -> Panel:
+def panel_of(
+    benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[Verdict], clusters: Mapping[str, str]
+) -> Panel:
     """The panel of verdicts that share dataset and factors."""
     item_ids = tuple(sorted({v.item_id for v in verdicts}))
     row_of = {item_id: row for row, item_id in enumerate(item_ids)}
@@ -145,6 +149,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         dataset=dataset,
         factors=factors,
         item_ids=item_ids,
+        clusters=tuple(clusters[item_id] for item_id in item_ids),
         replies=replies,
         unparsed=unparsed,
         margins=margins,
@@ -314,7 +319,7 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
     ]
     reading = ReadingMode(run.config["verdict"], parser if run.config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, run.replies, run.n_samples, reading)
-    panels = panels_of(verdicts)
+    panels = panels_of(verdicts, clusters_of(run.plan))
     unlikely = [
         f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
         for panel in panels
@@ -331,7 +336,11 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
         reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),
-        doubts=[*answer_doubts(chain.from_iterable(run.replies.values())), *([doubt] if unlikely else [])],
+        doubts=[
+            *copy_doubts(run.plan),
+            *answer_doubts(chain.from_iterable(run.replies.values())),
+            *([doubt] if unlikely else []),
+        ],
     )
 
 

@@ -126,7 +126,7 @@ CHANGED = {
 
 
 def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Observed]:
-    """One kind of columns for each of some panels over the same items; [] where some panel has none.
+    """One kind of columns for each of some panels over the same items, by cluster; [] where some panel has none.
 
     verdicts: what an item earned in each condition (measures.credit). orders: the same in both answer orders, 8 parts.
     soft: probabilities of right answers. margins: what scale_free_shift takes, for this judge and the first one.
@@ -150,7 +150,7 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
             units=panel.item_ids,
             **dict(zip(("earned", "counted"), columns(kind, panel, kept[0], denominator), strict=True)),
             n_errors=n if kind == "verdicts" else 0,
-        )
+        ).by_cluster(panel.clusters)
         for panel, n in zip(kept, n_errors, strict=True)
     ]
 
