@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.calibration import CALIBRATED, made_arm, read_fits
+from eval.calibration import CALIBRATED, calibrated_arms, read_fits
 from eval.estimates.changes import Change, family, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.estimates.resampling import FloatArray, holm
@@ -108,14 +108,6 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
     return read
 
 
-def made_arms(base: CardArm, options: Options) -> list[CardArm]:
-    """The base's run under thresholds, which cost no training."""
-    if not options.calibrated:
-        return []
-    note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
-    return [made_arm(base, CALIBRATED, CALIBRATED, note)]
-
-
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
     """Also the base's run as its thresholds judge it."""
     base = judges[BASE]
@@ -201,7 +193,8 @@ def framings_table(results: Results) -> TableSpec:
     if not frame["value unread"].any():
         del frame["value unread"]
     first = next(iter(results.judges.values()))
-    texts = {"level": value_words(first), "d": digits_of(first)}
+    units = "clusters" if any(map(is_clustered, results.judges.values())) else "items"
+    texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
     in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
     return table_from(FILE, "framings", frame, columns=in_words)
@@ -244,6 +237,11 @@ def sides_of(observed: Observed) -> tuple[Observed, Observed]:
     cuts = [slice(half, None), slice(half)]
     base, side = (replace(observed, earned=observed.earned[:, cut], counted=observed.counted[:, cut]) for cut in cuts)
     return base, side
+
+
+def is_clustered(run: FramedRun) -> bool:
+    """Whether some items are resampled together."""
+    return len({*run.clusters.values()}) < len(run.clusters)
 
 
 def flips_table(results: Results) -> TableSpec:
@@ -342,7 +340,9 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
-        "least_p": len(framings) * 2 / 2 ** sum(len(grid.items) for grid in run.grids.values()),
+        "least_p": len(framings) * 2 / 2 ** sum(len({*grid.clusters}) for grid in run.grids.values()),
+        "n_items": len(run.clusters),
+        "is_clustered": is_clustered(run),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNPARSED},
         "is_saturated": is_saturated,
         "is_one_place": is_one_place,
@@ -385,7 +385,7 @@ EVALUATION = Evaluation[FramedRun](
         figures=figures_of,
         lowest=("mean_abs_shift",),
         kept=("right", "right_framed"),
-        made_arms=made_arms,
+        made_arms=calibrated_arms,
         rows=card_rows,
         unrankable=unrankable,
         notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],
