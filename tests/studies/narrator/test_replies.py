@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studies.narrator.replies import STATES, Answer, read_answer
 from studies.narrator.prompts import ME
+from studies.narrator.replies import STATES, Answer, read_answer
 
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
 
