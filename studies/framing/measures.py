@@ -160,7 +160,7 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
 def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = None) -> Observed:
     """Arrays (n_items, ...) with NaN for unknown, as columns side by side, by cluster. rows: some items alone."""
     kept = np.arange(len(grid.items)) if rows is None else rows
-    flat = np.hstack([array[kept].reshape(len(kept), -1) for array in arrays])
+    flat = np.hstack([array.reshape(len(grid.items), -1)[kept] for array in arrays])
     is_known = ~np.isnan(flat)
     of_items = Observed(
         dataset=dataset,
