@@ -121,18 +121,6 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
             yield from block(run, EVERY, part)
 
 
-def blocks_moved(run: FramedRun, measure: str) -> list[Block]:
-    """The blocks of one measure of shift_parts, over all items, for each framing but the placebos."""
-    grid = first_grid(run)
-    return [
-        made
-        for framing in compared_framings(grid)
-        for part in shift_parts(run.section, grid, framing)
-        if part.measures[0].name == measure
-        for made in block(run, framing, part)
-    ]
-
-
 def first_grid(run: FramedRun) -> Grid:
     """A dataset's grid: framings, cases, orders and answers are those of every dataset."""
     return next(iter(run.grids.values()))
