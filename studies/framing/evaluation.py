@@ -155,11 +155,24 @@ def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
         for i, name in enumerate(framings, start=1)
     ]
     together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
-    figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together))
-    right = {**where, "framing": base.section.baseline, "measure": "right"}
-    figures.append(CardFigure(name="right", words=f"right: {base.section.baseline}", where=right))
-    framed = {**together, "measure": "right"}
-    return [*figures, CardFigure(name="right_framed", words="right: all framings", where=framed)]
+    square = {**together, "measure": "mean_square_shift"}
+    figures += [
+        CardFigure(name="mean_square_shift", words="root mean square shift", where=square, is_square=True),
+        CardFigure(name="mean_abs_shift", words="mean |shift|", where=together, is_main=False),
+    ]
+    baseline, (lowest, highest) = base.section.baseline, base.section.scale or (0.0, 100.0)
+    level = {**where, "framing": baseline}
+    figures += [
+        CardFigure(name="right", words=f"right: {baseline}", where={**level, "measure": "right"}),
+        CardFigure(name="right_framed", words="right: all framings", where={**together, "measure": "right"}),
+        CardFigure(
+            name="level",
+            words=f"{value_words(base)}: {baseline}",
+            where={**level, "measure": "value"},
+            margin=(highest - lowest) / 10,
+        ),
+    ]
+    return figures
 
 
 @lru_cache(maxsize=4)
@@ -381,8 +394,9 @@ EVALUATION = Evaluation[FramedRun](
     calibrate=calibrate_runs,
     card=Card(
         figures=figures_of,
-        lowest=("mean_abs_shift",),
-        kept=("right", "right_framed"),
+        lowest=("mean_square_shift",),
+        kept=("right_framed",),
+        held="level",
         made_arms=made_arms,
         rows=card_rows,
         unrankable=unrankable,
