@@ -54,6 +54,18 @@ class Observed:
     counted: FloatArray
     n_errors: int = 0  # replies that the engine lost
 
+    def by_cluster(self, clusters: Sequence[str]) -> "Observed":
+        """The same with clusters in the place of the units, each with the sums of its own: what depends on each other
+        is resampled, swapped and counted together. clusters: of each unit."""
+        names = {name: i for i, name in enumerate(dict.fromkeys(clusters))}
+        if len(names) == len(self.units):
+            return self
+        rows = [names[name] for name in clusters]
+        earned, counted = np.zeros((2, len(names), self.earned.shape[1]))
+        np.add.at(earned, rows, self.earned)
+        np.add.at(counted, rows, self.counted)
+        return replace(self, units=tuple(names), earned=earned, counted=counted)
+
     @cached_property
     def means(self) -> FloatArray:
         """The mean of each part, (n_parts,); NaN where nothing is counted."""

@@ -4,7 +4,8 @@ The rules stand, each with its simulated error, in docs/results.md ("How the ans
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -49,6 +50,7 @@ class Shift:
     placebos: tuple[float, ...] = ()
     p_units: float = math.nan  # p, adjusted over the conditions and datasets of the measure (Holm)
     p_floor: float = math.nan  # of the prediction from the placebos, adjusted likewise; NaN where they are too few
+    n_floored: int = 0  # shifts that p_floor is adjusted over
 
     @property
     def sign(self) -> int:
@@ -59,6 +61,11 @@ class Shift:
     def size(self) -> float:
         """How large it is, in either direction."""
         return abs(self.value)
+
+    @property
+    def detectable(self) -> float:
+        """How large a shift these units show in 80 % of cases: 2.8 standard errors."""
+        return 2.8 / 1.96 / 2 * (self.high - self.low)
 
     @property
     def net(self) -> float:
@@ -180,7 +187,7 @@ class Answer:
         """How far from the mean placebo a condition must move the judge before the floor lets one see it; NaN without
         placebos enough. Of the first shift that has them, at the adjusted level."""
         floored = [shift for shift in self.shifts if shift.has_floor]
-        return reach(floored[0].placebos, ALPHA / len(floored)) if floored else math.nan
+        return reach(floored[0].placebos, ALPHA / floored[0].n_floored) if floored else math.nan
 
     @property
     def detectable(self) -> float:
@@ -197,28 +204,38 @@ class Answer:
 
 
 def answer(shifts: Iterable[Shift], void: Sequence[str] = (), hidden: Sequence[str] = ()) -> Answer:
-    """The answer that shifts of one judge give; those without a value or an interval say nothing.
+    """The answer that shifts of one judge give; those without a value or an interval say nothing."""
+    known = tuple(shift for shift in shifts if not math.isnan(shift.value + shift.low + shift.high))
+    return in_one_family({"": Answer(shifts=known, void=tuple(void), hidden=tuple(hidden))})[""]
 
-    Both p are adjusted (Holm) over all shifts of a measure, averages included.
+
+def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The answers of judges that are asked about in one call: of six fair ones none should be said to move.
+
+    Both p are adjusted (Holm) over all shifts of a measure, of all judges, averages included.
     """
-    by_measure: dict[str, list[Shift]] = {}
-    for shift in shifts:
-        if not math.isnan(shift.value + shift.low + shift.high):
-            by_measure.setdefault(shift.measure, []).append(shift)
-    adjusted = [each for of_measure in by_measure.values() for each in adjusted_over(of_measure)]
-    return Answer(shifts=tuple(adjusted), void=tuple(void), hidden=tuple(hidden))
+    by_measure = defaultdict[str, list[tuple[str, Shift]]](list)
+    for judge, each in answers.items():
+        for shift in each.shifts:
+            by_measure[shift.measure].append((judge, shift))
+    shifts: dict[str, list[Shift]] = {judge: [] for judge in answers}
+    for of_measure in by_measure.values():
+        with_p = adjusted_over([shift for _, shift in of_measure])
+        pairs = sorted(zip(of_measure, with_p, strict=True), key=lambda pair: (not pair[1].is_average, -pair[1].size))
+        for (judge, _), shift in pairs:
+            shifts[judge].append(shift)
+    return {judge: replace(each, shifts=tuple(shifts[judge])) for judge, each in answers.items()}
 
 
 def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:
-    """The shifts of one measure with both p adjusted, averages first, then by size."""
+    """The shifts of one measure with both p adjusted."""
     floored = [i for i, shift in enumerate(shifts) if shift.has_floor]
     of_floor = dict(zip(floored, holm([prediction_p(shifts[i]) for i in floored]), strict=True))
     of_units = holm([1.0 if shift.p is None else shift.p for shift in shifts])
-    with_p = [
-        replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan))
+    return [
+        replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan), n_floored=len(floored))
         for i, (shift, p) in enumerate(zip(shifts, of_units, strict=True))
     ]
-    return sorted(with_p, key=lambda shift: (not shift.is_average, -abs(shift.value)))
 
 
 def prediction_p(shift: Shift) -> float:

@@ -15,7 +15,7 @@ from eval.report.tables import TableSpec, percent, signed
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
-from eval.shift.answer import Answer
+from eval.shift.answer import Answer, in_one_family
 from evenhand.errors import DataError
 from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
@@ -97,10 +97,12 @@ def facts(results: Results) -> dict[str, Any]:
         others = [row, in_other_order(row, frame)] if both else [row]
         panels = panels_of(results, row)
         line["answer"] = answer_of(panels, row, both, [it for it in others if it], frame, results.options.drawing)
-        line["kind"] = kind_of(line["answer"])
         line["move"] = moves.get((f"{row.model} ({row.run})", bool(both)))
         measure, of = ("deference", both) if both else ("dds", row)
         line |= {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
+    answers = in_one_family({str(i): line["answer"] for i, line in enumerate(lines)})
+    for line, given in zip(lines, answers.values(), strict=True):
+        line |= {"answer": given, "kind": kind_of(given)}
     return {
         "frame": frame,
         "lines": lines,

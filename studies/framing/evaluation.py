@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.calibration import CALIBRATED, made_arm, read_fits
+from eval.calibration import CALIBRATED, calibrated_arms, read_fits
 from eval.estimates.changes import Change, family, paired, scores_frame, swap_p
 from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.estimates.resampling import FloatArray, holm
@@ -21,7 +21,7 @@ from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
-from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer
+from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.answers import shifts_of
@@ -81,6 +81,8 @@ def plots_of(results: Results) -> list[Any]:
 def facts(results: Results) -> dict[str, Any]:
     """What the sentences are about."""
     judges = {name: said_of(results, name) for name in results.judges}
+    answers = in_one_family({name: of["answer"] for name, of in judges.items()})
+    judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
     return {"of": judges, "everything": ALL, **limits}
 
@@ -104,14 +106,6 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
             said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
             read[reply.prompt_hash, reply.sample_index] = said
     return read
-
-
-def made_arms(base: CardArm, options: Options) -> list[CardArm]:
-    """The base's run under thresholds, which cost no training."""
-    if not options.calibrated:
-        return []
-    note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
-    return [made_arm(base, CALIBRATED, CALIBRATED, note)]
 
 
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
@@ -212,7 +206,8 @@ def framings_table(results: Results) -> TableSpec:
     if not frame["value unread"].any():
         del frame["value unread"]
     first = next(iter(results.judges.values()))
-    texts = {"level": value_words(first), "d": digits_of(first)}
+    units = "clusters" if any(map(is_clustered, results.judges.values())) else "items"
+    texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
     in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
     return table_from(FILE, "framings", frame, columns=in_words)
@@ -255,6 +250,11 @@ def sides_of(observed: Observed) -> tuple[Observed, Observed]:
     cuts = [slice(half, None), slice(half)]
     base, side = (replace(observed, earned=observed.earned[:, cut], counted=observed.counted[:, cut]) for cut in cuts)
     return base, side
+
+
+def is_clustered(run: FramedRun) -> bool:
+    """Whether some items are resampled together."""
+    return len({*run.clusters.values()}) < len(run.clusters)
 
 
 def flips_table(results: Results) -> TableSpec:
@@ -353,7 +353,9 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
-        "least_p": len(framings) * 2 / 2 ** sum(len(grid.items) for grid in run.grids.values()),
+        "least_p": len(framings) * 2 / 2 ** sum(len({*grid.clusters}) for grid in run.grids.values()),
+        "n_items": len(run.clusters),
+        "is_clustered": is_clustered(run),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNPARSED},
         "is_saturated": is_saturated,
         "is_one_place": is_one_place,
@@ -397,7 +399,7 @@ EVALUATION = Evaluation[FramedRun](
         lowest=("mean_square_shift",),
         kept=("right_framed",),
         held="level",
-        made_arms=made_arms,
+        made_arms=calibrated_arms,
         rows=card_rows,
         unrankable=unrankable,
         notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],

@@ -156,10 +156,9 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
     observations = {}
     for dataset, grid in run.grids.items():
         rows = None if group == ALL else np.flatnonzero(np.array(grid.groups) == group)
-        if rows is None or len(rows) >= FEWEST_IN_GROUP:
-            observed = columns(dataset, grid, part.arrays(grid), rows)
-            if observed.counted.any():
-                observations[dataset] = observed
+        observed = columns(dataset, grid, part.arrays(grid), rows)
+        if observed.counted.any() and (rows is None or len(observed.units) >= FEWEST_IN_GROUP):
+            observations[dataset] = observed
     if observations:
         setting = {"framing": framing, "group": group, "verdict": run.verdict}
         averages = {AVERAGE: [*observations]} if len(observations) > 1 else {}
@@ -167,17 +166,18 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
 
 
 def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = None) -> Observed:
-    """Arrays (n_items, ...) with NaN for unknown, as columns side by side. rows: the positions of some items alone."""
+    """Arrays (n_items, ...) with NaN for unknown, as columns side by side, by cluster. rows: some items alone."""
     kept = np.arange(len(grid.items)) if rows is None else rows
     flat = np.hstack([array[kept].reshape(len(kept), -1) for array in arrays])
     is_known = ~np.isnan(flat)
-    return Observed(
+    of_items = Observed(
         dataset=dataset,
         units=tuple(grid.items[i] for i in kept),
         earned=np.where(is_known, flat, 0.0),
         counted=is_known.astype(float),
         n_errors=grid.n_errors,
     )
+    return of_items.by_cluster([grid.clusters[i] for i in kept])
 
 
 def levels(section: FramingSection, grid: Grid, framing: str) -> Iterator[Part]:

@@ -23,7 +23,7 @@ from studies.framing.asking import (
     names_in,
     snippets_with,
 )
-from studies.framing.rows import Columns, Row, load_rows
+from studies.framing.rows import Columns, Row, in_families, load_rows
 from studies.framing.templates import valid_template
 
 MOST_ANSWERS = 101
@@ -214,7 +214,7 @@ class FramingSection(StudySection):
         """The items. Raises DataError where one is damaged, or two have one id."""
         rows = [row for source in self.items for row in load_rows(source, self.columns)]
         check_no_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
-        return rows
+        return rows if self.columns.cluster else in_families(rows)
 
     def units(self, verdict: str) -> Units:
         """A unit an item; see StudySection."""

@@ -6,12 +6,12 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eval.estimates.resampling import FloatArray, draws_p, percentile_interval
-from eval.shift.answer import Answer, Shift, answer
+from eval.shift.answer import Answer, Shift, answer, in_one_family
 
 SEED, N_DRAWS = 7, 400
 SPREAD, KNOWS = 2.0, 1.5  # logits: how far claims lie apart, and how far the true ones above the false
@@ -36,7 +36,9 @@ class Judge:
 
     shifts: the true shift of the first framing on each dataset in turn, in points; of the other framings it is 0.
     wording_sd: of a shift that every framing and every placebo has of its own. unparsed: share of the replies to the
-    first framing, of those that would reject.
+    first framing, of those that would reject. cluster: how many items in turn are one cluster; cluster_sd: in logits,
+    of what a framing has of its own in each cluster. n_judges: asked about in one call, of which the first alone has
+    shifts.
     """
 
     n_items: int
@@ -46,6 +48,9 @@ class Judge:
     shifts: Sequence[float] = (0.0,)
     wording_sd: float = 0.0
     unparsed: float = 0.0
+    cluster: int = 1
+    cluster_sd: float = 0.0
+    n_judges: int = 1
 
 
 def answered(judge: Judge, rng: np.random.Generator) -> Answer:
@@ -59,10 +64,13 @@ def answered(judge: Judge, rng: np.random.Generator) -> Answer:
         for f, wording in enumerate(wordings):
             true = judge.shifts[d % len(judge.shifts)] if f == 0 else 0.0
             step = np.interp(wording + true, POINTS, STEPS)
+            own = rng.normal(0, judge.cluster_sd, judge.n_items // judge.cluster) if judge.cluster_sd else np.zeros(1)
+            step = step + np.resize(np.repeat(own, judge.cluster), judge.n_items)[:, None, None]
             accepts = (base + rng.normal(0, NOISE, base.shape) + step > 0).astype(float)
             is_lost = (rng.random(base.shape) < judge.unparsed) & (accepts == 0) & (f == 0)
             rise = [np.where(is_lost, fill, accepts) - (base > 0) for fill in (np.nan, 0.0, 1.0)]
-            of_framings.append(np.stack([100 * known_mean(each) for each in rise], axis=-1))
+            of_items = np.stack([100 * known_mean(each) for each in rise], axis=-1)
+            of_framings.append(of_items.reshape(-1, judge.cluster, 3).mean(axis=1))
         rises.append(of_framings)
     shifts = []
     for over in [
@@ -105,9 +113,15 @@ def shift_of(
 
 
 def verdicts(judge: Judge, n_runs: int) -> Counter[str]:
-    """How often each answer is given."""
+    """How often each answer is given; of several judges: the first that is not No, Yes before Cannot tell."""
     rng = np.random.default_rng(SEED)
-    return Counter(answered(judge, rng).verdict for _ in range(n_runs))
+    fair = replace(judge, shifts=(0.0,))
+    counts = Counter[str]()
+    for _ in range(n_runs):
+        answers = {str(i): answered(fair if i else judge, rng) for i in range(judge.n_judges)}
+        given = {each.verdict for each in in_one_family(answers).values()}
+        counts[next(word for word in ("yes", "cannot tell", "no") if word in given)] += 1
+    return counts
 
 
 CELLS = {
@@ -140,6 +154,20 @@ CELLS = {
         ]
         for share in (0.05, 0.1, 0.3)
     },
+    "fair, in clusters of 5 that a framing moves apart": [
+        Judge(n_items=n, n_placebos=0, cluster=5, cluster_sd=1.0) for n in (100, 300)
+    ],
+    "fair, twins that a framing moves apart": [
+        Judge(n_items=n, n_placebos=0, cluster=2, cluster_sd=1.0) for n in (80, 300)
+    ],
+    "six fair judges, no placebos": [Judge(n_items=n, n_judges=6, n_placebos=0) for n in (100, 300)],
+    "six fair judges, rewordings SD 4": [Judge(n_items=n, n_judges=6, wording_sd=4) for n in (100, 300)],
+    "one of six judges has a shift of 8, rewordings SD 2": [
+        Judge(n_items=n, n_judges=6, shifts=(8,), wording_sd=2) for n in (100, 300)
+    ],
+    "one of six judges has a shift of 15, rewordings SD 2": [
+        Judge(n_items=n, n_judges=6, shifts=(15,), wording_sd=2) for n in (100, 300)
+    ],
 }
 
 

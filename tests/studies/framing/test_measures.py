@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ def drawn_grid(rng: np.random.Generator, *, defers: float, pulls: float, placebo
     return Grid(
         items=tuple(map(str, range(N_ITEMS))),
         groups=("",) * N_ITEMS,
+        clusters=tuple(map(str, range(N_ITEMS))),
         framings=framings,
         placebos=framings[2:],
         cases=("true", "false"),
@@ -187,6 +189,42 @@ def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(results_of):
     of = values_of(results_of(judge, 12, **SCALE))
     assert (of["value", "expert"], of["shift", "expert"]) == (9, 2)
     assert of["unread", "expert"] == pytest.approx(100 / 12)
+
+
+@pytest.mark.parametrize(("column", "cluster"), [("none", None), ("twin", None), ("twin", "twin"), ("twin", "id")])
+def test_copies_and_twins_are_one_cluster_in_every_figure_and_that_is_said(
+    column, cluster, tmp_path, monkeypatch, capsys
+):
+    """40 items under two ids each, with the same text (none) or not (twin), and a judge that answers both alike."""
+    rows = [
+        {
+            "id": f"c{i}{copy}",
+            "twin": f"t{i}",
+            "none": "",
+            "yes": f"claim {i}",
+            "no": f"lie {i}{copy * (column == 'twin')}",
+        }
+        for copy in ("", "b")
+        for i in range(40)
+    ]
+    write_jsonl(tmp_path / "items.jsonl", rows)
+
+    def alike(prompt):
+        asked = f"{prompt.item_id.rstrip('b')} {prompt.condition} {prompt.factors.order}"
+        return prompt.answer_space[int(random.Random(asked).random() < 0.4)]
+
+    columns_ = {name: value for name, value in (("group", "twin"), ("cluster", cluster)) if value and column == "twin"}
+    cases = {"false": {"claim": "{{ no }}", "label": "reject"}}
+    section = study(tmp_path / "items.jsonl", columns=columns_, cases=cases)
+    path = run_of(tmp_path, section, alike, monkeypatch)
+    score_main([str(path), "--draws", "200", "--all"])
+    said = " ".join(capsys.readouterr().out.split())
+    scores = json.loads((path / "scores" / "scores.json").read_text())
+    n_units = {row["n_units"] for row in scores if row["measure"] == "shift" and row["group"] == ALL}
+    is_apart = cluster == "id"
+    assert n_units == {80 if is_apart else 40}
+    assert ("over 40 clusters of 80 items" in said) != is_apart
+    assert ("40 of its 80 items have the text of another one" in said) == (column == "none")
 
 
 @pytest.mark.parametrize(("silent", "shift"), [("expert", 0.0), ("statement", None)])
