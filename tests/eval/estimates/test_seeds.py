@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
-from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, over_units, p_over_seeds
+from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds, surely
 from tests.made.simulated_seeds import BENT, Arm, misses, seeds_of
 
 N_ITEMS = 100
@@ -36,9 +36,15 @@ def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_varia
     # Variances: 1 of the items, which both seeds share, and 2 / 2 of the seeds' mean, with one degree of freedom.
     assert (mean.value, mean.high) == (2.0, pytest.approx(2 + np.sqrt(2) * (1.984 + 12.706) / 2, rel=1e-3))
     assert mean.low == pytest.approx(2 - (mean.high - 2))
-    assert over_seeds([estimate(1.0, 3.0)]) == over_units([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
-    alone = over_units([estimate(1.0, 1.96), estimate(3.0, 1.96)])
-    assert (alone.value, alone.low, alone.high) == pytest.approx((2.0, 2 - 1.984, 2 + 1.984), abs=1e-3)
+    assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
+
+
+def test_one_sided_limits_are_those_of_a_90_percent_interval_over_units_and_seeds() -> None:
+    single = surely([estimate(2.0, 1.96)], is_up=False)
+    assert single == pytest.approx(2 - 1.660, abs=1e-3)  # t with 99 degrees of freedom
+    both = surely([estimate(1.0, 1.96), estimate(3.0, 1.96)], is_up=True)
+    assert both == pytest.approx(2 + np.sqrt(2) * (1.660 + 6.314) / 2, abs=1e-3)
+    assert surely([estimate(1.0, 3.0), Estimate(value=2.0, low=None, high=None, n_units=3)], is_up=True) is None
 
 
 def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance() -> None:

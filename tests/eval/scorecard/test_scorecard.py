@@ -185,7 +185,7 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.Captur
     file = tmp_path / "cal" / "thresholds.json"
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]
     assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
-    assert "thresholds +3.000 nats for C1 and +5.000 for C2" in printed(capsys)
+    assert "c1: +3.000 nats" in printed(capsys)
     with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
         scored(train, "--calibrated", file)
     with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
