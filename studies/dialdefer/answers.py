@@ -1,6 +1,7 @@
 """Does a judge move when a speaker makes the claim? Its panels and scores as typed shifts; see eval.shift.answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from eval.estimates.resampling import FloatArray
 from eval.shift.answer import LITTLE, Answer, Shift, answer
 from evenhand.completions import UNLIKELY
 from studies.dialdefer import scores
-from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, RIGHT, UNPARSED, credit
-from studies.dialdefer.panels import Panel, grouped, without_lost
-from studies.dialdefer.quantities import of_panel
+from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, RIGHT, UNPARSED
+from studies.dialdefer.panels import Panel, grouped
+from studies.dialdefer.quantities import observed
 
 LITTLE_DDS = 2 * LITTLE  # DDS is twice the rise in acceptance
 Row = Any  # of the wide frame, by scores.records
@@ -78,7 +79,7 @@ def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel],
 
 def bounds(measure: Measure, panels: Sequence[Panel], row: Row, drawing: Drawing) -> tuple[float, float] | None:
     """The ends of the intervals with unparsed replies counted against the shift, and for it; None without any."""
-    if not any((order.replies == UNPARSED).any() for panel in panels for order in orders_of(panel)):
+    if not any((order.replies == UNPARSED).any() for panel in panels for order in panel.by_order):
         return None
     raised = np.full(4, ACCEPT) if measure is LEAN else RIGHT
     lowered = REJECT + ACCEPT - raised
@@ -93,22 +94,14 @@ def bounds(measure: Measure, panels: Sequence[Panel], row: Row, drawing: Drawing
 
 def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: Any = None) -> Paired:
     """C1 and C2 of a panel as a pair, 2 parts an answer order. codes: what unparsed replies count as."""
-    (panel,) = without_lost(panel)
-    earned, counted = (np.hstack(sides) for sides in zip(*credits(panel, denominator, codes), strict=True))
-    places = [[4 * order + i for order in range(earned.shape[1] // 4) for i in framing] for framing in (C1, C2)]
-    first, second = (of_panel(panel, earned[:, columns], counted[:, columns]) for columns in places)
+    if codes is not None:
+        filled = [
+            replace(p, replies=np.where(p.replies == UNPARSED, codes[:, None], p.replies).astype(np.int8))
+            for p in panel.by_order
+        ]
+        panel = replace(panel, orders=tuple(filled)) if panel.orders else filled[0]
+    (whole,) = observed("orders" if panel.orders else "verdicts", [panel], denominator)
+    n_orders = whole.earned.shape[1] // 4
+    places = [[4 * order + i for order in range(n_orders) for i in framing] for framing in (C1, C2)]
+    first, second = (replace(whole, earned=whole.earned[:, at], counted=whole.counted[:, at]) for at in places)
     return Paired(first=first, second=second, drawing=drawing)
-
-
-def credits(panel: Panel, denominator: str, codes: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """What each item earned and counts in the four conditions, for each answer order."""
-    for order in orders_of(panel):
-        replies = order.replies
-        if codes is not None:
-            replies = np.where(replies == UNPARSED, codes[:, None], replies).astype(np.int8)
-        yield credit(replies, denominator)
-
-
-def orders_of(panel: Panel) -> Sequence[Panel]:
-    """Each answer order's panel."""
-    return panel.orders or (panel,)

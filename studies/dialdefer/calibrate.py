@@ -75,7 +75,7 @@ def fit(panels: Sequence[Panel], objective: str, variant: str = "") -> list[Fit]
     """The thresholds of c1 and c2 for the pooled items of some panels; see eval.calibration.fits_of."""
     margins = np.concatenate([panel.margins.transpose(0, 2, 1).reshape(-1, 4) for panel in panels]).T
     n_items = sum(len(panel.item_ids) for panel in panels)
-    return fits_of({"c1": margins[C1], "c2": margins[C2]}, objective, variant, n_items)
+    return fits_of({"c1": [*margins[C1]], "c2": [*margins[C2]]}, objective, variant, n_items)
 
 
 def calibrated_panels(untreated: Mapping[str, Sequence[Panel]], fits: Sequence[Fit]) -> list[Panel]:

@@ -58,7 +58,7 @@ class Panel:
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
     hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
     p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
-    orders: "tuple[Panel, Panel] | None" = None  # of both answer orders together: each by itself, yes_first first
+    orders: "tuple[Panel, ...]" = ()  # of both answer orders together: each by itself, yes_first first
 
     @property
     def has_c1(self) -> bool:
@@ -69,6 +69,11 @@ class Panel:
     def has_c2(self) -> bool:
         """Whether the dialogue framing was asked."""
         return bool((self.replies[:, C2] != ABSENT).all())
+
+    @property
+    def by_order(self) -> "tuple[Panel, ...]":
+        """Each answer order by itself."""
+        return self.orders or (self,)
 
     @property
     def roles(self) -> str:
@@ -90,7 +95,7 @@ class Panel:
             unparsed={parser: mask[rows] for parser, mask in self.unparsed.items()},
             margins=self.margins[rows],
             hashes=self.hashes[rows],
-            orders=self.orders and (self.orders[0].at(rows), self.orders[1].at(rows)),
+            orders=tuple(order.at(rows) for order in self.orders),
         )
 
 
@@ -173,7 +178,7 @@ def without_lost(*panels: Panel) -> list[Panel]:
     item stays as long as each condition has a reply.
     """
     lost = np.any([lost_items(panel.replies) for panel in panels], axis=0)
-    if lost.all():
+    if lost.size and lost.all():
         place = f"{panels[0].dataset}, arm {panels[0].factors.arm}"
         raise DataError(f"{place}: the engine failed on every item; sample it again")
     return [panel.at(np.flatnonzero(~lost)) for panel in panels] if lost.any() else list(panels)
@@ -198,8 +203,8 @@ def with_c1_of(panel: Panel, source: Panel) -> Panel:
         return np.concatenate([c1[:, C1], c2[:, C2]], axis=1)
 
     orders = panel.orders
-    if orders and source.orders:
-        orders = with_c1_of(orders[0], source.orders[0]), with_c1_of(orders[1], source.orders[1])
+    if source.orders:
+        orders = tuple(with_c1_of(order, its) for order, its in zip(orders, source.orders, strict=False))
     hashes, p_answer = framings(source.hashes, panel.hashes), (source.p_answer[0], panel.p_answer[1])
     return replace(panel, hashes=hashes, orders=orders, p_answer=p_answer, **joined(source, panel, framings))
 

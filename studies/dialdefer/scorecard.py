@@ -44,10 +44,8 @@ from studies.dialdefer.quantities import (
     SHIFT,
     WORDINGS,
     deference,
-    further_pair,
     pair_of,
     square,
-    wordings_pair,
 )
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
@@ -65,7 +63,7 @@ MAIN_FIGURES = (
     *(MAIN, "deference", "position", "acc", "acc_c1", "acc_c2"),
     *("mean_abs_deference", "square_deference_wordings", "acc_wordings"),
 )
-OF_KIND = {  # see panels.further_pair
+OF_KIND = {  # see quantities.observed
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
     "margins": (SHIFT, BASE_SHIFT),
     "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", over_datasets=FOLDED), POSITION),
@@ -102,7 +100,7 @@ class CardJudge:
     def by_order(self) -> dict[str, list[list[measures.IntArray]]]:
         """Answer order → what was replied on the averaged datasets, a list for each prompt variant that was asked in
         both orders; "" is the card's own variant."""
-        both = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
+        both = [[w[name].orders for name in self.averaged if name in w] for w in self.wordings]
         sides: dict[str, list[list[Panel]]] = {"": [[(self.own or self.fixed)[name] for name in self.averaged]]}
         sides |= {order: [[pair[i] for pair in of_wording] for of_wording in both] for i, order in enumerate(ORDERS)}
         return {
@@ -304,13 +302,13 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         for source, before, after in ((scores.FIXED, ours.fixed, theirs.fixed), (scores.OWN, ours.own, theirs.own))
     }
 
-    def mean(some: Iterable[Measure], pairs: Mapping[str, Paired]) -> Iterator[Change]:
+    def mean(some: Iterable[Measure], pairs: Mapping[str, Sequence[Paired]]) -> Iterator[Change]:
         """Measures over those of the average's datasets that both rows have."""
-        if parts := [pairs[dataset] for dataset in over if dataset in pairs]:
+        if parts := [pair for dataset in over for pair in pairs.get(dataset, ())]:
             yield from (change_in(measure, parts, compared, ours.average) for measure in some)
 
     for source, panels in shared.items():
-        pairs = {name: pair_of(*both, denominator, drawing) for name, both in panels.items()}
+        pairs = {name: pair_of("verdicts", [a], [b], denominator, drawing) for name, (a, b) in panels.items()}
         dds = deference(f"dds_{source}")
         # Accuracy over both framings and in C1 is about a checkpoint's own C1 alone.
         is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
@@ -318,11 +316,11 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         squared = square(f"mean_square_dds_{source}", dds)
         cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
         yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, cancelling, dds], pairs)
-        yield from (change_in(dds, [pair], compared, name) for name, pair in pairs.items())
+        yield from (change_in(dds, pair, compared, name) for name, pair in pairs.items())
     averaged = {name: shared[scores.OWN][name] for name in over if name in shared[scores.OWN]}
     if not averaged:
         return
-    alike = change_in(ACC_C2, [pairs[name] for name in averaged], compared, ours.average)
+    alike = change_in(ACC_C2, [pair for name in averaged for pair in pairs[name]], compared, ours.average)
     yield from scores.acceptance(alike, list(averaged.values()))
     for kind, of_kind in OF_KIND.items():
         sides: Mapping[str, tuple[Panel | None, Panel | None]] = averaged
@@ -330,18 +328,17 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
             sides = {name: (ours.orders.get(name), theirs.orders.get(name)) for name in averaged}
         if kind == "margins" and ours.kind != BASE:  # a shift is in the base's standard deviations
             continue
-        further = {name: further_pair(kind, a, b, denominator, drawing) for name, (a, b) in sides.items() if a and b}
-        known = {name: pair for name, pair in further.items() if pair}
-        if len(known) == len(averaged):
-            yield from mean(of_kind, known)
-    in_all: dict[str, Paired] = {}
+        further = {d: pair_of(kind, [a], [b], denominator, drawing) for d, (a, b) in sides.items() if a and b}
+        if sum(map(len, further.values())) == len(averaged):
+            yield from mean(of_kind, further)
+    in_all: dict[str, list[Paired]] = {}
     has_several = True  # prompt variants, the same on both sides; accuracy is over those that both have
     for name in averaged:
         first, second = ([panels[name] for panels in row.wordings if name in panels] for row in (ours, theirs))
         both = [(a, b) for a in first for b in second if a.factors == b.factors]
         has_several &= 1 < len(both) == len(first) == len(second)
-        if pair := wordings_pair([a for a, _ in both], [b for _, b in both], denominator, drawing):
-            in_all[name] = pair
+        if both:
+            in_all[name] = pair_of("orders", [a for a, _ in both], [b for _, b in both], denominator, drawing)
     if len(in_all) == len(averaged):
         yield from mean([*ACC_WORDINGS, *(WORDINGS if has_several else ())], in_all)
 
