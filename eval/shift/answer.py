@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import ALPHA, CONFIDENCE, holm, t_quantile, wilson_interval
 
 POWER = 0.8
@@ -50,7 +51,8 @@ class Shift:
     placebos: tuple[float, ...] = ()
     p_units: float = math.nan  # p, adjusted over the conditions and datasets of the measure (Holm)
     p_floor: float = math.nan  # of the prediction from the placebos, adjusted likewise; NaN where they are too few
-    n_floored: int = 0  # shifts that p_floor is adjusted over
+    n_tested: int = 1  # shifts that p_units is adjusted over
+    n_floored: int = 0  # and p_floor
 
     @property
     def sign(self) -> int:
@@ -63,11 +65,6 @@ class Shift:
         return abs(self.value)
 
     @property
-    def detectable(self) -> float:
-        """How large a shift these units show in 80 % of cases: 2.8 standard errors."""
-        return 2.8 / 1.96 / 2 * (self.high - self.low)
-
-    @property
     def net(self) -> float:
         """The shift less the mean of the placebos'; without placebos the shift."""
         return self.value - (float(np.mean(self.placebos)) if self.placebos else 0.0)
@@ -76,6 +73,12 @@ class Shift:
     def has_floor(self) -> bool:
         """Whether the placebos are enough to say how far a rewording moves this judge."""
         return len(self.placebos) >= FEWEST_PLACEBOS
+
+    @property
+    def floor(self) -> tuple[float, float]:
+        """Between which shifts one more rewording lies, at the first level of Holm's adjustment; has_floor alone."""
+        mean, far = float(np.mean(self.placebos)), reach(self.placebos, ALPHA / self.n_floored)
+        return mean - far, mean + far
 
     @property
     def is_within(self) -> bool:
@@ -185,9 +188,9 @@ class Answer:
     @property
     def least_beyond_floor(self) -> float:
         """How far from the mean placebo a condition must move the judge before the floor lets one see it; NaN without
-        placebos enough. Of the first shift that has them, at the adjusted level."""
-        floored = [shift for shift in self.shifts if shift.has_floor]
-        return reach(floored[0].placebos, ALPHA / floored[0].n_floored) if floored else math.nan
+        placebos enough. Of the first shift that has them."""
+        floors = [shift.floor for shift in self.shifts if shift.has_floor]
+        return (floors[0][1] - floors[0][0]) / 2 if floors else math.nan
 
     @property
     def detectable(self) -> float:
@@ -198,7 +201,7 @@ class Answer:
         widths = [shift.high - shift.low for shift in tested if shift.is_average or not tested[0].is_average]
         if not any(widths):
             return math.nan
-        level, power = ALPHA / 2 / len(tested), NormalDist().inv_cdf(POWER)
+        level, power = ALPHA / 2 / tested[0].n_tested, NormalDist().inv_cdf(POWER)
         error = max(widths) / 2 / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
         return max(-NormalDist().inv_cdf(level) * error, tested[0].little) + power * error
 
@@ -227,13 +230,18 @@ def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
     return {judge: replace(each, shifts=tuple(shifts[judge])) for judge, each in answers.items()}
 
 
+def bounds_between(least: Estimate, most: Estimate) -> tuple[float, float] | None:
+    """Bounds of a shift, of its estimates with unparsed replies counted against it and for it."""
+    return None if least.low is None or most.high is None else (least.low, most.high)
+
+
 def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:
     """The shifts of one measure with both p adjusted."""
     floored = [i for i, shift in enumerate(shifts) if shift.has_floor]
     of_floor = dict(zip(floored, holm([prediction_p(shifts[i]) for i in floored]), strict=True))
     of_units = holm([1.0 if shift.p is None else shift.p for shift in shifts])
     return [
-        replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan), n_floored=len(floored))
+        replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan), n_tested=len(shifts), n_floored=len(floored))
         for i, (shift, p) in enumerate(zip(shifts, of_units, strict=True))
     ]
 

@@ -274,9 +274,17 @@ def flips_table(results: Results) -> TableSpec:
 def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
     """What the figure of shifts is made of."""
     rows = main_rows(results, "shift")
+    floors = {
+        (judge, shift.dataset): shift.floor
+        for judge, of in results.facts["of"].items()
+        for shift in of["answer"].shifts
+        if shift.measure == "shift" and shift.has_floor
+    }
+    ends = [floors.get(key, (math.nan, math.nan)) for key in zip(rows["judge"], rows["dataset"], strict=True)]
     frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
-    first = next(iter(results.judges.values()))
-    return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
+    frame[["floor_low", "floor_high"]] = ends
+    label = f"shift of {value_words(next(iter(results.judges.values()))).removesuffix(' %')}, points"
+    return "shifts", "Shift from the baseline", frame, label + ("; band: rewordings" if floors else "")
 
 
 def rates_of(run: FramedRun, name: str) -> FloatArray:
