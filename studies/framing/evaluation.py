@@ -147,11 +147,24 @@ def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
         for i, name in enumerate(framings, start=1)
     ]
     together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
-    figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together))
-    right = {**where, "framing": base.section.baseline, "measure": "right"}
-    figures.append(CardFigure(name="right", words=f"right: {base.section.baseline}", where=right))
-    framed = {**together, "measure": "right"}
-    return [*figures, CardFigure(name="right_framed", words="right: all framings", where=framed)]
+    square = {**together, "measure": "mean_square_shift"}
+    figures += [
+        CardFigure(name="mean_square_shift", words="root mean square shift", where=square, is_square=True),
+        CardFigure(name="mean_abs_shift", words="mean |shift|", where=together, is_main=False),
+    ]
+    baseline, (lowest, highest) = base.section.baseline, base.section.scale or (0.0, 100.0)
+    level = {**where, "framing": baseline}
+    figures += [
+        CardFigure(name="right", words=f"right: {baseline}", where={**level, "measure": "right"}),
+        CardFigure(name="right_framed", words="right: all framings", where={**together, "measure": "right"}),
+        CardFigure(
+            name="level",
+            words=f"{value_words(base)}: {baseline}",
+            where={**level, "measure": "value"},
+            margin=(highest - lowest) / 10,
+        ),
+    ]
+    return figures
 
 
 @lru_cache(maxsize=4)
@@ -230,9 +243,17 @@ def flips_table(results: Results) -> TableSpec:
 def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
     """What the figure of shifts is made of."""
     rows = main_rows(results, "shift")
+    floors = {
+        (judge, shift.dataset): shift.floor
+        for judge, of in results.facts["of"].items()
+        for shift in of["answer"].shifts
+        if shift.measure == "shift" and shift.has_floor
+    }
+    ends = [floors.get(key, (math.nan, math.nan)) for key in zip(rows["judge"], rows["dataset"], strict=True)]
     frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
-    first = next(iter(results.judges.values()))
-    return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
+    frame[["floor_low", "floor_high"]] = ends
+    label = f"shift of {value_words(next(iter(results.judges.values()))).removesuffix(' %')}, points"
+    return "shifts", "Shift from the baseline", frame, label + ("; band: rewordings" if floors else "")
 
 
 def rates_of(run: FramedRun, name: str) -> FloatArray:
@@ -340,8 +361,9 @@ EVALUATION = Evaluation[FramedRun](
     calibrate=calibrate_runs,
     card=Card(
         figures=figures_of,
-        lowest=("mean_abs_shift",),
-        kept=("right", "right_framed"),
+        lowest=("mean_square_shift",),
+        kept=("right_framed",),
+        held="level",
         made_arms=calibrated_arms,
         rows=card_rows,
         unrankable=unrankable,

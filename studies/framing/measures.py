@@ -83,10 +83,18 @@ class Sides:
             spread = np.sqrt((squares - base**2).mean(axis=(-1, -2)))
             return np.asarray((side - base).mean(axis=(-1, -2)) / spread)
 
-    def mean_absolute(self, means: FloatArray) -> FloatArray:
-        """The mean of |shift| over pairs of sides, a framing's and the baseline's."""
+    def shifts(self, means: FloatArray) -> FloatArray:
+        """(..., n_sides / 2): the shift of each pair of sides, a framing's and the baseline's."""
         sides = self.by_cell(means).mean(axis=(-1, -2))
-        return np.asarray(np.abs(sides[..., ::2] - sides[..., 1::2]).mean(axis=-1))
+        return np.asarray(sides[..., ::2] - sides[..., 1::2])
+
+    def mean_absolute(self, means: FloatArray) -> FloatArray:
+        """The mean of |shift| over pairs of sides, which noise raises."""
+        return np.asarray(np.abs(self.shifts(means)).mean(axis=-1))
+
+    def mean_square(self, means: FloatArray) -> FloatArray:
+        """The mean of shift² over pairs of sides."""
+        return np.asarray(np.square(self.shifts(means)).mean(axis=-1))
 
 
 class Part(NamedTuple):
@@ -255,9 +263,12 @@ def overall(section: FramingSection, grid: Grid, framings: Sequence[str]) -> Ite
     """By how much the framings move the judge on average, in either direction, and how often it is right in them."""
     scale, unit = (1.0, "points") if section.scale else (100.0, "pp")
     base, shape = grid.framings[0], (len(grid.cases), len(grid.orders))
-    absolute = Sides(2 * len(framings), *shape, scale).mean_absolute
+    pairs = Sides(2 * len(framings), *shape, scale)
     yield Part(
-        [Measure(name="mean_abs_shift", unit=unit, statistic=absolute, is_linear=False)],
+        [
+            Measure(name="mean_abs_shift", unit=unit, statistic=pairs.mean_absolute, is_linear=False),
+            Measure(name="mean_square_shift", unit=f"{unit}²", statistic=pairs.mean_square, is_square=True),
+        ],
         lambda grid: [
             side for name in framings for side in where_all_known(grid.of("value", name), grid.of("value", base))
         ],
