@@ -75,6 +75,12 @@ class Shift:
         return len(self.placebos) >= FEWEST_PLACEBOS
 
     @property
+    def floor(self) -> tuple[float, float]:
+        """Between which shifts one more rewording lies, at the first level of Holm's adjustment; has_floor alone."""
+        mean, far = float(np.mean(self.placebos)), reach(self.placebos, ALPHA / self.n_floored)
+        return mean - far, mean + far
+
+    @property
     def is_within(self) -> bool:
         """Whether all of the interval lies within ±little, however unparsed replies are counted."""
         ends = (self.low, self.high, *(self.bounds or ()))
@@ -182,9 +188,9 @@ class Answer:
     @property
     def least_beyond_floor(self) -> float:
         """How far from the mean placebo a condition must move the judge before the floor lets one see it; NaN without
-        placebos enough. Of the first shift that has them, at the adjusted level."""
-        floored = [shift for shift in self.shifts if shift.has_floor]
-        return reach(floored[0].placebos, ALPHA / floored[0].n_floored) if floored else math.nan
+        placebos enough. Of the first shift that has them."""
+        floors = [shift.floor for shift in self.shifts if shift.has_floor]
+        return (floors[0][1] - floors[0][0]) / 2 if floors else math.nan
 
     @property
     def detectable(self) -> float:

@@ -40,9 +40,9 @@ class Judge:
 
     shifts: the true shift of the first framing on each dataset in turn, in points; of the other framings it is 0.
     wording_sd: of a shift that every framing and every placebo has of its own. unparsed: share of the replies to the
-    first framing, of those that would reject. cluster: how many items in turn are one cluster; cluster_sd: in logits,
-    of what a framing has of its own in each cluster. n_judges: asked about in one call, of which the first alone has
-    shifts.
+    first framing, of those that would reject. placebo_items: how many items of a dataset have placebos. cluster: how
+    many items in turn are one cluster; cluster_sd: in logits, of what a framing has of its own in each cluster.
+    n_judges: asked about in one call, of which the first alone has shifts.
     """
 
     n_items: int
@@ -52,6 +52,7 @@ class Judge:
     shifts: Sequence[float] = (0.0,)
     wording_sd: float = 0.0
     unparsed: float = 0.0
+    placebo_items: int | None = None
     cluster: int = 1
     cluster_sd: float = 0.0
     n_judges: int = 1
@@ -82,11 +83,10 @@ def answered(judge: Judge, rng: np.random.Generator) -> Answer:
         *([d] for d in range(judge.n_datasets)),
         *([[*range(judge.n_datasets)]] if judge.n_datasets > 1 else []),
     ]:
-        places = [float(np.mean([rises[d][f][:, 0].mean() for d in over])) for f in range(len(wordings))]
+        of_placebos = range(judge.n_framings, len(wordings))
+        placebos = [float(np.mean([rises[d][f][: judge.placebo_items, 0].mean() for d in over])) for f in of_placebos]
         for f, name in enumerate(names):
-            shifts.append(
-                shift_of(name, [rises[d][f] for d in over], places[judge.n_framings :], over, judge.n_flips, rng)
-            )
+            shifts.append(shift_of(name, [rises[d][f] for d in over], placebos, over, judge.n_flips, rng))
     return answer(shifts)
 
 
@@ -171,6 +171,9 @@ CELLS: dict[str, Sequence[Judge | Threads]] = {
     "fair, no placebos": [Judge(n_items=n, n_placebos=0) for n in (40, 100, 300)],
     "fair, rewordings SD 2": [Judge(n_items=n, wording_sd=2) for n in (40, 100, 300)],
     "fair, rewordings SD 4": [Judge(n_items=n, wording_sd=4) for n in (40, 100, 300)],
+    "fair, rewordings SD 4, placebos on 40 items": [
+        Judge(n_items=n, wording_sd=4, placebo_items=40) for n in (100, 300)
+    ],
     "fair, 9 datasets, no placebos": [Judge(n_items=n, n_datasets=9, n_framings=1, n_placebos=0) for n in (40, 100)],
     "fair, 9 datasets, rewordings SD 2": [
         Judge(n_items=n, n_datasets=9, n_framings=1, wording_sd=2) for n in (40, 100)
@@ -181,6 +184,9 @@ CELLS: dict[str, Sequence[Judge | Threads]] = {
         ]
         for true in (3, 5, 8, 15)
     },
+    "shift 15, rewordings SD 2, placebos on 40 items": [
+        Judge(n_items=n, shifts=(15,), wording_sd=2, placebo_items=40) for n in (100, 300)
+    ],
     **{
         f"shift {true}, rewordings SD 2": [Judge(n_items=n, shifts=(true,), wording_sd=2) for n in (40, 100, 300)]
         for true in (3, 5, 8, 15)

@@ -138,6 +138,7 @@ def test_a_detectable_shift_makes_a_yes_in_80_percent(half: float, detectable: f
     [
         (Judge(n_items=300, wording_sd=4), "yes", 0, 0.09),
         (Judge(n_items=100, wording_sd=2), "yes", 0, 0.09),
+        (Judge(n_items=300, wording_sd=4, placebo_items=40), "yes", 0, 0.09),
         (Judge(n_items=100, n_datasets=9, n_framings=1, n_placebos=0), "yes", 0, 0.09),
         (Judge(n_items=100, n_framings=1, n_placebos=0, shifts=(8,)), "no", 0, 0.05),
         (Judge(n_items=100, n_framings=1, n_placebos=0, shifts=(15,)), "yes", 0.95, 1),
