@@ -49,6 +49,7 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, p_values: Any, d
                     is_average=over == AVERAGE,
                     bounds=bounds(run, name, block, datasets, drawing),
                     placebos=placebos.get(over, ()),
+                    contains="shift" if name == "changed" else None,
                 )
 
 
