@@ -36,8 +36,8 @@ class Shift:
     p: of the sign flip over units, not adjusted; None where unknown.
     bounds: the ends of the intervals with unparsed replies counted one way and the other; None where all were parsed.
     placebos: by how much each placebo moves the judge there.
-    contains: a measure whose shift is part of this one, as that of an answer's share is of the answers that change: where
-        that is not further than rewordings, neither is this.
+    contains: a measure whose shift is part of this one, as that of an answer's share is of how many answers change:
+        where that is not further than rewordings, neither is this.
     """
 
     measure: str

@@ -51,7 +51,7 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
 
 
 def test_statements_in_other_words_are_placebos_and_a_shift_must_be_further_from_0_than_theirs(tmp_path: Path) -> None:
-    """A judge accepts 5 of 10 claims as statements, in other words some more or fewer, and all of them from a speaker."""
+    """A judge accepts 5 of 10 claims as statements, in other words some more or fewer, and all from a speaker."""
     more = dict(zip(SETS["training"][1:2] + SETS["training"][4:], (0, 1, -1, 1, -1, 1, -1, 0), strict=False))
 
     def accepts(p: Any, scale: int) -> bool:
