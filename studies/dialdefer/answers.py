@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.estimates.changes import Compared, Paired, change_in, swap_p
+from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure
 from eval.estimates.resampling import FloatArray
 from eval.shift.answer import LITTLE, Answer, Shift, answer
+from eval.shift.contrast import contrasted
 from evenhand.completions import UNLIKELY
 from studies.dialdefer import scores
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, RIGHT, UNPARSED
@@ -92,35 +93,27 @@ def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel],
     value, low, high = (getattr(row, f"{name}{end}_pp") for end in ("", "_ci_low", "_ci_high"))
     if value is None or low is None or high is None:
         return None
-    pairs = [pair_of_framings(panel, row.denominator, drawing) for panel in panels]
-    return Shift(
-        measure=measure.name,
+
+    def pairs(codes: Any = None) -> list[Paired]:
+        return [pair_of_framings(panel, row.denominator, drawing, codes) for panel in panels]
+
+    raised = np.full(4, ACCEPT) if measure is LEAN else RIGHT
+    lowered = REJECT + ACCEPT - raised
+    codes = [np.concatenate([c1[C1], c2[C2]]) for c1, c2 in ((raised, lowered), (lowered, raised))]
+    has_unparsed = any((order.replies == UNPARSED).any() for panel in panels for order in panel.by_order)
+    return contrasted(
+        measure,
+        as_counted := pairs(),
+        [*map(pairs, codes)] if has_unparsed else [],
         condition="dialogue",
         dataset=row.dataset,
         value=value,
         low=low,
         high=high,
-        n_units=sum(len(pair.first.units) for pair in pairs),
-        p=swap_p(measure, pairs),
+        n_units=sum(len(pair.first.units) for pair in as_counted),
         little=little,
         is_average=len(row.datasets) > 1,
-        bounds=bounds(measure, panels, row, drawing),
     )
-
-
-def bounds(measure: Measure, panels: Sequence[Panel], row: Row, drawing: Drawing) -> tuple[float, float] | None:
-    """The ends of the intervals with unparsed replies counted against the shift, and for it; None without any."""
-    if not any((order.replies == UNPARSED).any() for panel in panels for order in panel.by_order):
-        return None
-    raised = np.full(4, ACCEPT) if measure is LEAN else RIGHT
-    lowered = REJECT + ACCEPT - raised
-    ends = []
-    for c1, c2 in ((raised, lowered), (lowered, raised)):
-        codes = np.concatenate([c1[C1], c2[C2]])
-        pairs = [pair_of_framings(panel, row.denominator, drawing, codes) for panel in panels]
-        ends.append(change_in(measure, pairs, Compared("C1", "C2", {}), row.dataset).change)
-    low, high = ends[0].low, ends[1].high
-    return None if low is None or high is None else (low, high)
 
 
 def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: Any = None) -> Paired:

@@ -174,6 +174,7 @@ def figures_of(judges: Mapping[str, CardJudge]) -> list[CardFigure]:
             where={"measure": measure, "dataset": judges[BASE].average},
             is_main=measure in MAIN_FIGURES,
             is_absolute="abs" in measure,
+            is_square="square" in measure,
             digits=2 if measure.startswith("shift") else 1,
         )
         for measure, words in FIGURES.items()
@@ -347,7 +348,7 @@ CARD = Card[JudgedRun, CardJudge](
     figures=figures_of,
     # DDS in one answer order holds position bias too
     lowest=("square_deference_wordings", "mean_abs_deference", MAIN),
-    kept=("acc_wordings", "acc_c1_wordings", "acc_c2_wordings", "acc", "acc_c1", "acc_c2"),
+    kept=("acc_wordings", "acc"),
     made_arms=made_arms,
     rows=rows_of,
     changes=changes_of,

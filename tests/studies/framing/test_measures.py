@@ -273,8 +273,12 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
 ):
     cases = {"true": {"claim": "{{ yes }}"}, "false": {"claim": "{{ no }}"}}
     section = study(claims(tmp_path / "items.jsonl", 60), orders="both", cases=cases)
-    judges = {"base": planted(0, defers=0.4), "good": planted(1, defers=0.1), "mute": unread_for_some_experts}
-    judges |= {"yes": planted(3, level=1.0), "place": lambda prompt: prompt.answer_space[0]}
+    judges = {"base": planted(0, defers=0.4), "good": planted(0, defers=0.1), "mute": unread_for_some_experts}
+    judges |= {
+        "keen": planted(0, level=0.9),
+        "yes": planted(3, level=1.0),
+        "place": lambda prompt: prompt.answer_space[0],
+    }
     runs = {
         name: run_of(tmp_path, section, judge, monkeypatch, name=name, model={"name": name})
         for name, judge in judges.items()
@@ -286,8 +290,9 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
         "place": "names the answer shown first in statement",
     }
     said = " ".join(capsys.readouterr().out.split())
-    assert "Recommendation: good. Lowest mean |shift|: good, " in said
-    assert "against the base); what it gets right is not known." in said
+    assert "Recommendation: good. Lowest root mean square shift of the arms that keep accept %: statement" in said
+    assert "; what it gets right is not known." in said
+    assert "keen (accept %: statement +" in said
 
 
 def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(results_of):
@@ -400,3 +405,9 @@ def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_p
     assert of["net_changed", "expert"] == (0 if placebo_too else 20)
     moved = [(shift.measure, shift.condition) for shift in said_of(results)["answer"].moved]
     assert moved == ([] if placebo_too else [("changed", "expert")])
+
+
+def test_a_group_that_a_dataset_lacks_has_no_units_there():
+    grid = drawn_grid(np.random.default_rng(1), defers=0.0, pulls=0.0, placebo=0.0)
+    observed = columns("d", grid, [grid.of("value", "expert")], np.array([], dtype=int))
+    assert (observed.units, observed.earned.shape) == ((), (0, 4))
