@@ -1,6 +1,5 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
