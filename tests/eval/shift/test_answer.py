@@ -156,3 +156,11 @@ def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(
 ) -> None:
     n_runs = 60
     assert least <= verdicts(judge, n_runs)[word] / n_runs <= most
+
+
+def test_what_contains_a_shift_within_the_floor_makes_no_yes() -> None:
+    moved = shift(20, placebos=(20, -20, 15, -15, 10))
+    more = replace(moved, measure="changed", placebos=(0.1, 0, -0.1, 0, 0), contains=moved.measure)
+    assert answer([more]).verdict == "yes"
+    assert answer([moved, more]).verdict == "cannot tell"
+    assert answer([replace(moved, condition="another"), more]).verdict == "yes"
