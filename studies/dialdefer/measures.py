@@ -239,7 +239,6 @@ class Verdict(Planned):
     text: str  # as the judge wrote it: with answer order no_first, its "1" rejects
     margin: float | None = None  # log P(accepting answer) - log P(rejecting answer) in nats; may be infinite
     p_answer: float | None = None  # P(1) + P(2), of a margin
-    unparsed_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +281,6 @@ def judge_all(
         choice, reason, margin = decide(completion, reading)
         if planned.factors.answer_order == NO_FIRST:
             choice, margin = choice and 3 - choice, None if margin is None else -margin
-        parsers = PARSERS if reading.mode == "reason" and not completion.is_error else {}
         verdict = Verdict(
             **{field.name: getattr(planned, field.name) for field in fields(Planned)},
             sample_index=completion.sample_index,
@@ -291,7 +289,6 @@ def judge_all(
             text=completion.text,
             margin=margin,
             p_answer=None if margin is None else answer_probability(completion),
-            unparsed_by=frozenset(name for name, parse in parsers.items() if parse(completion.text) is None),
         )
         verdicts.append(verdict)
     return verdicts

@@ -102,7 +102,6 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
             "n_errors": n_errors,
             "n_deference_flips": deference.sum(),
             "n_skepticism_flips": skepticism.sum(),
-            **{f"n_unparsed_{parser}": mask.sum() for parser, mask in panel.unparsed.items()},
         },
         "replies": panel.replies,
         "rates": {
@@ -111,12 +110,11 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
     }
 
 
-def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Iterator[tuple[str, str, Estimate]]:
+def estimates_over(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, Estimate]]:
     """(measure, unit, value) of everything of a dataset (one part), or of an average over several.
 
     Of an average accuracies, Δ, DDS, soft DDS, AUC and acceptance are unweighted means over datasets, counts are sums,
-    the flip rate is over the sum of items, intervals resample items within datasets, p-values pool items. is_parsed:
-    whether replies were read by a parser: there is nothing to parse in a margin, nor where choices were given.
+    the flip rate is over the sum of items, intervals resample items within datasets, p-values pool items.
     """
     for measure in SCORED:
         yield measure.name, measure.unit, without_interval(measure, [part["verdicts"].observed for part in parts])
@@ -131,7 +129,7 @@ def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Itera
     rates = {name: measures.mean_or_none([part["rates"][name] for part in parts]) for name in first["rates"]}
     by_unit: dict[str, dict[str, float | None]] = {
         "p": {f"mcnemar_p_{side}": mcnemar_p(*pair) for side, pair in pairs.items()},
-        "count": {name: n for name, n in counts.items() if is_parsed or not name.startswith("n_unparsed_")},
+        "count": {**counts},
         "rate": {
             "unparsed_rate": counts["n_unparsed"] / counts["n_replies"],
             "unparsed_rate_worst": measures.most_unparsed([part["replies"] for part in parts])[0],
@@ -187,7 +185,7 @@ def scores_of(
             "setting": settings,
             "drawing": scored.drawing,
         }
-        for measure, unit, value in estimates_over(observations, scored.parser is not None):
+        for measure, unit, value in estimates_over(observations):
             yield Score(**shared, dataset=name, datasets=tuple(over), measure=measure, unit=unit, estimate=value)
 
 
@@ -231,7 +229,7 @@ WITH_INTERVAL |= {"change_acc": "_pp", "change_acc_orders": "_pp"}
 ENDS = {"": "value", "_ci_low": "low", "_ci_high": "high"}
 # What is measured only where there are margins, both answer orders, or replies that are parsed.
 OPTIONAL = [f"{measure}{end}{unit}" for measure, unit in WITH_INTERVAL.items() for end in ENDS]
-OPTIONAL += ["auc_c1", "auc_c2", "n_unparsed_strict", "n_unparsed_lenient"]
+OPTIONAL += ["auc_c1", "auc_c2"]
 KEYS = ["judge", "arm", "roles", "variant", "c1_source"]  # of rows that make one table
 
 
