@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -45,14 +46,44 @@ def answer_of(
     own = grouped(list(scores.PANELS_BY_C1[row.c1_source](panels)), panels)[row.arm, row.roles, main.variant]
     by_dataset = {panel.dataset: panel for panel in own}
     shifts = [
-        shift_of(it, measure, bool(both), [by_dataset[dataset] for dataset in it.datasets], drawing)
+        replace(shift, placebos=placebo_shifts(measure, own_panels, panels, row.denominator))
         for it in ([main] if len(row.datasets) == 1 else [main, *parts])
+        for own_panels in [[by_dataset[dataset] for dataset in it.datasets]]
         for measure in FIGURES
+        if (shift := shift_of(it, measure, bool(both), own_panels, drawing))
     ]
     p_answer = [getattr(it, f"p_answer_{framing}", None) for it in others for framing in ("c1", "c2")]
     void = ["unlikely"] if any(p is not None and p < UNLIKELY for p in p_answer) else []
     hidden = ["saturated"] if any(it.saturated for it in others) else []
-    return answer([shift for shift in shifts if shift], void, hidden)
+    return answer(shifts, void, hidden)
+
+
+def placebo_shifts(
+    measure: Measure, over: Sequence[Panel], panels: Sequence[Panel], denominator: str
+) -> tuple[float, ...]:
+    """By how much a statement in other words moves a measure from that in the panels' own, a value for each template of
+    which the statement alone was asked: the mean over the datasets of some panels that have one (r/AIO has not).
+    """
+    by_dataset = []
+    for panel in over:
+        alike = ("arm", "roles", "answer_order")
+        placebos = [
+            other
+            for other in panels
+            if (other.dataset, other.has_c1, other.has_c2) == (panel.dataset, True, False)
+            and all(getattr(other.factors, key) == getattr(panel.factors, key) for key in alike)
+            and other.factors.template != panel.factors.template
+        ]
+        by_dataset += [[placebo_shift(measure, panel, other, denominator) for other in placebos]] if placebos else []
+    return tuple(map(fmean, zip(*by_dataset, strict=False)))
+
+
+def placebo_shift(measure: Measure, panel: Panel, placebo: Panel, denominator: str) -> float:
+    """By how much the statement of a placebo moves a measure, over its items."""
+    same = panel.at(np.flatnonzero(np.isin(panel.item_ids, placebo.item_ids)))
+    sides = observed("orders" if panel.orders else "verdicts", [same, placebo], denominator)
+    before, after = (measure.statistic(side.means.reshape(-1, 4)[:, C1].ravel()) for side in sides)
+    return float(after - before)
 
 
 def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel], drawing: Drawing) -> Shift | None:

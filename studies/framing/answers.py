@@ -59,6 +59,7 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
                 little=LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE,
                 is_average=row.dataset == AVERAGE,
                 placebos=placebos.get(row.dataset, ()),
+                contains="shift" if name == "changed" else None,
             )
 
 

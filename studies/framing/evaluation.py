@@ -1,6 +1,5 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
-from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family
+from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family, with_floors
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.answers import shifts_of
@@ -244,17 +243,11 @@ def flips_table(results: Results) -> TableSpec:
 def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
     """What the figure of shifts is made of."""
     rows = main_rows(results, "shift")
-    floors = {
-        (judge, shift.dataset): shift.floor
-        for judge, of in results.facts["of"].items()
-        for shift in of["answer"].shifts
-        if shift.measure == "shift" and shift.has_floor
-    }
-    ends = [floors.get(key, (math.nan, math.nan)) for key in zip(rows["judge"], rows["dataset"], strict=True)]
+    answers = {judge: of["answer"] for judge, of in results.facts["of"].items()}
     frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
-    frame[["floor_low", "floor_high"]] = ends
-    label = f"shift of {value_words(next(iter(results.judges.values()))).removesuffix(' %')}, points"
-    return "shifts", "Shift from the baseline", frame, label + ("; band: rewordings" if floors else "")
+    frame = with_floors(frame, answers, "shift", zip(rows["judge"], rows["dataset"], strict=True))
+    first = next(iter(results.judges.values()))
+    return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
 
 
 def rates_of(run: FramedRun, name: str) -> FloatArray:
