@@ -23,6 +23,10 @@ from evenhand.terminal import say
 
 CALIBRATED = "calibrated"  # the arm, and its kind
 DDS, ACCEPTANCE = "dds", "acceptance"  # what thresholds are fitted for
+# The threshold of a framing in one prompt variant (of a study in YAML, an order of the answers; "" is the main one), as
+# thresholds.json holds it: condition, variant, threshold_nats, n_items, and the shares of the first answer that it was
+# fitted to give, before and after.
+Fit = Mapping[str, Any]
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 ROUNDING = 1e-12  # shares that differ by less are equal
 
@@ -48,6 +52,38 @@ def share_above(margins: FloatArray, threshold: float) -> float:
     return float((margins > threshold).mean() + (margins == threshold).mean() / 2)
 
 
+def share_of(kinds: Sequence[FloatArray], threshold: float) -> float:
+    """The share of margins above a threshold, meaned over kinds of claims."""
+    return float(np.mean([share_above(margins, threshold) for margins in kinds]))
+
+
+def fits_of(margins: Mapping[str, Sequence[FloatArray]], objective: str, variant: str, n_items: int) -> list[Fit]:
+    """The thresholds of framings in one prompt variant.
+
+    dds: the baseline stays as it is, and each framing gives the first answer as often; acceptance: each gives it in
+    half. So all give it alike often on these items, but for equal margins that no threshold separates (bfloat16 has
+    coarse steps). margins: framing, the baseline first → margins in nats, NaN where unknown, of each kind of claims.
+
+    Raises DataError for a framing with a kind of claims that has no margins.
+    """
+    kinds_of = {condition: [kind[~np.isnan(kind)] for kind in kinds] for condition, kinds in margins.items()}
+    if without := [condition for condition, kinds in kinds_of.items() if not min(map(len, kinds), default=0)]:
+        raise DataError(f"{', '.join(without)}: no margins to fit on; sample with `verdict: margin` or options")
+    share, fits = 0.5 if objective == ACCEPTANCE else share_of(next(iter(kinds_of.values())), 0.0), list[Fit]()
+    for condition, kinds in kinds_of.items():
+        threshold = nearest_threshold(kinds, share)
+        shares = {"share_before": share_of(kinds, 0.0), "share_after": share_of(kinds, threshold)}
+        fits.append(
+            {"condition": condition, "variant": variant, "threshold_nats": threshold, "n_items": n_items, **shares}
+        )
+    return fits
+
+
+def thresholds(fits: Sequence[Fit]) -> dict[tuple[str, str], float]:
+    """(condition, variant) → its threshold in nats."""
+    return {(fit["condition"], fit["variant"]): fit["threshold_nats"] for fit in fits}
+
+
 def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
     """Raises DataError for runs of two models, or that differ in what moves a margin: format, precision, templates.
 
@@ -67,8 +103,18 @@ def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
         )
 
 
-def write_fits(options: Options, train: Any, test: Any, fits: Sequence[Mapping[str, Any]]) -> None:
-    """Write thresholds.json, and say where, and what to know of the runs' answers."""
+def write_fits(options: Options, train: Any, test: Any, fits: Sequence[Fit], answer: str) -> None:
+    """Print the thresholds, what to know of the runs' answers, and where they are written, as thresholds.json.
+
+    answer: what the first answer is called.
+    """
+    fitted = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
+    say(f"Thresholds of {train.judge}, {fitted}:")
+    for fit in fits:
+        say(
+            f"{', '.join(filter(None, [fit['condition'], fit['variant']]))}: {fit['threshold_nats']:+.3f} nats; gives "
+            f"{answer} in {fit['share_after']:.1%} (at 0: {fit['share_before']:.1%})"
+        )
     for run in (train, test):
         for doubt in run.doubts:
             say(f"Warning: {run.name}: {doubt}")
@@ -93,6 +139,13 @@ def read_fits(file: Path | None, run: str) -> tuple[list[Any], str]:
         )
     fits = content["calibrations"]
     return fits, f"fitted by {content['objective']} on {fits[0]['n_items']} items of {content['train_run']}"
+
+
+def calibrated_arms(base: CardArm, options: Options) -> list[CardArm]:
+    """The base's run under thresholds, if the options name some."""
+    if not options.calibrated:
+        return []
+    return [made_arm(base, CALIBRATED, CALIBRATED, f"thresholds {read_fits(options.calibrated, base.path.name)[1]}")]
 
 
 def made_arm(base: CardArm, name: str, kind: str, note: str) -> CardArm:

@@ -12,6 +12,7 @@ A scorecard calls V.card instead of 4: tested_run and made_arms for its rows, th
 notes and warnings. `evenhand calibrate` calls V.calibrate, `evenhand compare` V.verdicts of a run and its re-run.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,12 +75,18 @@ class CardFigure:
     where: Mapping[str, Any]
     is_main: bool = True  # its changes are printed; else its values alone
     is_absolute: bool = False  # a mean of absolute values, which noise raises
+    is_square: bool = False  # a mean of squares: its level is printed as the root, its changes are those of squares
     digits: int = 1
+    margin: float = 10.0  # points by which it may change, where it must be held
 
     def is_of(self, change: Change) -> bool:
         """Whether a change is one in this figure."""
         row = {**change.setting, "measure": change.measure, "dataset": change.dataset}
         return all(row.get(name) == value for name, value in self.where.items())
+
+    def shown(self, level: float | None) -> float | None:
+        """A level as it is printed. A mean of squares without its noise may lie below 0, where the root is 0."""
+        return math.sqrt(max(0.0, level)) if self.is_square and level is not None else level
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,12 +102,14 @@ class VerdictFiles(Generic[Run]):
 class Card(Generic[Run, Row]):
     """A study's part of a scorecard. lowest: figures to rank arms by, the lowest first: the first that is known.
 
-    kept: figures in which a significant loss takes an arm out of the ranking.
+    kept: what an arm gets right, which must not fall by the margin of the options or more: the first that is known.
+    held: in place of it where it is not known: must stay within the figure's margin on either side.
     """
 
     figures: Callable[[Mapping[str, Row]], Sequence[CardFigure]]
     lowest: Sequence[str] = ()
     kept: Sequence[str] = ()
+    held: str = ""
     # A run → the sampling run of the model under test: another one where the run is a judge's about that.
     tested_run: Callable[[Path], Path] = lambda path: path
     # The base's row → further rows that the options ask for, made of its run; None: the study has no thresholds.

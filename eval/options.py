@@ -40,6 +40,7 @@ class Options:
     card: Path | None = None  # README.md of a model
     arms: tuple[str, ...] = ()  # [NAME=]RUN
     references: tuple[str, ...] = ()  # arms that the others are also compared with
+    margin: float = 2.0  # points of what is right that an arm may lose
     with_runs: tuple[str, ...] = ()  # NAME=RUN of another study
     calibrated: Path | None = None  # thresholds.json
     objective: Literal["dds", "acceptance"] = "dds"
@@ -81,7 +82,7 @@ def positive(text: str) -> int:
     return number
 
 
-TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "positive": positive, "int": int}
+TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "positive": positive, "int": int, "float": float}
 COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, verbs, renamed
 
 

@@ -49,6 +49,7 @@ class PlannedPrompt:
     benchmark: str = ""
     answer_space: tuple[str, ...] = ()
     n: int | None = None  # answers that it takes, where not as many as the run's
+    cluster: str | None = None  # of its unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,7 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
         )
         fields: dict[str, Any] = {key: str(line[key]) for key in ("item_id", "dataset", "condition", "benchmark")}
         fields |= {"factors": factors, "answer_space": tuple(line["answer_space"])}
+        fields["cluster"] = line.get("cluster")
         shared = {key: kept.setdefault(value, value) for key, value in fields.items()}
         plan.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), n=line.get("n"), **shared))
     run = FinishedRun(
@@ -114,6 +116,35 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
             f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
         )
     return run
+
+
+def clusters_of(plan: Iterable[PlannedPrompt]) -> dict[str, str]:
+    """Unit → its cluster, called by a unit of it. In one cluster are units that were given one cluster's name, and
+    those that share a prompt, since its reply counts for both."""
+    owners: dict[tuple[str, str], str] = {}  # a prompt, or a cluster's name → the first unit that has it
+    parents: dict[str, str] = {}
+
+    def root(unit: str) -> str:
+        while (parent := parents.setdefault(unit, unit)) != unit:
+            unit = parent
+        return unit
+
+    for prompt in plan:
+        named = [] if prompt.cluster is None else [("cluster", prompt.cluster)]
+        for key in (("prompt", prompt.prompt_hash), *named):
+            owner = owners.setdefault(key, prompt.item_id)
+            if owner != prompt.item_id:
+                parents[root(prompt.item_id)] = root(owner)
+    return {prompt.item_id: root(prompt.item_id) for prompt in plan}
+
+
+def copy_doubts(plan: Iterable[PlannedPrompt]) -> list[str]:
+    """That some units ask nothing but what another one asks, where some do."""
+    owners: dict[str, str] = {}
+    units = {prompt.item_id for prompt in plan if owners.setdefault(prompt.prompt_hash, prompt.item_id)}
+    n_copies = len(units) - len({*owners.values()})
+    words = f"{n_copies} of its {len(units)} items have the text of another one, under another id"
+    return [f"{words}: both are one cluster, resampled as a whole. Ask each once."] if n_copies else []
 
 
 def check_named_once(paths: Iterable[Path]) -> None:

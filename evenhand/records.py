@@ -57,6 +57,7 @@ class Prompt:
     messages: tuple[Message, ...]
     answer_space: tuple[str, ...] = ("1", "2")
     drawing: SamplingOverride = AS_THE_RUN
+    cluster: str | None = None  # units of one cluster are resampled together; None: this unit by itself
 
     @cached_property
     def prompt_hash(self) -> str:

@@ -21,9 +21,6 @@ from tests.made.fuzz import IS_MANY, N_EXAMPLES
 # Before anything imports huggingface_hub or vllm, which read these once.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["VLLM_NO_USAGE_STATS"] = "1"
-# Where torch has no GPU to compute on, tests mean the CPU; evenhand.device would refuse it beside an idle GPU.
-if torch_cuda_build() is None or not gpus():
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 # Two processes of two threads each would wait for each other on two cores.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -36,10 +33,8 @@ settings.load_profile("untimed")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the test computes on: here the CPU, also where there is a GPU; with `make test-gpu` the GPU."""
-    if request.param == "cpu":
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # evenhand.device reads it, also when CUDA has started
+def device(request: pytest.FixtureRequest) -> str:
+    """What the test computes on: the CPU, with `make test-gpu` the GPU."""
     return str(request.param)
 
 
@@ -90,6 +85,12 @@ def finished(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(finished: Path, tmp_path: Path) -> Path:
     """A copy of the finished run."""
     return Path(shutil.copytree(finished, tmp_path / finished.name))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests mean the CPU, also where there is a GPU, unless it is they that are asked for."""
+    if config.getoption("markexpr") != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -206,10 +206,10 @@ def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estim
         ends = ends_of(measure, value, draws[:, i])
         if measure.is_folded and ends is not None:
             ends = max(0.0, min(ends[0], value)), max(ends[1], value)
-        levels.append(estimate_of(value, ends, n_units, moved[i]))
-    rise = float(values[1] - values[0])
+        levels.append(estimate_of(value, ends, n_units, moved[i], squares=(value + noise[i],) * measure.is_square))
+    rise, squares = float(values[1] - values[0]), (*levels[0].squares, *levels[1].squares)
     ends = ends_of(measure, rise, draws[:, 1] - draws[:, 0])
-    return levels[0], levels[1], estimate_of(rise, ends, n_units, moved_more(*moved))
+    return levels[0], levels[1], estimate_of(rise, ends, n_units, moved_more(*moved), squares=squares)
 
 
 def moved_more(first: Influences, second: Influences) -> Influences:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -53,6 +53,18 @@ class Observed:
     earned: FloatArray
     counted: FloatArray
     n_errors: int = 0  # replies that the engine lost
+
+    def by_cluster(self, clusters: Sequence[str]) -> "Observed":
+        """The same with clusters in the place of the units, each with the sums of its own: what depends on each other
+        is resampled, swapped and counted together. clusters: of each unit."""
+        names = {name: i for i, name in enumerate(dict.fromkeys(clusters))}
+        if len(names) == len(self.units):
+            return self
+        rows = [names[name] for name in clusters]
+        earned, counted = np.zeros((2, len(names), self.earned.shape[1]))
+        np.add.at(earned, rows, self.earned)
+        np.add.at(counted, rows, self.counted)
+        return replace(self, units=tuple(names), earned=earned, counted=counted)
 
     @cached_property
     def means(self) -> FloatArray:
@@ -150,13 +162,18 @@ Influences = Mapping[str, tuple[tuple[str, ...], FloatArray]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A value with its 95 % interval, both in the measure's unit; None is unknown."""
+    """A value with its 95 % interval, both in the measure's unit; None is unknown.
+
+    moved: by how much each unit moves it; known of a change and of its two sides. squares: a mean of squares with the
+    noise that was taken off; of a change before and after.
+    """
 
     value: float | None
     low: float | None
     high: float | None
     n_units: int  # that it rests on
-    moved: Influences | None = field(default=None, compare=False, repr=False)  # known of a change and of its two sides
+    moved: Influences | None = field(default=None, compare=False, repr=False)
+    squares: tuple[float, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def half(self) -> float | None:
@@ -216,7 +233,8 @@ def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
     noise = added_by_noise(measure, [part.observed for part in parts])
     value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - noise
     ends = ends_of(measure, value, measure.over([part.of(measure) for part in parts]) - 2 * noise)
-    return estimate_of(value, ends, sum(int(part.observed.counted.any(axis=1).sum()) for part in parts))
+    n_units = sum(int(part.observed.counted.any(axis=1).sum()) for part in parts)
+    return estimate_of(value, ends, n_units, squares=(value + noise,) * measure.is_square)
 
 
 def clustered(measure: Measure, observed: Observed) -> Estimate:
@@ -230,10 +248,10 @@ def ends_of(measure: Measure, value: float, draws: FloatArray) -> Ends:
     return pivotal_interval(value, draws) if is_biased else percentile_interval(draws)
 
 
-def estimate_of(value: float, ends: Ends, n_units: int, moved: Influences | None = None) -> Estimate:
+def estimate_of(value: float, ends: Ends, n_units: int, moved: Influences | None = None, **more: Any) -> Estimate:
     """A value and an interval as an estimate. NaN is unknown: an accuracy over no replies is not zero."""
-    low, high = ends or (None, None)
-    return Estimate(value=None if math.isnan(value) else float(value), low=low, high=high, n_units=n_units, moved=moved)
+    (low, high), known = ends or (None, None), None if math.isnan(value) else float(value)
+    return Estimate(value=known, low=low, high=high, n_units=n_units, moved=moved, **more)
 
 
 def point_estimate(value: float | None, n_units: int) -> Estimate:
@@ -287,8 +305,11 @@ def added_by_noise(measure: Measure, parts: Sequence[Observed]) -> float:
 def by_chance(level: Estimate) -> float | None:
     """What a mean of absolute values is on average where each dataset's true value is 0 and its units vary as they do.
 
-    The mean over datasets of E|N(0, se)| = se √(2/π); None where the level, or the noise of a dataset, is unknown.
+    The mean over datasets of E|N(0, se)| = se √(2/π); None where the level, or the noise of a dataset, is unknown. Of a
+    mean of squares the noise that was taken off.
     """
+    if level.squares and level.value is not None:
+        return level.squares[-1] - level.value
     if level.value is None or level.moved is None:
         return None
     errors = [standard_error(of_units) for _, of_units in level.moved.values()]

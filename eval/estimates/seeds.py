@@ -4,7 +4,9 @@ All seeds are asked the same units, so the noise of the units does not shrink wi
 mean over S seeds is the covariance that the units give any two of them, plus the variance of the S values over S. It is
 never less than what the units give the mean. The half-width is that many standard errors: the mean of two quantiles of
 Student's t, one with the units' degrees of freedom and one with S - 1, weighted by their variances (Cochran and Cox,
-Experimental Designs, 1957, section 4.14). p is the level at which such an interval would end at 0.
+Experimental Designs, 1957, section 4.14). A mean of squares is skewed: what its seeds add is taken on the scale of
+their logarithm, and added to the units' in quadrature (Zou and Donner 2008). p is the level at which an interval would
+end at 0.
 
 The rule was chosen by simulated coverage, family-wise error and power (docs/results.md, Seeds). Satterthwaite's degrees
 of freedom and variances shared by the arms have more power, but their tests are wrong too often where seeds differ
@@ -24,6 +26,34 @@ from eval.estimates.resampling import ALPHA, standard_error, t_quantile
 
 SEEDS = "n_seeds"  # in the setting of a change over seeds
 LEAST_P = 1e-15
+LARGEST_STEP = 300.0  # of a logarithm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedsNoise:
+    """What the seeds of one arm add to the variance of a mean.
+
+    levels: of a mean of squares what each seed gives, of which the logarithm varies. is_subtracted: whether the arm is
+    the one that others are held against.
+    """
+
+    variance: float
+    n_degrees: int
+    levels: tuple[float, ...]
+    is_subtracted: bool
+
+    def reach(self, p: float, *, is_up: bool) -> float:
+        """How far the mean may lie off in one direction; of squares on the scale of their logarithm."""
+        quantile = -t_quantile(p / 2, self.n_degrees)
+        if not self.is_square:
+            return quantile * math.sqrt(self.variance)
+        step = min(quantile * math.sqrt(variance(map(math.log, self.levels)) / len(self.levels)), LARGEST_STEP)
+        return abs(fmean(self.levels) * math.expm1(step if is_up != self.is_subtracted else -step))
+
+    @property
+    def is_square(self) -> bool:
+        """Whether the logarithm is known; without any noise a square may be 0."""
+        return bool(self.levels) and min(self.levels) > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +61,21 @@ class Noise:
     """How far a mean over seeds may lie from the truth."""
 
     variance: float
-    seeds: tuple[tuple[float, int], ...]  # for each arm: what its seeds add to the variance, degrees of freedom
+    seeds: tuple[SeedsNoise, ...]  # for each arm
     n_degrees: int  # of what the units add
 
-    def half_width(self, p: float) -> float:
-        """Of the interval with level 1 - p."""
+    def reach(self, p: float, *, is_up: bool) -> float:
+        """From the middle of the interval with level 1 - p to its end."""
         if not self.variance:
             return 0.0
-        seeds = [(min(1.0, added / self.variance), n_degrees) for added, n_degrees in self.seeds]
-        parts = [(1 - sum(weight for weight, _ in seeds), self.n_degrees), *seeds]
-        return math.sqrt(self.variance) * sum(-weight * t_quantile(p / 2, n) for weight, n in parts)
+        of_units = self.variance - sum(arm.variance for arm in self.seeds)
+        quantile, reaches = -t_quantile(p / 2, self.n_degrees), [arm.reach(p, is_up=is_up) for arm in self.seeds]
+        if any(arm.is_square for arm in self.seeds):
+            return math.sqrt(max(0.0, of_units) * quantile**2 + sum(reach**2 for reach in reaches))
+        weights = [min(1.0, arm.variance / self.variance) for arm in self.seeds]
+        quantiles = [-t_quantile(p / 2, arm.n_degrees) for arm in self.seeds]
+        parts = zip([1 - sum(weights), *weights], [quantile, *quantiles], strict=True)
+        return math.sqrt(self.variance) * sum(weight * each for weight, each in parts)
 
 
 def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
@@ -48,15 +83,25 @@ def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
     return estimates[0] if len(estimates) == 1 else combined([estimates])
 
 
-def over_units(estimates: Sequence[Estimate]) -> Estimate:
-    """The mean over the seeds that were trained, with an interval over the units alone."""
-    return estimates[0] if len(estimates) == 1 else combined([[mean_of(estimates)]])
+def surely(estimates: Sequence[Estimate], *, is_up: bool) -> float | None:
+    """The end of the one-sided 95 % interval over units and seeds: the mean is surely below it (is_up), or above it."""
+    mean, noise = mean_of(estimates), noise_of([estimates])
+    if noise is None or mean.low is None or mean.high is None:
+        return None
+    return (mean.low + mean.high) / 2 + (1 if is_up else -1) * noise.reach(2 * ALPHA, is_up=is_up)
+
+
+def lead_groups(leads: Sequence[Sequence[Estimate]]) -> list[list[Estimate]]:
+    """By how much one arm lies above another: over the seeds of the one, and over those of the other.
+
+    leads: a row for each seed of the one that is held against, with its lead for each seed of the other.
+    """
+    return [[mean_of(column) for column in zip(*leads, strict=True)], [mean_of(row) for row in leads]]
 
 
 def lead_over_seeds(leads: Sequence[Sequence[Estimate]]) -> Estimate:
-    """By how much one arm lies above another. leads: a row for each seed of the one, over each seed of the other."""
-    groups = [[mean_of(row) for row in leads], [mean_of(column) for column in zip(*leads, strict=True)]]
-    return leads[0][0] if len(leads) == len(leads[0]) == 1 else combined(groups)
+    """By how much one arm lies above another; see lead_groups."""
+    return leads[0][0] if len(leads) == len(leads[0]) == 1 else combined(lead_groups(leads))
 
 
 def combined(groups: Sequence[Sequence[Estimate]]) -> Estimate:
@@ -67,8 +112,9 @@ def combined(groups: Sequence[Sequence[Estimate]]) -> Estimate:
     mean, noise = mean_of(groups[0]), noise_of(groups)
     if noise is None or mean.low is None or mean.high is None:
         return replace(mean, low=None, high=None)
-    middle, half = (mean.low + mean.high) / 2, noise.half_width(ALPHA)
-    return replace(mean, low=middle - half, high=middle + half)
+    middle = (mean.low + mean.high) / 2
+    low, high = middle - noise.reach(ALPHA, is_up=False), middle + noise.reach(ALPHA, is_up=True)
+    return replace(mean, low=low, high=high)
 
 
 def mean_of(estimates: Sequence[Estimate]) -> Estimate:
@@ -77,7 +123,9 @@ def mean_of(estimates: Sequence[Estimate]) -> Estimate:
     value, low, high = (fmean(column) if None not in column else None for column in columns)
     known = [each.moved for each in estimates if each.moved is not None]
     moved = mean_moved(known) if len(known) == len(estimates) else None
-    return Estimate(value=value, low=low, high=high, n_units=min(each.n_units for each in estimates), moved=moved)
+    squares = tuple(map(fmean, zip(*(each.squares for each in estimates), strict=True)))
+    n_units = min(each.n_units for each in estimates)
+    return Estimate(value=value, low=low, high=high, n_units=n_units, moved=moved, squares=squares)
 
 
 def mean_moved(seeds: Sequence[Influences]) -> Influences:
@@ -101,13 +149,20 @@ def noise_of(groups: Sequence[Sequence[Estimate]]) -> Noise | None:
     if any(mean.value is None or mean.moved is None for mean in means) or means[0].moved is None:
         return None
     of_units = variance_of(means[0].moved)
-    seeds, of_units_alone = [], 0.0  # of one seed and not of others
-    for group, mean in zip(groups, means, strict=True):
+    seeds, of_units_alone = list[SeedsNoise](), 0.0  # of one seed and not of others
+    for i, (group, mean) in enumerate(zip(groups, means, strict=True)):
         if len(group) > 1:
             own = sum(variance_of(each.moved or {}) for each in group) - len(group) * variance_of(mean.moved or {})
             of_units_alone += own / (len(group) - 1) / len(group)
-            seeds.append((variance([each.value or 0.0 for each in group]) / len(group), len(group) - 1))
-    total = max(of_units, max(0.0, of_units - of_units_alone) + sum(added for added, _ in seeds))
+            seeds.append(
+                SeedsNoise(
+                    variance=variance([each.value or 0.0 for each in group]) / len(group),
+                    n_degrees=len(group) - 1,
+                    levels=tuple(each.squares[-1 - i] for each in group if each.squares),
+                    is_subtracted=i > 0,
+                )
+            )
+    total = max(of_units, max(0.0, of_units - of_units_alone) + sum(arm.variance for arm in seeds))
     n_degrees = sum(int((~np.isnan(values)).sum()) - 1 for _, values in means[0].moved.values())
     return None if math.isnan(total) else Noise(variance=total, seeds=tuple(seeds), n_degrees=n_degrees)
 
@@ -117,22 +172,24 @@ def variance_of(moved: Influences) -> float:
     return sum(standard_error(values) ** 2 for _, values in moved.values())
 
 
-def p_over_seeds(estimates: Sequence[Estimate]) -> float | None:
+def p_over_seeds(groups: Sequence[Sequence[Estimate]]) -> float | None:
     """The two-sided p at which the interval over units and seeds would end at 0; None where there is no interval.
 
-    Not below 2/2ⁿ for n units, as if all ways to swap their sides had been counted.
+    Not below 2/2ⁿ for n units, as if all ways to swap their sides had been counted. groups: as of `combined`.
     """
     from scipy.optimize import brentq  # takes half a second to import
 
-    mean, noise = mean_of(estimates), noise_of([estimates])
+    mean, noise = mean_of(groups[0]), noise_of(groups)
     if noise is None or mean.low is None or mean.high is None:
         return None
-    middle, least = abs(mean.low + mean.high) / 2, max(2.0 ** (1 - mean.n_units), LEAST_P)
+    middle, least = (mean.low + mean.high) / 2, max(2.0 ** (1 - mean.n_units), LEAST_P)
     if not middle:
         return 1.0
-    if noise.half_width(least) <= middle:
-        return least
-    return float(brentq(lambda p: noise.half_width(p) - middle, least, 1.0))
+
+    def beyond(p: float) -> float:
+        return noise.reach(p, is_up=middle < 0) - abs(middle)
+
+    return least if beyond(least) <= 0 else float(brentq(beyond, least, 1.0))
 
 
 def change_over_seeds(changes: Sequence[Change], second: str) -> Change:
@@ -140,7 +197,7 @@ def change_over_seeds(changes: Sequence[Change], second: str) -> Change:
     first = replace(changes[0], second=second, setting={**changes[0].setting, SEEDS: len(changes)})
     if len(changes) == 1:
         return first
-    p = p_over_seeds([change.change for change in changes])
+    p = p_over_seeds([[change.change for change in changes]])
     is_one_base = len({change.before for change in changes}) == 1
     return replace(
         first,

@@ -24,6 +24,8 @@ from evenhand.files import whole_file, write_whole
 RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"
+NO_FLOOR = {"floor_low": None, "floor_high": None}
+FLOOR = {"color": FAINT, "alpha": 0.55, "linewidth": 0, "zorder": 0}
 WIDTH = 4.4  # inches; narrow, so that letters stay readable when a phone shrinks the figure
 LONGEST_TITLE = 42  # characters of a title's line
 LONGEST_TICK = 13  # characters of a name that fits beside an axis; longer ones stand above their line
@@ -107,10 +109,11 @@ def interval_plot(
 ) -> Plot:
     """Values with their 95 % intervals, a line a label, marks of a series beside each other.
 
-    frame: label, value, low, high; and series, where there are several. zero: where a vertical line stands. is_joined:
-    the marks of a label are shares in percent on one line, which joins them.
+    frame: label, value, low, high; series, where there are several; floor_low and floor_high, drawn as a band behind a
+    mark. zero: where a vertical line stands. is_joined: the marks of a label are shares in percent on one line, which
+    joins them.
     """
-    frame = frame.assign(series=frame.get("series", ""))
+    frame = frame.assign(**{name: frame.get(name, other) for name, other in (("series", ""), *NO_FLOOR.items())})
     labels, series = list(dict.fromkeys(frame["label"])), list(dict.fromkeys(frame["series"]))
     line_height = 0.42 if max(map(len, labels)) <= LONGEST_TICK else 0.62  # inches
     height = 1.1 + 0.3 * (len(series) > 1) + line_height * len(labels)
@@ -123,23 +126,30 @@ def interval_plot(
                 axes.plot([row.low, row.high], [line, line], color=colour, linewidth=1.6)
             marker = RUN_MARKERS[number % len(RUN_MARKERS)]
             axes.plot(row.value, line, marker, color=colour, markersize=5, label=row.series)
+            if not is_unknown(row.floor_low):
+                half = 0.5 if len(series) == 1 else 0.25 / len(series)
+                axes.fill_betweenx([line - half, line + half], row.floor_low, row.floor_high, **FLOOR)
         for line, label in enumerate(labels if is_joined else []):
             axes.plot(frame["value"][frame["label"] == label], [line] * len(series), color=INK, linewidth=0.8, zorder=0)
         if zero is not None:
             axes.axvline(zero, color=INK, linewidth=0.9)
-        axes.set(xlabel=x_label, **({"xlim": (0, 100)} if is_joined else {}))
+        band = "" if frame["floor_low"].isna().all() else "; band: rewordings"
+        axes.set(xlabel=x_label + band, **({"xlim": (0, 100)} if is_joined else {}))
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)
         if len(series) > 1:
             handles, names = axes.get_legend_handles_labels()
             marks = dict(zip(names, handles, strict=True))  # a mark for each series
             figure.legend(marks.values(), marks, loc="outside lower center", ncols=min(3, len(marks)))
-    words = "; ".join(
-        f"{' '.join(filter(None, [row.label, row.series]))} {signed(row.value, digits)} "
-        f"{interval(row.low, row.high, digits)}"
-        for row in frame.itertuples()
-    )
+    words = "; ".join(mark_words(row, digits) for row in frame.itertuples())
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
+
+
+def mark_words(row: Any, digits: int) -> str:
+    """A mark of interval_plot in words."""
+    name = " ".join(filter(None, [row.label, row.series]))
+    floor = "" if is_unknown(row.floor_low) else f", floor {interval(row.floor_low, row.floor_high, digits)}"
+    return f"{name} {signed(row.value, digits)} {interval(row.low, row.high, digits)}{floor}"
 
 
 def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, str]) -> Plot:

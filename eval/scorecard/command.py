@@ -12,14 +12,14 @@ import pandas as pd
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, check_comparable, difference_lines, differing
 from eval.estimates.estimate import Estimate, by_chance
-from eval.estimates.seeds import change_over_seeds, lead_over_seeds, over_units
+from eval.estimates.resampling import holm
+from eval.estimates.seeds import change_over_seeds, lead_groups, lead_over_seeds, over_seeds, p_over_seeds, surely
 from eval.evaluation import CardFigure, Evaluation, evaluation_of
 from eval.options import Options
 from eval.report.tables import (
     TABLES,
     TableSpec,
     console,
-    interval,
     number,
     say_written,
     sentences,
@@ -70,22 +70,30 @@ class PooledFigure:
         return [self.base] if arm == BASE else [self.pooled[arm].after, *seeds]
 
     def lines(self) -> pd.DataFrame:
-        """The base, then a line an arm. chance: the mean of what noise of the units alone gives its seeds' levels."""
+        """The base, then a line an arm. chance: the mean of what noise of the units alone gives its seeds' levels.
+
+        Of a mean of squares value, chance and the seeds' values are roots.
+        """
         figure, lines = self.figure, []
         for arm in (BASE, *self.pooled):
             level, *seeds = self.levels(arm)
             chances = [chance for seed in seeds or [level] if (chance := by_chance(seed)) is not None]
-            line: dict[str, Any] = {"figure": figure.words, "name": figure.name, "arm": arm, "value": level.value}
-            line["chance"] = fmean(chances) if figure.is_absolute and chances else None
+            line: dict[str, Any] = {"figure": figure.words, "name": figure.name, "arm": arm}
+            line["value"], is_raised = figure.shown(level.value), figure.is_absolute or figure.is_square
+            line["chance"] = figure.shown(fmean(chances)) if is_raised and chances else None
             if change := self.pooled.get(arm):
                 before = change.before.value
                 line |= {"seeds": len(seeds), **ends_of("change", change.change), "p_holm": change.p_holm}
-                line |= {"of": None if before == self.base.value else before}
+                line |= {"of": None if before == self.base.value else figure.shown(before)}
                 line |= {"significance": significance(change.direction)}
                 if len(seeds) > 1:
-                    line["of_seeds"] = " ".join(number(seed.value, figure.digits) for seed in seeds)
+                    line["of_seeds"] = " ".join(number(figure.shown(seed.value), figure.digits) for seed in seeds)
             lines.append(line)
         return pd.DataFrame(lines)
+
+    def shown(self, name: str, level: Estimate) -> dict[str, float | None]:
+        """A level and its ends in three columns, as they are printed."""
+        return {column: self.figure.shown(value) for column, value in ends_of(name, level).items()}
 
     @property
     def table(self) -> TableSpec:
@@ -158,9 +166,20 @@ class StudyCard:
         return next((name for name in self.evaluation.own_card.lowest if name in self.of_base), "")
 
     @cached_property
-    def kept(self) -> list[PooledFigure]:
-        """The figures in which an arm must not lose."""
-        return [self.of_base[name] for name in self.evaluation.own_card.kept if name in self.of_base]
+    def kept(self) -> PooledFigure | None:
+        """What an arm must keep: how often it is right; where that is not known, what it accepts in the baseline."""
+        card = self.evaluation.own_card
+        return next((self.of_base[name] for name in (*card.kept, card.held) if name in self.of_base), None)
+
+    @property
+    def is_right_known(self) -> bool:
+        """Whether what an arm must keep is how often it is right."""
+        return self.kept is not None and self.kept.figure.name != self.evaluation.own_card.held
+
+    @property
+    def margin(self) -> float:
+        """Points by which what must be kept may fall; where right answers are not known, by which it may change."""
+        return self.options.margin if self.kept is None or self.is_right_known else self.kept.figure.margin
 
     def fields(self) -> list[dict[str, Any]]:
         """What each row of scorecard.json has of this study: figures with their intervals, and their changes."""
@@ -206,9 +225,9 @@ class StudyCard:
 
         if not self.kept or not self.lowest:
             return []
-        x, y = self.kept[0], self.of_base[self.lowest]
+        x, y = self.kept, self.of_base[self.lowest]
         points = [
-            {"label": arm, "is_mean": i == 0, **ends_of("x", level_x), **ends_of("y", level_y)}
+            {"label": arm, "is_mean": i == 0, **x.shown("x", level_x), **y.shown("y", level_y)}
             for arm in (BASE, *y.pooled)
             if arm in (BASE, *x.pooled)
             for i, (level_x, level_y) in enumerate(zip(x.levels(arm), y.levels(arm), strict=True))
@@ -239,7 +258,9 @@ class StudyCard:
         facts = {
             "study": self.study,
             "notes": card.notes(self.judges, self.options),
-            "kept": [pooled.figure.words for pooled in self.kept],
+            "kept": self.kept and self.kept.figure.words,
+            "margin": self.margin,
+            "is_right_known": self.is_right_known,
             "against": list(self.against_lines()),
             "blank": [arm.name for arm in self.arms if arm.name not in self.judges],
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
@@ -249,7 +270,7 @@ class StudyCard:
         return sentences(WORDS, {**facts, **self.ranked()})
 
     def ranked(self) -> dict[str, Any]:
-        """What the template says of the arm with the lowest value at no significant loss, and of the next."""
+        """What the template says of the arm with the lowest value that surely keeps what it gets right; of the next."""
         if not self.lowest:
             return {"lowest": "", "best": None, "left_out": {}}
         main = self.of_base[self.lowest]
@@ -264,17 +285,19 @@ class StudyCard:
         best, following = (main.pooled[arm] if arm else None for arm in (*order[:2], "", "")[:2])
         return {
             "lowest": words,
+            "levels": {arm: main.figure.shown(levels[arm]) for arm in order},
+            "is_square": main.figure.is_square,
             "left_out": {arm: reason for arm, reason in reasons.items() if reason},
             "best": best,
             "is_recommended": best and best.direction == -1 and not self.unranked.get(BASE),
-            "right": self.kept[0].pooled[order[0]] if best and self.kept else None,
+            "right": self.kept.pooled[order[0]] if best and self.kept else None,
             "next": following,
             **(self.lead(main, *order[:2]) if following else {}),
         }
 
     def lead(self, main: PooledFigure, first: str, second: str) -> dict[str, Any]:
         """By how much the second arm lies above the first in the figure that arms are ranked by, whether significantly,
-        and the gains in figures of accuracy that are significant."""
+        and how much more often it is right, where that is significant."""
         seeds = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
         changes = [
             [
@@ -291,49 +314,53 @@ class StudyCard:
             return rise, leads[0][0].direction == 1 if is_single else rise.low is not None and rise.low > 0
 
         lead, is_significant = lead_in(main.figure)
-        kept = [pooled.figure for pooled in self.kept]
-        in_both = [figure for figure in kept if all(changes_in(figure, of_pair) for row in changes for of_pair in row)]
-        gains = {figure.words: lead_in(figure) for figure in in_both}
+        gain, is_gain = lead_in(self.kept.figure) if self.kept and self.is_right_known else (None, False)
         return {
             "lead": lead,
             "is_significant": is_significant,
             "is_tested": is_single or min(map(len, seeds)) > 1,  # one seed tells no variance
-            "gains": {words: gain for words, (gain, is_sure) in gains.items() if is_sure},
+            "gain": gain if is_gain else None,
         }
 
     def why_not(self, arm: str) -> str:
         """Why an arm is not ranked; "" for one that is.
 
-        A loss counts when the interval of the change over units lies below 0. Neither adjustment over arms nor seeds
-        that differ much let a loss pass.
+        It is ranked when its one-sided 95 % interval over units and seeds leaves no loss as large as the margin. Where
+        what is right is not known, what is held must not change so far in either direction.
         """
         rows = [row for row, name in self.arm_of.items() if name == arm and self.unranked.get(row)]
         if rows:
             return ", ".join(f"{row} {self.unranked[row]}" for row in rows)
-        for pooled in self.kept:
-            seeds, words = pooled.seeds.get(arm, ()), pooled.figure.words
-            change = over_units([seed.change for seed in seeds]) if seeds else None
-            if change is None or change.high is None:
-                return f"its {words} is unknown"
-            if change.high < 0:
-                alone = " over units alone" if len(seeds) > 1 else ""
-                return f"{words} {signed(change.value)} {interval(change.low, change.high)}{alone}"
-        return ""
+        if self.kept is None:
+            return ""
+        seeds, words = [seed.change for seed in self.kept.seeds.get(arm, ())], self.kept.figure.words
+        worst = worst_change(seeds, self.margin, is_either_way=not self.is_right_known)
+        if worst is None:
+            return f"its change of {words} is unknown"
+        return "" if abs(worst) < self.margin else f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
 
     def against_lines(self) -> Iterator[dict[str, Any]]:
-        """By how much arms lie above those of --reference in each main figure; p where both have a single seed."""
+        """By how much arms lie above those of --reference in each main figure.
+
+        p is over seeds too and adjusted over the arms that are held against one other (Holm); None where one has
+        a single seed and the other several.
+        """
         for figure in (figure for figure in self.card_figures if figure.is_main):
-            pairs: dict[tuple[str, str], dict[str, list[Change]]] = {}  # (arm, the other) → row of the other → changes
+            pairs: dict[str, dict[str, dict[str, list[Change]]]] = {}  # the other → arm → row of the other → changes
             for reference, rows in self.against.items():
                 for row, changes in rows.items():
                     for change in changes_in(figure, changes)[:1]:
-                        of_pair = pairs.setdefault((self.arm_of[row], self.arm_of[reference]), {})
-                        of_pair.setdefault(reference, []).append(change)
-            for (arm, other), of_pair in pairs.items():
-                leads = list(of_pair.values())
-                p = leads[0][0].p_holm if len(leads) == len(leads[0]) == 1 else None
-                lead = lead_over_seeds([[change.change for change in row] for row in leads])
-                yield {"arm": arm, "reference": other, "figure": figure.words, "lead": lead, "p": p}
+                        of_arm = pairs.setdefault(self.arm_of[reference], {}).setdefault(self.arm_of[row], {})
+                        of_arm.setdefault(reference, []).append(change)
+            for other, of_arms in pairs.items():
+                leads = {arm: list(of_pair.values()) for arm, of_pair in of_arms.items()}
+                p = {arm: contrast_p(of_pair) for arm, of_pair in leads.items()}
+                known = {arm: value for arm, value in p.items() if value is not None}
+                adjusted_p = dict(zip(known, holm([*known.values()]), strict=True))
+                for arm, of_pair in leads.items():
+                    lead = lead_over_seeds([[change.change for change in row] for row in of_pair])
+                    line = {"arm": arm, "reference": other, "figure": figure.words, "lead": lead}
+                    yield {**line, "p": adjusted_p.get(arm)}
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -343,6 +370,26 @@ class StudyCard:
         )
         further = self.evaluation.own_card.warnings(self.judges, self.every_change)
         return [*self.sentences["warnings"], *further, *results.warnings]
+
+
+def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> float | None:
+    """How far an arm may have fallen, by the one-sided 95 % interval over units and seeds; 0 where it has surely risen.
+
+    is_either_way: or risen, where that reaches the margin. None where it is unknown.
+    """
+    ends = [surely(seeds, is_up=is_up) if seeds else None for is_up in (False, True)]
+    if None in ends:
+        return None
+    least, most = (end or 0.0 for end in ends)
+    return most if is_either_way and most >= margin > -least else min(0.0, least)
+
+
+def contrast_p(leads: Sequence[Sequence[Change]]) -> float | None:
+    """p of an arm's lead over another; see seeds.lead_groups. One seed beside several tells no variance."""
+    sizes = len(leads), len(leads[0])
+    if max(sizes) == 1:
+        return leads[0][0].p
+    return p_over_seeds(lead_groups([[change.change for change in row] for row in leads])) if min(sizes) > 1 else None
 
 
 def card_columns(lines: pd.DataFrame, digits: int) -> dict[str, Any]:

@@ -4,15 +4,20 @@ The rules stand, each with its simulated error, in docs/results.md ("How the ans
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
-from eval.estimates.resampling import ALPHA, holm, t_quantile, wilson_interval
+from eval.estimates.estimate import Estimate
+from eval.estimates.resampling import ALPHA, CONFIDENCE, holm, t_quantile, wilson_interval
 
+POWER = 0.8
 LITTLE = 5.0  # points of a share: a shift that is surely smaller is not worth naming
 FEWEST_PLACEBOS = 5  # that say how far any rewording moves this judge
 
@@ -31,6 +36,8 @@ class Shift:
     p: of the sign flip over units, not adjusted; None where unknown.
     bounds: the ends of the intervals with unparsed replies counted one way and the other; None where all were parsed.
     placebos: by how much each placebo moves the judge there.
+    contains: a measure whose shift is part of this one, as that of an answer's share is of how many answers change:
+        where that is not further than rewordings, neither is this.
     """
 
     measure: str
@@ -45,8 +52,11 @@ class Shift:
     is_average: bool = False
     bounds: tuple[float, float] | None = None
     placebos: tuple[float, ...] = ()
+    contains: str | None = None
     p_units: float = math.nan  # p, adjusted over the conditions and datasets of the measure (Holm)
     p_floor: float = math.nan  # of the prediction from the placebos, adjusted likewise; NaN where they are too few
+    n_tested: int = 1  # shifts that p_units is adjusted over
+    n_floored: int = 0  # and p_floor
 
     @property
     def sign(self) -> int:
@@ -67,6 +77,12 @@ class Shift:
     def has_floor(self) -> bool:
         """Whether the placebos are enough to say how far a rewording moves this judge."""
         return len(self.placebos) >= FEWEST_PLACEBOS
+
+    @property
+    def floor(self) -> tuple[float, float]:
+        """Between which shifts one more rewording lies, at the first level of Holm's adjustment; has_floor alone."""
+        mean, far = float(np.mean(self.placebos)), reach(self.placebos, ALPHA / self.n_floored)
+        return mean - far, mean + far
 
     @property
     def is_within(self) -> bool:
@@ -110,7 +126,9 @@ class Answer:
     @cached_property
     def moved(self) -> tuple[Shift, ...]:
         """The shifts that make a Yes."""
-        return tuple(shift for shift in self.shifts if shift.obstacle is None)
+        held = {(shift.measure, shift.condition, shift.dataset) for shift in self.kept_by("floor")}
+        free = (shift for shift in self.shifts if shift.obstacle is None)
+        return tuple(shift for shift in free if (shift.contains, shift.condition, shift.dataset) not in held)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -126,7 +144,7 @@ class Answer:
     @property
     def measure(self) -> str | None:
         """The first measure that moves."""
-        return next((shift.measure for shift in self.shifts if shift.obstacle is None), None)
+        return next((shift.measure for shift in self.moved), None)
 
     @property
     def direction(self) -> int | None:
@@ -176,34 +194,72 @@ class Answer:
     @property
     def least_beyond_floor(self) -> float:
         """How far from the mean placebo a condition must move the judge before the floor lets one see it; NaN without
-        placebos enough. Of the first shift that has them, at the adjusted level."""
-        floored = [shift for shift in self.shifts if shift.has_floor]
-        return reach(floored[0].placebos, ALPHA / len(floored)) if floored else math.nan
+        placebos enough. Of the first shift that has them."""
+        floors = [shift.floor for shift in self.shifts if shift.has_floor]
+        return (floors[0][1] - floors[0][0]) / 2 if floors else math.nan
+
+    @property
+    def detectable(self) -> float:
+        """The least shift that these units show with a power of 80 %, whichever condition has it: significant at the
+        first level of Holm's adjustment, and larger than little. Of the first measure; NaN where nothing varies.
+        """
+        tested = [shift for shift in self.shifts if shift.measure == self.shifts[0].measure]
+        widths = [shift.high - shift.low for shift in tested if shift.is_average or not tested[0].is_average]
+        if not any(widths):
+            return math.nan
+        level, power = ALPHA / 2 / tested[0].n_tested, NormalDist().inv_cdf(POWER)
+        error = max(widths) / 2 / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+        return max(-NormalDist().inv_cdf(level) * error, tested[0].little) + power * error
 
 
 def answer(shifts: Iterable[Shift], void: Sequence[str] = (), hidden: Sequence[str] = ()) -> Answer:
-    """The answer that shifts of one judge give; those without a value or an interval say nothing.
+    """The answer that shifts of one judge give; those without a value or an interval say nothing."""
+    known = tuple(shift for shift in shifts if not math.isnan(shift.value + shift.low + shift.high))
+    return in_one_family({"": Answer(shifts=known, void=tuple(void), hidden=tuple(hidden))})[""]
 
-    Both p are adjusted (Holm) over all shifts of a measure, averages included.
+
+def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The answers of judges that are asked about in one call: of six fair ones none should be said to move.
+
+    Both p are adjusted (Holm) over all shifts of a measure, of all judges, averages included.
     """
-    by_measure: dict[str, list[Shift]] = {}
-    for shift in shifts:
-        if not math.isnan(shift.value + shift.low + shift.high):
-            by_measure.setdefault(shift.measure, []).append(shift)
-    adjusted = [each for of_measure in by_measure.values() for each in adjusted_over(of_measure)]
-    return Answer(shifts=tuple(adjusted), void=tuple(void), hidden=tuple(hidden))
+    by_measure = defaultdict[str, list[tuple[str, Shift]]](list)
+    for judge, each in answers.items():
+        for shift in each.shifts:
+            by_measure[shift.measure].append((judge, shift))
+    shifts: dict[str, list[Shift]] = {judge: [] for judge in answers}
+    for of_measure in by_measure.values():
+        with_p = adjusted_over([shift for _, shift in of_measure])
+        pairs = sorted(zip(of_measure, with_p, strict=True), key=lambda pair: (not pair[1].is_average, -pair[1].size))
+        for (judge, _), shift in pairs:
+            shifts[judge].append(shift)
+    return {judge: replace(each, shifts=tuple(shifts[judge])) for judge, each in answers.items()}
+
+
+def bounds_between(least: Estimate, most: Estimate) -> tuple[float, float] | None:
+    """Bounds of a shift, of its estimates with unparsed replies counted against it and for it."""
+    return None if least.low is None or most.high is None else (least.low, most.high)
 
 
 def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:
-    """The shifts of one measure with both p adjusted, averages first, then by size."""
+    """The shifts of one measure with both p adjusted."""
     floored = [i for i, shift in enumerate(shifts) if shift.has_floor]
     of_floor = dict(zip(floored, holm([prediction_p(shifts[i]) for i in floored]), strict=True))
     of_units = holm([1.0 if shift.p is None else shift.p for shift in shifts])
-    with_p = [
-        replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan))
+    return [
+        replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan), n_tested=len(shifts), n_floored=len(floored))
         for i, (shift, p) in enumerate(zip(shifts, of_units, strict=True))
     ]
-    return sorted(with_p, key=lambda shift: (not shift.is_average, -abs(shift.value)))
+
+
+def with_floors(
+    marks: pd.DataFrame, answers: Mapping[str, Answer], measure: str, keys: Iterable[tuple[str, str]]
+) -> pd.DataFrame:
+    """Marks of a figure with floor_low and floor_high. keys: the judge and the dataset of each."""
+    shifts = [(judge, shift) for judge, each in answers.items() for shift in each.shifts if shift.measure == measure]
+    floors = {(judge, shift.dataset): shift.floor for judge, shift in shifts if shift.has_floor}
+    ends = np.array([floors.get(key, (math.nan, math.nan)) for key in keys]).reshape(-1, 2)
+    return marks.assign(floor_low=ends[:, 0], floor_high=ends[:, 1])
 
 
 def prediction_p(shift: Shift) -> float:

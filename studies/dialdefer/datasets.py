@@ -101,7 +101,10 @@ def file_items(spec: DatasetSpec) -> Iterator[Item]:
                 correct_answer=correct,
                 incorrect_answer=incorrect,
                 context=record.raw_text("context") if "context" in values else None,
-                meta=record.mapping("meta") if "meta" in values else {},
+                meta={
+                    **(record.mapping("meta") if "meta" in values else {}),
+                    **({"cluster": name_in(record, "cluster")} if "cluster" in values else {}),
+                },
             )
 
 

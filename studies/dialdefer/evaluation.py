@@ -15,7 +15,7 @@ from eval.report.tables import TableSpec, percent, signed
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
-from eval.shift.answer import Answer
+from eval.shift.answer import Answer, in_one_family, with_floors
 from evenhand.errors import DataError
 from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
@@ -97,10 +97,12 @@ def facts(results: Results) -> dict[str, Any]:
         others = [row, in_other_order(row, frame)] if both else [row]
         panels = panels_of(results, row)
         line["answer"] = answer_of(panels, row, both, [it for it in others if it], frame, results.options.drawing)
-        line["kind"] = kind_of(line["answer"])
         line["move"] = moves.get((f"{row.model} ({row.run})", bool(both)))
         measure, of = ("deference", both) if both else ("dds", row)
         line |= {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
+    answers = in_one_family({str(i): line["answer"] for i, line in enumerate(lines)})
+    for line, given in zip(lines, answers.values(), strict=True):
+        line |= {"answer": given, "kind": kind_of(given)}
     return {
         "frame": frame,
         "lines": lines,
@@ -108,7 +110,6 @@ def facts(results: Results) -> dict[str, Any]:
         "arm_words": arm_words,
         "reading": "" if frame.empty else reading_words(frame.iloc[0]),
         "counted": "" if frame.empty else counted_words(frame.iloc[0]),
-        "detectable": DETECTABLE,
         "little": LITTLE_DDS,
         "over_corrected": scores.over_corrections(results.change_rows),
     }
@@ -142,6 +143,8 @@ def plots_of(results: Results) -> list[Any]:
     if rows.judge.nunique() <= MOST_JUDGES:
         ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
         marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
+        answers = {line["row"].judge: line["answer"] for line in results.facts["lines"]}
+        marks = with_floors(marks, answers, "dds", zip(rows.judge, rows.dataset, strict=True))
         plots.append(interval_plot("dds", title, marks.dropna(subset="value"), SIGNS))
     else:
         values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")
@@ -215,7 +218,6 @@ Row = Any  # of the wide frame, by scores.records
 
 ENDS = {"value": "", "low": "_ci_low", "high": "_ci_high"}
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
-DETECTABLE = 2.8 / 1.96 / 2  # of a 95 % interval's width: 2.8 standard errors, found with 80 % power at level 0.05
 
 
 def one_denominator(frame: pd.DataFrame) -> "pd.Series[bool]":

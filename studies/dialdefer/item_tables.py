@@ -155,7 +155,7 @@ def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> di
     row: dict[str, Any] = {"judge": judge.name}
     strata = dict[str, list[Drawn]]()
     for name, is_in in ((OR, labels == OR), (NOR, labels == NOR), (EVERY, labels != "")):
-        of_stratum = observed(panel.at(np.flatnonzero(is_in)), denominator)
+        (of_stratum,) = observed("verdicts", [panel.at(np.flatnonzero(is_in))], denominator)
         # Strata are independent samples, so their draws must not run in step: each has a generator of its own.
         strata[name] = [Drawn(observed=replace(of_stratum, dataset=f"{panel.dataset} {name}"), drawing=drawing)]
         acc = of_stratum.means
@@ -183,7 +183,7 @@ def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", d
     for judge in judges:
         there, back = setting_panels(judge), setting_panels(judge, REVERSED_ROLES)
         for dataset in (name for name in back if name in there and there[name].item_ids == back[name].item_ids):
-            pair = [pair_of(there[dataset], back[dataset], denominator, drawing)]
+            pair = pair_of("verdicts", [there[dataset]], [back[dataset]], denominator, drawing)
             dds, acc = (change_in(m, pair, Compared("2->1", "1->2", {}), dataset) for m in (DDS, ACC_C1_TRUE))
             row = {"judge": judge.name, "dataset": dataset, "items": dds.change.n_units}
             row |= {"c1_true_before": acc.before.value, "c1_true_after": acc.after.value}

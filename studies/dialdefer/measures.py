@@ -152,16 +152,11 @@ def mean_or_none(values: Sequence[float | None]) -> float | None:
     return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
 
 
-def soft_credit(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(probability of the right answer, 1 where there is one), each (n_items, 4), for margins of that shape.
-
-    Only items with a margin in all four conditions count, so that soft DDS is over the same items.
-    """
+def right_probabilities(margins: FloatArray) -> FloatArray:
+    """The probability of the right answer, (n_items, 4), for margins of that shape."""
     with np.errstate(over="ignore"):
         accept = 1 / (1 + np.exp(-margins))  # P("1") / (P("1") + P("2"))
-    right = np.where(RIGHT == ACCEPT, accept, 1 - accept)
-    whole = ~np.isnan(margins).any(axis=1, keepdims=True)
-    return np.where(whole, right, 0.0), np.broadcast_to(whole, margins.shape).astype(np.float64)
+    return np.where(RIGHT == ACCEPT, accept, 1 - accept)
 
 
 def auc(positive: FloatArray, negative: FloatArray) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.runs import FinishedRun, load_finished
+from eval.runs import FinishedRun, clusters_of, copy_doubts, load_finished
 from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.config import parse_config
 from evenhand.errors import DataError, EvenhandError
@@ -52,12 +52,13 @@ class Panel:
     dataset: str
     factors: Factors
     item_ids: tuple[str, ...]  # sorted
+    clusters: tuple[str, ...]  # of each item: those of one cluster are resampled together
     replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes of studies.dialdefer.measures
     unparsed: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
     hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
     p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
-    orders: "tuple[Panel, Panel] | None" = None  # of both answer orders together: each by itself, yes_first first
+    orders: "tuple[Panel, ...]" = ()  # of both answer orders together: each by itself, yes_first first
 
     @property
     def has_c1(self) -> bool:
@@ -68,6 +69,11 @@ class Panel:
     def has_c2(self) -> bool:
         """Whether the dialogue framing was asked."""
         return bool((self.replies[:, C2] != ABSENT).all())
+
+    @property
+    def by_order(self) -> "tuple[Panel, ...]":
+        """Each answer order by itself."""
+        return self.orders or (self,)
 
     @property
     def roles(self) -> str:
@@ -84,11 +90,12 @@ class Panel:
         return replace(
             self,
             item_ids=tuple(self.item_ids[i] for i in rows),
+            clusters=tuple(self.clusters[i] for i in rows),
             replies=self.replies[rows],
             unparsed={parser: mask[rows] for parser, mask in self.unparsed.items()},
             margins=self.margins[rows],
             hashes=self.hashes[rows],
-            orders=self.orders and (self.orders[0].at(rows), self.orders[1].at(rows)),
+            orders=tuple(order.at(rows) for order in self.orders),
         )
 
 
@@ -107,15 +114,17 @@ class Judge:
     left_out: Sequence[str] = ()
 
 
-def panels_of(verdicts: Iterable[Verdict]) -> list[Panel]:
-    """A panel for each (dataset, factors) among the verdicts, in order of first appearance."""
+def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[str, str]) -> list[Panel]:
+    """A panel for each (dataset, factors) among the verdicts, in order of first appearance. clusters: of each item."""
     groups: dict[tuple[str, str, Factors], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         groups[verdict.benchmark, verdict.dataset, verdict.factors].append(verdict)
-    return [panel_of(*key, group) for key, group in groups.items()]
+    return [panel_of(*key, group, clusters) for key, group in groups.items()]
 
 
-def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[Verdict]) -> Panel:
+def panel_of(
+    benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[Verdict], clusters: Mapping[str, str]
+) -> Panel:
     """The panel of verdicts that share dataset and factors."""
     item_ids = tuple(sorted({v.item_id for v in verdicts}))
     row_of = {item_id: row for row, item_id in enumerate(item_ids)}
@@ -140,6 +149,7 @@ def panel_of(benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[
         dataset=dataset,
         factors=factors,
         item_ids=item_ids,
+        clusters=tuple(clusters[item_id] for item_id in item_ids),
         replies=replies,
         unparsed=unparsed,
         margins=margins,
@@ -168,7 +178,7 @@ def without_lost(*panels: Panel) -> list[Panel]:
     item stays as long as each condition has a reply.
     """
     lost = np.any([lost_items(panel.replies) for panel in panels], axis=0)
-    if lost.all():
+    if lost.size and lost.all():
         place = f"{panels[0].dataset}, arm {panels[0].factors.arm}"
         raise DataError(f"{place}: the engine failed on every item; sample it again")
     return [panel.at(np.flatnonzero(~lost)) for panel in panels] if lost.any() else list(panels)
@@ -193,8 +203,8 @@ def with_c1_of(panel: Panel, source: Panel) -> Panel:
         return np.concatenate([c1[:, C1], c2[:, C2]], axis=1)
 
     orders = panel.orders
-    if orders and source.orders:
-        orders = with_c1_of(orders[0], source.orders[0]), with_c1_of(orders[1], source.orders[1])
+    if source.orders:
+        orders = tuple(with_c1_of(order, its) for order, its in zip(orders, source.orders, strict=False))
     hashes, p_answer = framings(source.hashes, panel.hashes), (source.p_answer[0], panel.p_answer[1])
     return replace(panel, hashes=hashes, orders=orders, p_answer=p_answer, **joined(source, panel, framings))
 
@@ -309,7 +319,7 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
     ]
     reading = ReadingMode(run.config["verdict"], parser if run.config["verdict"] == "reason" else None)
     verdicts = judge_all(plan, run.replies, run.n_samples, reading)
-    panels = panels_of(verdicts)
+    panels = panels_of(verdicts, clusters_of(run.plan))
     unlikely = [
         f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
         for panel in panels
@@ -326,7 +336,11 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
         reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),
-        doubts=[*answer_doubts(chain.from_iterable(run.replies.values())), *([doubt] if unlikely else [])],
+        doubts=[
+            *copy_doubts(run.plan),
+            *answer_doubts(chain.from_iterable(run.replies.values())),
+            *([doubt] if unlikely else []),
+        ],
     )
 
 

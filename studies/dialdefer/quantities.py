@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets
@@ -20,7 +19,7 @@ from studies.dialdefer.measures import (
     credit,
     dds_pp,
     deltas_pp,
-    soft_credit,
+    right_probabilities,
 )
 from studies.dialdefer.panels import Panel, check_same_items, without_lost
 
@@ -60,7 +59,6 @@ LEAN_C1 = Measure(name="lean_c1", unit="pp", statistic=lambda means: 50 * (means
 DDS, SOFT_DDS = deference("dds"), deference("soft_dds")
 
 SCORED = (*BY_CONDITION, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)  # without an interval
-CHANGED = (DDS, ACC, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)
 
 
 def by_order(means: FloatArray) -> FloatArray:
@@ -93,7 +91,7 @@ CHANGE_ACC_ORDERS = Measure(
 
 
 def wordings_measure(name: str, unit: str, of_wordings: Callable[[FloatArray], FloatArray], **more: Any) -> Measure:
-    """A measure over prompt variants that were asked in both answer orders; see wordings_pair."""
+    """A measure over prompt variants that were asked in both answer orders; see pair_of."""
 
     def statistic(means: FloatArray) -> FloatArray:
         return of_wordings(by_order(means.reshape(*means.shape[:-1], -1, 8)))
@@ -112,99 +110,82 @@ SHIFT = Measure(name="shift", unit="SD", statistic=lambda means: scale_free_shif
 # In those of the judge before: there growing confidence counts as bend.
 BASE_SHIFT = replace(SHIFT, name="shift_in_base_sd", statistic=lambda means: scale_free_shift(means, 8))
 NO_VARIANCE = 1e-18  # nats²: rounding alone
-FURTHER = {"soft": (SOFT_DDS,), "margins": (SHIFT, BASE_SHIFT), "orders": (DEFERENCE, POSITION)}  # see further_pair
+# Kind of columns (see observed) → what of one judge has an interval, and what is compared.
+LEVELS = {
+    "verdicts": (DDS, CHANGE_ACC),
+    "soft": (SOFT_DDS,),
+    "margins": (SHIFT,),
+    "orders": (DEFERENCE, POSITION, CHANGE_ACC_ORDERS),
+}
+CHANGED = {
+    "verdicts": (DDS, ACC, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT),
+    "soft": (SOFT_DDS,),
+    "margins": (SHIFT, BASE_SHIFT),
+    "orders": (DEFERENCE, POSITION),
+}
 
 
-def observed(panel: Panel, denominator: str, n_errors: int = 0) -> Observed:
-    """What each item earned in each condition, of a panel without lost items; see measures.credit."""
-    earned, counted = credit(panel.replies, denominator)
-    return of_panel(panel, earned, counted, n_errors)
+def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Observed]:
+    """One kind of columns for each of some panels over the same items, by cluster; [] where some panel has none.
 
+    verdicts: what an item earned in each condition (measures.credit). orders: the same in both answer orders, 8 parts.
+    soft: probabilities of right answers. margins: what scale_free_shift takes, for this judge and the first one.
 
-def soft_observed(panel: Panel) -> Observed | None:
-    """The same of the probabilities of right answers; None for a panel without margins. Each item has one sample."""
-    earned, counted = soft_credit(panel.margins[:, :, 0])
-    return of_panel(panel, earned, counted) if counted.any() else None
-
-
-def order_observed(panel: Panel, denominator: str) -> Observed | None:
-    """What each item earned in each condition in both answer orders, 8 parts; None where one order was asked."""
-    if panel.orders is None:
-        return None
-    sides = [credit(order.replies, denominator) for order in panel.orders]
-    earned, counted = (np.hstack(of_sides) for of_sides in zip(*sides, strict=True))
-    return of_panel(panel, earned, counted)
-
-
-def margin_observed(panel: Panel, *bases: Panel) -> Observed | None:
-    """Each item's margins, and for this judge and those before it what scale_free_shift takes of their C1 margins.
-
-    None where no item has all of them. An infinite margin counts as missing.
+    An item that the engine lost in any panel is left out of all, and of the last two one that lacks a margin in any; an
+    infinite margin has no deviations.
     """
-    judges = [judge.margins[:, :, 0] for judge in (panel, *bases)]
-    whole: NDArray[np.bool_] = np.asarray(np.isfinite(np.hstack(judges)).all(axis=1))
-    if not whole.any():
-        return None
-    columns = [judges[0]]
-    for margins in judges:
-        centred = np.where(whole[:, None], margins[:, C1] - margins[whole][:, C1].mean(axis=0), 0.0)
-        columns += [centred, centred**2]
-    earned = np.where(whole[:, None], np.hstack(columns), 0.0)
-    return of_panel(panel, earned, np.repeat(whole[:, None], earned.shape[1], axis=1).astype(np.float64))
+    n_errors = [int((panel.replies == ERROR).sum()) for panel in panels]
+    kept = without_lost(*panels)
+    if kind in ("soft", "margins"):
+        margins = np.hstack([panel.margins[:, :, 0] for panel in kept])
+        is_known = ~np.isnan(margins) if kind == "soft" else np.isfinite(margins)
+        kept = [panel.at(np.flatnonzero(is_known.all(axis=1))) for panel in kept]
+        if not kept[0].item_ids:
+            return []
+    if kind == "orders" and not all(panel.orders for panel in kept):
+        return []
+    return [
+        Observed(
+            dataset=panel.dataset,
+            units=panel.item_ids,
+            **dict(zip(("earned", "counted"), columns(kind, panel, kept[0], denominator), strict=True)),
+            n_errors=n if kind == "verdicts" else 0,
+        ).by_cluster(panel.clusters)
+        for panel, n in zip(kept, n_errors, strict=True)
+    ]
 
 
-def of_panel(panel: Panel, earned: FloatArray, counted: FloatArray, n_errors: int = 0) -> Observed:
-    """Columns of a panel's items."""
-    return Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted, n_errors=n_errors)
-
-
-def pair_of(first: Panel, second: Panel, denominator: str, drawing: Drawing) -> Paired:
-    """Two panels as a pair. An item that either engine failed on is left out of both.
-
-    Raises DataError when they are not over the same items, or when no item is left.
-    """
-    check_same_items(f"{first.dataset}, arm {first.factors.arm}, before against after", first, second)
-    n_errors = [int((panel.replies == ERROR).sum()) for panel in (first, second)]
-    sides = [observed(p, denominator, n) for p, n in zip(without_lost(first, second), n_errors, strict=True)]
-    return Paired(first=sides[0], second=sides[1], drawing=drawing)
-
-
-def further_pair(kind: str, first: Panel, second: Panel, denominator: str, drawing: Drawing) -> Paired | None:
-    """Other observations of two panels as a pair; None where one side has none.
-
-    soft: probabilities, over the items that have all margins on both sides; margins: for SHIFT and BASE_SHIFT; orders:
-    what both answer orders earned.
-    """
-    first, second = without_lost(first, second)
-    margins = np.hstack([first.margins[:, :, 0], second.margins[:, :, 0]])
+def columns(kind: str, panel: Panel, first: Panel, denominator: str) -> tuple[FloatArray, FloatArray]:
+    """(earned, counted) of a panel that has this kind, each (n_items, n_parts); first: the judge before."""
+    if kind in ("verdicts", "orders"):
+        sides = [credit(order.replies, denominator) for order in (panel.orders if kind == "orders" else [panel])]
+        return np.hstack([earned for earned, _ in sides]), np.hstack([counted for _, counted in sides])
+    margins = panel.margins[:, :, 0]
     if kind == "soft":
-        unknown = np.asarray(np.isnan(margins).any(axis=1))[:, None, None]
-        sides = [soft_observed(replace(p, margins=np.where(unknown, np.nan, p.margins))) for p in (first, second)]
-    elif kind == "margins":
-        rows = np.flatnonzero(np.isfinite(margins).all(axis=1))
-        first, second = first.at(rows), second.at(rows)
-        sides = [margin_observed(side, first) for side in (first, second)]
+        earned = right_probabilities(margins)
     else:
-        sides = [order_observed(panel, denominator) for panel in (first, second)]
-    before, after = sides
-    return Paired(first=before, second=after, drawing=drawing) if before and after else None
+        statements = [judge.margins[:, C1, 0] for judge in (panel, first)]
+        centred = [values - values.mean(axis=0) for values in statements]
+        earned = np.hstack([margins, *(column for values in centred for column in (values, values**2))])
+    return earned, np.ones_like(earned)
 
 
-def wordings_pair(first: Sequence[Panel], second: Sequence[Panel], denominator: str, drawing: Drawing) -> Paired | None:
-    """What both orders earned of prompt variants in turn, 8 parts each; an item is one unit in all of them.
+def pair_of(
+    kind: str, first: Sequence[Panel], second: Sequence[Panel], denominator: str, drawing: Drawing
+) -> list[Paired]:
+    """Two sides as a pair, each a panel, or panels of prompt variants in turn: an item is one unit in all of them.
 
-    None where two sides are not of the same variants, or of none.
+    [] where some panel has no such columns. Raises DataError when the sides are not over the same items.
     """
-    if not first or [panel.factors for panel in first] != [panel.factors for panel in second]:
-        return None
-    panels = without_lost(*first, *second)
-    of_each = [observation for panel in panels if (observation := order_observed(panel, denominator))]
-    before, after = (
-        of_panel(
-            panels[0],
-            np.hstack([observation.earned for observation in side]),
-            np.hstack([observation.counted for observation in side]),
+    check_same_items(f"{first[0].dataset}, arm {first[0].factors.arm}, before against after", first[0], second[0])
+    sides = observed(kind, [*first, *second], denominator)
+    joined = [
+        replace(
+            side[0],
+            earned=np.hstack([each.earned for each in side]),
+            counted=np.hstack([each.counted for each in side]),
         )
-        for side in (of_each[: len(first)], of_each[len(first) :])
-    )
-    return Paired(first=before, second=after, drawing=drawing)
+        for side in (sides[: len(first)], sides[len(first) :])
+        if side
+    ]
+    return [Paired(first=joined[0], second=joined[1], drawing=drawing)] if joined else []

@@ -62,7 +62,6 @@ def render(
     speakers: labels of speaker 1 and 2; None takes the arm's, the template's or the dataset's own.
     roles: for r/AIO, who judges whom: "2->1" (the main setting) or "1->2".
     answer_order: "yes_first" (as published), or "no_first", where answer 1 rejects the claim.
-    Raises ConfigError for an unknown template.
     """
     is_aio = item.dataset in AIO_DATASETS
     texts = AIO[answer_form] if is_aio else template_for(template, answer_form)
@@ -93,6 +92,7 @@ def render(
         factors=factors,
         messages=(*messages, Message(role="user", content=text)),
         drawing=SamplingOverride(json_schema=VERDICT_SCHEMA) if answer_form == "json" else AS_THE_RUN,
+        cluster=item.meta.get("cluster"),
     )
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from eval.calibration import CALIBRATED, DDS, made_arm, read_fits
+from eval.calibration import CALIBRATED, DDS, calibrated_arms, made_arm, read_fits
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets
 from eval.evaluation import Card, CardFigure
@@ -44,10 +44,8 @@ from studies.dialdefer.quantities import (
     SHIFT,
     WORDINGS,
     deference,
-    further_pair,
     pair_of,
     square,
-    wordings_pair,
 )
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
@@ -65,7 +63,7 @@ MAIN_FIGURES = (
     *(MAIN, "deference", "position", "acc", "acc_c1", "acc_c2"),
     *("mean_abs_deference", "square_deference_wordings", "acc_wordings"),
 )
-OF_KIND = {  # see panels.further_pair
+OF_KIND = {  # see quantities.observed
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
     "margins": (SHIFT, BASE_SHIFT),
     "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", over_datasets=FOLDED), POSITION),
@@ -102,7 +100,7 @@ class CardJudge:
     def by_order(self) -> dict[str, list[list[measures.IntArray]]]:
         """Answer order → what was replied on the averaged datasets, a list for each prompt variant that was asked in
         both orders; "" is the card's own variant."""
-        both = [[w[name].orders or () for name in self.averaged if name in w] for w in self.wordings]
+        both = [[w[name].orders for name in self.averaged if name in w] for w in self.wordings]
         sides: dict[str, list[list[Panel]]] = {"": [[(self.own or self.fixed)[name] for name in self.averaged]]}
         sides |= {order: [[pair[i] for pair in of_wording] for of_wording in both] for i, order in enumerate(ORDERS)}
         return {
@@ -113,12 +111,7 @@ class CardJudge:
 
 def made_arms(base: CardArm, options: Options) -> list[CardArm]:
     """The base's run with thresholds of its own for C1 and C2, as an arm that cost no training; and the oracle."""
-    arms = []
-    if options.calibrated:
-        fits, fitted = read_fits(options.calibrated, base.path.name)
-        c1, c2 = (fits[0][framing]["threshold_nats"] for framing in ("c1", "c2"))
-        note = f"thresholds {c1:+.3f} nats for C1 and {c2:+.3f} for C2, {fitted}"
-        arms.append(made_arm(base, CALIBRATED, CALIBRATED, note))
+    arms = calibrated_arms(base, options)
     if options.of(DialDeferOptions).oracle:
         note = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
         arms.append(made_arm(base, ORACLE_NAME, ORACLE, note))
@@ -131,7 +124,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     Raises DataError for a variant that the base was not asked, an arm without a run or thresholds, or other items.
     """
     base, variant = judges[BASE], options.of(DialDeferOptions).variant
-    variants = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
+    variants = dict.fromkeys(variant_of(panel, base.panels) for panel in scores.own_panels(base.panels))
     if not panels_in(base, base.panels, variant)[scores.OWN]:
         named = f"prompt variant '{variant}'" if variant else "its main prompt variant"
         raise DataError(
@@ -181,6 +174,7 @@ def figures_of(judges: Mapping[str, CardJudge]) -> list[CardFigure]:
             where={"measure": measure, "dataset": judges[BASE].average},
             is_main=measure in MAIN_FIGURES,
             is_absolute="abs" in measure,
+            is_square="square" in measure,
             digits=2 if measure.startswith("shift") else 1,
         )
         for measure, words in FIGURES.items()
@@ -288,7 +282,7 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: Options) 
     untreated = untreated_panels(judge_of_run(base))
     is_oracle = arm.kind == ORACLE
     fits = (
-        [fit(base.judge, panels, DDS, name) for name, panels in untreated.items()]
+        [each for name, panels in untreated.items() for each in fit(panels, DDS, name)]
         if is_oracle
         else read_fits(options.calibrated, base.name)[0]
     )
@@ -309,13 +303,13 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         for source, before, after in ((scores.FIXED, ours.fixed, theirs.fixed), (scores.OWN, ours.own, theirs.own))
     }
 
-    def mean(some: Iterable[Measure], pairs: Mapping[str, Paired]) -> Iterator[Change]:
+    def mean(some: Iterable[Measure], pairs: Mapping[str, Sequence[Paired]]) -> Iterator[Change]:
         """Measures over those of the average's datasets that both rows have."""
-        if parts := [pairs[dataset] for dataset in over if dataset in pairs]:
+        if parts := [pair for dataset in over for pair in pairs.get(dataset, ())]:
             yield from (change_in(measure, parts, compared, ours.average) for measure in some)
 
     for source, panels in shared.items():
-        pairs = {name: pair_of(*both, denominator, drawing) for name, both in panels.items()}
+        pairs = {name: pair_of("verdicts", [a], [b], denominator, drawing) for name, (a, b) in panels.items()}
         dds = deference(f"dds_{source}")
         # Accuracy over both framings and in C1 is about a checkpoint's own C1 alone.
         is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
@@ -323,11 +317,11 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         squared = square(f"mean_square_dds_{source}", dds)
         cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
         yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, cancelling, dds], pairs)
-        yield from (change_in(dds, [pair], compared, name) for name, pair in pairs.items())
+        yield from (change_in(dds, pair, compared, name) for name, pair in pairs.items())
     averaged = {name: shared[scores.OWN][name] for name in over if name in shared[scores.OWN]}
     if not averaged:
         return
-    alike = change_in(ACC_C2, [pairs[name] for name in averaged], compared, ours.average)
+    alike = change_in(ACC_C2, [pair for name in averaged for pair in pairs[name]], compared, ours.average)
     yield from scores.acceptance(alike, list(averaged.values()))
     for kind, of_kind in OF_KIND.items():
         sides: Mapping[str, tuple[Panel | None, Panel | None]] = averaged
@@ -335,18 +329,17 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
             sides = {name: (ours.orders.get(name), theirs.orders.get(name)) for name in averaged}
         if kind == "margins" and ours.kind != BASE:  # a shift is in the base's standard deviations
             continue
-        further = {name: further_pair(kind, a, b, denominator, drawing) for name, (a, b) in sides.items() if a and b}
-        known = {name: pair for name, pair in further.items() if pair}
-        if len(known) == len(averaged):
-            yield from mean(of_kind, known)
-    in_all: dict[str, Paired] = {}
+        further = {d: pair_of(kind, [a], [b], denominator, drawing) for d, (a, b) in sides.items() if a and b}
+        if sum(map(len, further.values())) == len(averaged):
+            yield from mean(of_kind, further)
+    in_all: dict[str, list[Paired]] = {}
     has_several = True  # prompt variants, the same on both sides; accuracy is over those that both have
     for name in averaged:
         first, second = ([panels[name] for panels in row.wordings if name in panels] for row in (ours, theirs))
         both = [(a, b) for a in first for b in second if a.factors == b.factors]
         has_several &= 1 < len(both) == len(first) == len(second)
-        if pair := wordings_pair([a for a, _ in both], [b for _, b in both], denominator, drawing):
-            in_all[name] = pair
+        if both:
+            in_all[name] = pair_of("orders", [a for a, _ in both], [b for _, b in both], denominator, drawing)
     if len(in_all) == len(averaged):
         yield from mean([*ACC_WORDINGS, *(WORDINGS if has_several else ())], in_all)
 
@@ -355,7 +348,7 @@ CARD = Card[JudgedRun, CardJudge](
     figures=figures_of,
     # DDS in one answer order holds position bias too
     lowest=("square_deference_wordings", "mean_abs_deference", MAIN),
-    kept=("acc_wordings", "acc_c1_wordings", "acc_c2_wordings", "acc", "acc_c1", "acc_c2"),
+    kept=("acc_wordings", "acc"),
     made_arms=made_arms,
     rows=rows_of,
     changes=changes_of,

@@ -24,21 +24,7 @@ from studies.dialdefer.panels import (
     with_c1_of,
     without_lost,
 )
-from studies.dialdefer.quantities import (
-    BASE_SHIFT,
-    CHANGE_ACC,
-    CHANGE_ACC_ORDERS,
-    CHANGED,
-    DDS,
-    FURTHER,
-    SCORED,
-    further_pair,
-    margin_observed,
-    observed,
-    order_observed,
-    pair_of,
-    soft_observed,
-)
+from studies.dialdefer.quantities import CHANGED, LEVELS, SCORED, observed, pair_of
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
 OWN, FIXED = "own", "fixed"  # C1 from the same arm and judge; C1 of the untreated arm or model
@@ -49,13 +35,6 @@ BENCH_DATASETS = (  # DialDefer §3.2, Table 20
 )
 AIO = "aio"
 BENCH_AVG, TOTAL_AVG = "bench_avg", "total_avg"
-# Measures with an interval, and of what; a shift in a base's deviations needs a base.
-DRAWN = {
-    DDS: "verdicts",
-    CHANGE_ACC: "verdicts",
-    CHANGE_ACC_ORDERS: "orders",
-    **{each: kind for kind, some in FURTHER.items() for each in some if each != BASE_SHIFT},
-}
 
 
 def averages_over(datasets: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -100,24 +79,20 @@ def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]
     what has no interval: `pairs` (see measures.discordant), `counts`, and `rates`, None where unknown."""
     assert (panel.replies != measures.ABSENT).all(), "a panel is measured when both framings are there"
     n_errors = int((panel.replies == measures.ERROR).sum())
-    (panel,) = without_lost(panel)
-    soft = soft_observed(panel)
-    deference, skepticism = measures.flip_masks(panel.replies)
     parts = {
-        "verdicts": observed(panel, denominator, n_errors),
-        "soft": soft,
-        "margins": margin_observed(panel),
-        "orders": order_observed(panel, denominator),
+        kind: Drawn(observed=each, drawing=drawing) for kind in LEVELS for each in observed(kind, [panel], denominator)
     }
+    (panel,) = without_lost(panel)
+    deference, skepticism = measures.flip_masks(panel.replies)
     rates = {
         "accept_rate": measures.accept_rates(panel.replies),
         "auc": [measures.auc(*panel.margins[:, pair, 0].T) for pair in (measures.C1, measures.C2)]
-        if soft
+        if "soft" in parts
         else [None, None],
         "p_answer": [None if math.isnan(p) else p for p in panel.p_answer],
     }
     return {
-        **{name: part and Drawn(observed=part, drawing=drawing) for name, part in parts.items()},
+        **parts,
         "pairs": measures.discordant(panel.replies, denominator),
         "counts": {
             "n_items": len(panel.item_ids),
@@ -145,9 +120,10 @@ def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Itera
     """
     for measure in SCORED:
         yield measure.name, measure.unit, without_interval(measure, [part["verdicts"].observed for part in parts])
-    for measure, name in DRAWN.items():
-        if all(part[name] for part in parts):
-            yield measure.name, measure.unit, estimate(measure, [part[name] for part in parts])
+    for kind in LEVELS:
+        if all(kind in part for part in parts):
+            for measure in LEVELS[kind]:
+                yield measure.name, measure.unit, estimate(measure, [part[kind] for part in parts])
     first = parts[0]
     counts = {name: int(sum(part["counts"][name] for part in parts)) for name in first["counts"]}
     pairs = {side: np.sum([part["pairs"][side] for part in parts], axis=0).tolist() for side in first["pairs"]}
@@ -331,21 +307,16 @@ def changes_over(pairs: Pairs, compared: Compared, denominator: str, drawing: Dr
     Soft DDS and the scale-free shift where all have margins; deference and position where all have both answer orders.
     """
     panels = {first.dataset: (first, second) for first, second in pairs}
-    verdicts = {dataset: pair_of(*pair, denominator, drawing) for dataset, pair in panels.items()}
     # One judge's dialogues against another's statements have no shift in own deviations.
-    kinds = [kind for kind in FURTHER if kind != "margins" or compared.setting.get("c1_source") != FIXED]
-    further = {
-        kind: {dataset: further_pair(kind, *pair, denominator, drawing) for dataset, pair in panels.items()}
-        for kind in kinds
-    }
+    kinds = [kind for kind in CHANGED if kind != "margins" or compared.setting.get("c1_source") != FIXED]
+    paired = {(k, d): pair_of(k, [a], [b], denominator, drawing) for k in kinds for d, (a, b) in panels.items()}
     averages = averages_over((a.benchmark, a.dataset) for a, b in pairs if not (a.unlikely or b.unlikely))
-    changes = []
-    for name, over in {**{dataset: [dataset] for dataset in verdicts}, **averages}.items():
-        changes += [change_in(measure, [verdicts[d] for d in over], compared, name) for measure in CHANGED]
+    changes = list[Change]()
+    for name, over in {**{dataset: [dataset] for dataset in panels}, **averages}.items():
         for kind in kinds:
-            parts = [pair for dataset in over if (pair := further[kind][dataset]) is not None]
+            parts = [pair for dataset in over for pair in paired[kind, dataset]]
             if len(parts) == len(over):
-                changes += [change_in(measure, parts, compared, name) for measure in FURTHER[kind]]
+                changes += [change_in(measure, parts, compared, name) for measure in CHANGED[kind]]
         changes += acceptance(changes[-1], [panels[d] for d in over])
     return changes
 

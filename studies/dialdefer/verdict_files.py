@@ -79,6 +79,7 @@ LAYOUT = Layout(
         "label": Column(),
         "error": Column(),
         "benchmark": Column(str, default=""),
+        "cluster": Column(one_line, default="", types=(str, int)),
     },
     choice="choice",
     response="response",
@@ -168,7 +169,9 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
     label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL)  # of other datasets it is not looked at
-    return frame[[*GROUP, "item_id", "condition"]].assign(label=label, reply=reply, parsed=parsed, **unparsed)
+    return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(
+        label=label, reply=reply, parsed=parsed, **unparsed
+    )
 
 
 def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
@@ -213,6 +216,9 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
             lacking = named([items[row] for row, column in holes if column == holes[0][1]])
             where = f"model '{model}', {dataset}, arm {arm}, roles {roles}"
             raise DataError(f"{where}: {lacking} no verdict for {CONDITIONS[pair[holes[0][1]]]}; both are needed")
+    clusters = np.array(items, dtype=object)
+    is_named = (group["cluster"] != "").to_numpy()
+    clusters[position[is_named]] = "cluster " + group["cluster"][is_named]
     speaker1, speaker2 = own_labels(dataset, arm)
     asked_roles = roles if dataset in AIO_DATASETS or roles != MAIN_ROLES else ""
     return Panel(
@@ -220,6 +226,7 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
         dataset=dataset,
         factors=Factors(arm=arm, roles=asked_roles, template=EXTERNAL, speaker1=speaker1, speaker2=speaker2),
         item_ids=tuple(items),
+        clusters=tuple(clusters),
         replies=replies,
         unparsed=unparsed,
         margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any

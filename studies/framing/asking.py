@@ -228,6 +228,7 @@ class FramedUnit:
             messages=tuple(messages),
             answer_space=slots.symbols,
             drawing=SamplingOverride(json_schema=verdict_schema(slots.symbols)) if is_reasoned else AS_THE_RUN,
+            cluster=self.row.cluster,
         )
 
     def label(self, case: str) -> str | None:

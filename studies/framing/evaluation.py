@@ -1,8 +1,7 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -11,23 +10,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.calibration import CALIBRATED, made_arm, read_fits
-from eval.estimates.changes import Change, family, paired, scores_frame, swap_p
-from eval.estimates.estimate import Drawing, Measure, Observed
+from eval.calibration import CALIBRATED, calibrated_arms, read_fits
+from eval.estimates.changes import Change, family, scores_frame
 from eval.estimates.resampling import FloatArray, holm
-from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles
+from eval.evaluation import Card, CardFigure, Evaluation, VerdictFiles
 from eval.options import Options
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
-from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer
+from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family, with_floors
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
-from studies.framing.measures import ALL, AVERAGE, EVERY, Sides, blocks_moved, blocks_of, flips
+from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, flips
 from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, with_thresholds
@@ -81,6 +79,8 @@ def plots_of(results: Results) -> list[Any]:
 def facts(results: Results) -> dict[str, Any]:
     """What the sentences are about."""
     judges = {name: said_of(results, name) for name in results.judges}
+    answers = in_one_family({name: of["answer"] for name, of in judges.items()})
+    judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
     return {"of": judges, "everything": ALL, **limits}
 
@@ -104,14 +104,6 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
             said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
             read[reply.prompt_hash, reply.sample_index] = said
     return read
-
-
-def made_arms(base: CardArm, options: Options) -> list[CardArm]:
-    """The base's run under thresholds, which cost no training."""
-    if not options.calibrated:
-        return []
-    note = f"thresholds {read_fits(options.calibrated, base.path.name)[1]}"
-    return [made_arm(base, CALIBRATED, CALIBRATED, note)]
 
 
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
@@ -155,11 +147,24 @@ def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
         for i, name in enumerate(framings, start=1)
     ]
     together = {**where, "framing": EVERY, "measure": "mean_abs_shift"}
-    figures.append(CardFigure(name="mean_abs_shift", words="mean |shift|", where=together))
-    right = {**where, "framing": base.section.baseline, "measure": "right"}
-    figures.append(CardFigure(name="right", words=f"right: {base.section.baseline}", where=right))
-    framed = {**together, "measure": "right"}
-    return [*figures, CardFigure(name="right_framed", words="right: all framings", where=framed)]
+    square = {**together, "measure": "mean_square_shift"}
+    figures += [
+        CardFigure(name="mean_square_shift", words="root mean square shift", where=square, is_square=True),
+        CardFigure(name="mean_abs_shift", words="mean |shift|", where=together, is_main=False),
+    ]
+    baseline, (lowest, highest) = base.section.baseline, base.section.scale or (0.0, 100.0)
+    level = {**where, "framing": baseline}
+    figures += [
+        CardFigure(name="right", words=f"right: {baseline}", where={**level, "measure": "right"}),
+        CardFigure(name="right_framed", words="right: all framings", where={**together, "measure": "right"}),
+        CardFigure(
+            name="level",
+            words=f"{value_words(base)}: {baseline}",
+            where={**level, "measure": "value"},
+            margin=(highest - lowest) / 10,
+        ),
+    ]
+    return figures
 
 
 @lru_cache(maxsize=4)
@@ -199,49 +204,26 @@ def framings_table(results: Results) -> TableSpec:
     if not frame["value unread"].any():
         del frame["value unread"]
     first = next(iter(results.judges.values()))
-    texts = {"level": value_words(first), "d": digits_of(first)}
+    units = "clusters" if any(map(is_clustered, results.judges.values())) else "items"
+    texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
     in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
     return table_from(FILE, "framings", frame, columns=in_words)
 
 
-@lru_cache(maxsize=8)
-def p_values(results: Results, measure: str = "shift") -> pd.DataFrame:
-    """judge, dataset, framing, p, p_holm: of what each framing moves, adjusted over the framings but the placebos.
-
-    measure: shift, right_shift or net_changed.
-    """
-    rows = []
-    for name, run in results.judges.items():
-        drawing = results.options.drawing
-        blocks = blocks_moved(run, measure)
-        for over in dict.fromkeys(over for block in blocks for over in block.over):
-            tested = {}
-            for block in blocks:
-                if over in block.over:
-                    tested[block.setting["framing"]] = shift_p(run, block, block.over[over], drawing)
-            known = {framing: p for framing, p in tested.items() if p is not None}
-            adjusted = dict(zip(known, holm([*known.values()]), strict=True))
-            rows += [(name, over, framing, p, adjusted.get(framing)) for framing, p in tested.items()]
-    return pd.DataFrame(rows, columns=["judge", "dataset", "framing", "p", "p_holm"]).astype(
-        {"p": float, "p_holm": float}
-    )
+def p_values(results: Results) -> pd.DataFrame:
+    """judge, dataset, framing, p, p_holm: of the shift of each framing, adjusted over the framings but the placebos."""
+    heads = ["judge", "dataset", "framing", "p"]
+    answers = {name: of["answer"] for name, of in results.facts["of"].items()}
+    rows = [(n, s.dataset, s.condition, s.p) for n, of in answers.items() for s in of.shifts if s.measure == "shift"]
+    frame = pd.DataFrame(rows, columns=heads).astype({"p": float})
+    tested = frame.dropna(subset="p").groupby(heads[:2], sort=False)["p"]
+    return frame.assign(p_holm=tested.transform(lambda of_dataset: pd.Series(holm([*of_dataset]), of_dataset.index)))
 
 
-def shift_p(run: FramedRun, block: Block, datasets: Sequence[str], drawing: Drawing) -> float | None:
-    """The sign-flip p of a shift: under the null an item's replies to framing and baseline may change sides."""
-    sides = Sides(1, len(run.section.cases or [""]), len(run.section.order_names))
-    level = sides.level_of_known if block.measures[0].name == "right_shift" else sides.level
-    pairs = [paired(*sides_of(block.parts[dataset]), drawing) for dataset in datasets]
-    return swap_p(Measure(name="level", unit="", statistic=level), pairs)
-
-
-def sides_of(observed: Observed) -> tuple[Observed, Observed]:
-    """(baseline, framing) of the columns of a shift, where the framing's stand first."""
-    half = observed.earned.shape[1] // 2
-    cuts = [slice(half, None), slice(half)]
-    base, side = (replace(observed, earned=observed.earned[:, cut], counted=observed.counted[:, cut]) for cut in cuts)
-    return base, side
+def is_clustered(run: FramedRun) -> bool:
+    """Whether some items are resampled together."""
+    return len({*run.clusters.values()}) < len(run.clusters)
 
 
 def flips_table(results: Results) -> TableSpec:
@@ -261,7 +243,9 @@ def flips_table(results: Results) -> TableSpec:
 def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
     """What the figure of shifts is made of."""
     rows = main_rows(results, "shift")
+    answers = {judge: of["answer"] for judge, of in results.facts["of"].items()}
     frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
+    frame = with_floors(frame, answers, "shift", zip(rows["judge"], rows["dataset"], strict=True))
     first = next(iter(results.judges.values()))
     return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
 
@@ -320,9 +304,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         hidden.append("some framing has no parsed reply")
     if any(not row.high < LITTLE for row in changed):
         hidden.append("answers change, if not in one direction")
-    given = answer(
-        shifts_of(run, judge, known_scores(results), tested_by(results, judge), results.options.drawing), (), hidden
-    )
+    given = answer(shifts_of(run, judge, known_scores(results), results.options.drawing), (), hidden)
     placebos = [
         row for m in ("shift", "right_shift") for row in rows(m).values() if row.framing not in run.section.framings
     ]
@@ -340,7 +322,9 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
-        "least_p": len(framings) * 2 / 2 ** sum(len(grid.items) for grid in run.grids.values()),
+        "least_p": len(framings) * 2 / 2 ** sum(len({*grid.clusters}) for grid in run.grids.values()),
+        "n_items": len(run.clusters),
+        "is_clustered": is_clustered(run),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNPARSED},
         "is_saturated": is_saturated,
         "is_one_place": is_one_place,
@@ -348,16 +332,6 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "doubts": run.doubts,
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
-
-
-def tested_by(results: Results, judge: str) -> Callable[[str], dict[tuple[str, str], float]]:
-    """Measure → (framing, dataset) → the p of the sign flip over units, not adjusted."""
-
-    def tested(measure: str) -> dict[tuple[str, str], float]:
-        rows = p_values(results, measure).itertuples()
-        return {(row.framing, row.dataset): row.p for row in rows if row.judge == judge and not math.isnan(row.p)}
-
-    return tested
 
 
 CARD_NOTE = (
@@ -381,9 +355,10 @@ EVALUATION = Evaluation[FramedRun](
     calibrate=calibrate_runs,
     card=Card(
         figures=figures_of,
-        lowest=("mean_abs_shift",),
-        kept=("right", "right_framed"),
-        made_arms=made_arms,
+        lowest=("mean_square_shift",),
+        kept=("right_framed",),
+        held="level",
+        made_arms=calibrated_arms,
         rows=card_rows,
         unrankable=unrankable,
         notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from eval.estimates.resampling import FloatArray
-from eval.runs import FinishedRun, PlannedPrompt
+from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
@@ -39,6 +39,7 @@ class Grid:
 
     items: tuple[str, ...]
     groups: tuple[str, ...]  # of each item
+    clusters: tuple[str, ...]  # of each item: those of one cluster are resampled together
     framings: tuple[str, ...]  # the baseline first
     placebos: tuple[str, ...]  # those among the framings that should change nothing
     cases: tuple[str, ...]
@@ -95,7 +96,11 @@ class FramedRun(FinishedRun):
         """What to know of its answers before believing a figure."""
         n_excluded = len(read_excluded(self.path))
         left_out = [f"{n_excluded} items are left out, since they do not fit the context window."] if n_excluded else []
-        return [*left_out, *answer_doubts(chain.from_iterable(self.replies.values()), self.verdict)]
+        return [
+            *left_out,
+            *copy_doubts(self.plan),
+            *answer_doubts(chain.from_iterable(self.replies.values()), self.verdict),
+        ]
 
     @cached_property
     def answers(self) -> tuple[str, ...]:
@@ -108,6 +113,11 @@ class FramedRun(FinishedRun):
         if self.section.scale:
             return np.array([float(name) for name in self.answers])
         return np.array([1.0, *[0.0] * (len(self.answers) - 1)])
+
+    @cached_property
+    def clusters(self) -> dict[str, str]:
+        """Item → its cluster."""
+        return clusters_of(self.plan)
 
     @cached_property
     def grids(self) -> dict[str, Grid]:
@@ -140,6 +150,7 @@ class FramedRun(FinishedRun):
         return Grid(
             items=items,
             groups=tuple(groups),
+            clusters=tuple(self.clusters[item] for item in items),
             framings=framings,
             placebos=tuple(name for name in framings if name not in section.framings),
             cases=axes[2],

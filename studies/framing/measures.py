@@ -83,10 +83,18 @@ class Sides:
             spread = np.sqrt((squares - base**2).mean(axis=(-1, -2)))
             return np.asarray((side - base).mean(axis=(-1, -2)) / spread)
 
-    def mean_absolute(self, means: FloatArray) -> FloatArray:
-        """The mean of |shift| over pairs of sides, a framing's and the baseline's."""
+    def shifts(self, means: FloatArray) -> FloatArray:
+        """(..., n_sides / 2): the shift of each pair of sides, a framing's and the baseline's."""
         sides = self.by_cell(means).mean(axis=(-1, -2))
-        return np.asarray(np.abs(sides[..., ::2] - sides[..., 1::2]).mean(axis=-1))
+        return np.asarray(sides[..., ::2] - sides[..., 1::2])
+
+    def mean_absolute(self, means: FloatArray) -> FloatArray:
+        """The mean of |shift| over pairs of sides, which noise raises."""
+        return np.asarray(np.abs(self.shifts(means)).mean(axis=-1))
+
+    def mean_square(self, means: FloatArray) -> FloatArray:
+        """The mean of shift² over pairs of sides."""
+        return np.asarray(np.square(self.shifts(means)).mean(axis=-1))
 
 
 class Part(NamedTuple):
@@ -121,18 +129,6 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
             yield from block(run, EVERY, part)
 
 
-def blocks_moved(run: FramedRun, measure: str) -> list[Block]:
-    """The blocks of one measure of shift_parts, over all items, for each framing but the placebos."""
-    grid = first_grid(run)
-    return [
-        made
-        for framing in compared_framings(grid)
-        for part in shift_parts(run.section, grid, framing)
-        if part.measures[0].name == measure
-        for made in block(run, framing, part)
-    ]
-
-
 def first_grid(run: FramedRun) -> Grid:
     """A dataset's grid: framings, cases, orders and answers are those of every dataset."""
     return next(iter(run.grids.values()))
@@ -148,10 +144,9 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
     observations = {}
     for dataset, grid in run.grids.items():
         rows = None if group == ALL else np.flatnonzero(np.array(grid.groups) == group)
-        if rows is None or len(rows) >= FEWEST_IN_GROUP:
-            observed = columns(dataset, grid, part.arrays(grid), rows)
-            if observed.counted.any():
-                observations[dataset] = observed
+        observed = columns(dataset, grid, part.arrays(grid), rows)
+        if observed.counted.any() and (rows is None or len(observed.units) >= FEWEST_IN_GROUP):
+            observations[dataset] = observed
     if observations:
         setting = {"framing": framing, "group": group, "verdict": run.verdict}
         averages = {AVERAGE: [*observations]} if len(observations) > 1 else {}
@@ -159,17 +154,18 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
 
 
 def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = None) -> Observed:
-    """Arrays (n_items, ...) with NaN for unknown, as columns side by side. rows: the positions of some items alone."""
+    """Arrays (n_items, ...) with NaN for unknown, as columns side by side, by cluster. rows: some items alone."""
     kept = np.arange(len(grid.items)) if rows is None else rows
-    flat = np.hstack([array[kept].reshape(len(kept), -1) for array in arrays])
+    flat = np.hstack([array.reshape(len(grid.items), -1)[kept] for array in arrays])
     is_known = ~np.isnan(flat)
-    return Observed(
+    of_items = Observed(
         dataset=dataset,
         units=tuple(grid.items[i] for i in kept),
         earned=np.where(is_known, flat, 0.0),
         counted=is_known.astype(float),
         n_errors=grid.n_errors,
     )
+    return of_items.by_cluster([grid.clusters[i] for i in kept])
 
 
 def levels(section: FramingSection, grid: Grid, framing: str) -> Iterator[Part]:
@@ -267,9 +263,12 @@ def overall(section: FramingSection, grid: Grid, framings: Sequence[str]) -> Ite
     """By how much the framings move the judge on average, in either direction, and how often it is right in them."""
     scale, unit = (1.0, "points") if section.scale else (100.0, "pp")
     base, shape = grid.framings[0], (len(grid.cases), len(grid.orders))
-    absolute = Sides(2 * len(framings), *shape, scale).mean_absolute
+    pairs = Sides(2 * len(framings), *shape, scale)
     yield Part(
-        [Measure(name="mean_abs_shift", unit=unit, statistic=absolute, is_linear=False)],
+        [
+            Measure(name="mean_abs_shift", unit=unit, statistic=pairs.mean_absolute, is_linear=False),
+            Measure(name="mean_square_shift", unit=f"{unit}²", statistic=pairs.mean_square, is_square=True),
+        ],
         lambda grid: [
             side for name in framings for side in where_all_known(grid.of("value", name), grid.of("value", base))
         ],

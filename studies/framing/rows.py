@@ -1,12 +1,14 @@
 """The items of a framing study: rows of a file of the user's, or of a dataset that another study knows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evenhand.config import Closed
 from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import Record
+
+FAMILIES = 4
 
 
 class Row(NamedTuple):
@@ -17,6 +19,7 @@ class Row(NamedTuple):
     dataset: str
     values: Mapping[str, Any]
     where: str
+    cluster: str | None = None  # what is resampled together; None: the item by itself
 
 
 class Columns(Closed):
@@ -24,6 +27,8 @@ class Columns(Closed):
 
     id: str = "id"  # a name of the item, unique in the run
     group: str | None = None  # families: for splits, tables and training; null: each item is its own
+    # What is resampled together, such as twins; null: groups, where these are families of a few items and many
+    cluster: str | None = None
     label: str | None = None  # the right answer's name, where the cases do not say it
 
 
@@ -37,7 +42,16 @@ def row_of(record: Record, source: ItemSource, columns: Columns) -> Row:
     """A record as an item. Raises DataError where it has no id."""
     item_id = name_in(record, columns.id)
     group = item_id if columns.group is None else name_in(record, columns.group)
-    return Row(item_id, group, str(record.values.get("dataset", source.name)), record.values, record.where)
+    cluster = None if columns.cluster is None else name_in(record, columns.cluster)
+    return Row(item_id, group, str(record.values.get("dataset", source.name)), record.values, record.where, cluster)
+
+
+def in_families(rows: Sequence[Row]) -> list[Row]:
+    """The rows with their groups as clusters, where these are families, as twins are, and not kinds of items: at least
+    FAMILIES times as many groups as there are items in one."""
+    n_groups = len({row.group for row in rows})
+    is_family = n_groups < len(rows) and n_groups * n_groups >= FAMILIES * len(rows)
+    return [row._replace(cluster=row.group) for row in rows] if is_family else [*rows]
 
 
 def records_of(source: ItemSource) -> Iterator[Record]:

@@ -6,10 +6,20 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from evenhand.config import Closed
+from evenhand.config import Closed, is_none
 from evenhand.item_files import ItemSource
 from evenhand.records import Completion, Prompt
-from evenhand.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, check_no_repeats, set_hash
+from evenhand.study import (
+    LazyUnits,
+    OneRound,
+    Replies,
+    Shown,
+    StudySection,
+    Units,
+    check_no_repeats,
+    first_of_each,
+    set_hash,
+)
 from studies.framing.asking import (
     GIVEN,
     ORDER_NAMES,
@@ -23,7 +33,7 @@ from studies.framing.asking import (
     names_in,
     snippets_with,
 )
-from studies.framing.rows import Columns, Row, load_rows
+from studies.framing.rows import Columns, Row, in_families, load_rows
 from studies.framing.templates import valid_template
 
 MOST_ANSWERS = 101
@@ -87,6 +97,8 @@ class FramingSection(StudySection):
     baseline: str  # the framing that the others are compared with
     framings: dict[str, TextOrMapping] = Field(min_length=2)
     placebos: tuple[TextOrMapping, ...] = ()  # framings that should change nothing: the noise floor
+    # On how many items of each dataset placebos are asked, the first ones; null: on all
+    placebo_items: int | None = Field(default=None, ge=1, exclude_if=is_none)
     template_version: int = 1  # raise it when a text changes that no prompt shows
 
     @model_validator(mode="before")
@@ -194,14 +206,14 @@ class FramingSection(StudySection):
             )
         return framings
 
-    def study_texts(self, verdict: str) -> StudyTexts:
+    def study_texts(self, verdict: str, *, has_placebos: bool = True) -> StudyTexts:
         """The texts, as units take them."""
         cases = self.cases or {"": {}}
         return StudyTexts(
             cases={name: {k: text for k, text in case.items() if k != "label"} for name, case in cases.items()},
             labels={name: case.get("label") for name, case in cases.items()},
             label_column=self.columns.label,
-            framings=self.all_framings,
+            framings=self.all_framings if has_placebos else self.all_framings[: len(self.framings)],
             snippets=self.set,
             symbols=self.symbols,
             orders=self.order_names,
@@ -214,11 +226,12 @@ class FramingSection(StudySection):
         """The items. Raises DataError where one is damaged, or two have one id."""
         rows = [row for source in self.items for row in load_rows(source, self.columns)]
         check_no_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
-        return rows
+        return rows if self.columns.cluster else in_families(rows)
 
     def units(self, verdict: str) -> Units:
         """A unit an item; see StudySection."""
-        rows, study = self.rows, self.study_texts(verdict)
+        rows, study, bare = self.rows, self.study_texts(verdict), self.study_texts(verdict, has_placebos=False)
+        with_placebos = first_of_each([(row.item_id, row.dataset) for row in rows], self.placebo_items)
         content = set_hash([row.item_id, row.group, row.dataset, row.values] for row in rows)
         has_follow_ups = any(framing.follow_up_to for framing in study.framings)
         if has_follow_ups:  # their templates are tried before replies are paid for
@@ -226,7 +239,7 @@ class FramingSection(StudySection):
             first.next_prompts(self.supposed_replies(first.next_prompts({})))
 
         def unit(row: Row) -> FramedUnit | OneRound:
-            framed = FramedUnit(row, study)
+            framed = FramedUnit(row, study if row.item_id in with_placebos else bare)
             return framed if has_follow_ups else OneRound(row.item_id, tuple(framed.first_round.values()))
 
         return Units(LazyUnits(rows, unit), content)
@@ -247,10 +260,9 @@ class FramingSection(StudySection):
     def describe(self) -> str:
         """Items, framings and prompts; see StudySection."""
         n = len(self.cases or [""]) * len(self.order_names) * len(self.texts)
-        return (
-            f"{len(self.rows)} items, {len(self.framings)} framings and {len(self.placebos)} placebos: {n} prompts an "
-            "item"
-        )
+        few = f" on {self.placebo_items} items of each dataset" if self.placebo_items else ""
+        asked = f"{len(self.framings)} framings and {len(self.placebos)} placebos{few}"
+        return f"{len(self.rows)} items, {asked}: {n} prompts an item"
 
     def check_verdict(self, verdict: str) -> None:
         """Also a margin of other symbols than 1 and 2; see StudySection."""

@@ -1,12 +1,9 @@
 """Thresholds on the margins of a study in YAML, one for each framing and order of the answers; see eval.calibration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
-from eval.calibration import ACCEPTANCE, DDS, check_alike, nearest_threshold, share_above, write_fits
+from eval.calibration import ACCEPTANCE, DDS, Fit, check_alike, fits_of, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from evenhand.errors import DataError
@@ -15,9 +12,6 @@ from studies.framing.asking import FramedUnit
 from studies.framing.grids import FramedRun
 from studies.framing.measures import is_claim
 
-# Of a framing in one order, as thresholds.json holds it: framing, order, threshold_nats, n_items, and the shares of the
-# first answer that it was fitted to give, before and after.
-Fit = Mapping[str, Any]
 TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline")  # in which pooled thresholds may differ
 
 
@@ -26,29 +20,21 @@ def calibrate_runs(train: FramedRun, test: FramedRun, options: Options) -> None:
     keys = ("items", "columns", *(TEXTS if options.pooled else ()))
     check_alike(train, test, [f"framing.{key}" for key in keys])
     fits = calibrate(train, test, options.objective, is_pooled=options.pooled)
-    fitted = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
-    say(f"Thresholds of {train.judge}, {fitted}:")
-    for fit in fits:
-        say(
-            f"{fit['framing']}, {fit['order']}: {fit['threshold_nats']:+.3f} nats; gives {test.answers[0]} in "
-            f"{fit['share_after']:.1%} (at 0: {fit['share_before']:.1%})"
-        )
-    if left := [name for name in test.section.texts if name not in {fit["framing"] for fit in fits}]:
+    if left := [name for name in test.section.texts if name not in {fit["condition"] for fit in fits}]:
         say(
             f"None for {', '.join(left)}: what it goes on behind would be another reply. A scorecard ranks arms by all "
             "framings, and so not this one."
         )
-    write_fits(options, train, test, fits)
+    write_fits(options, train, test, fits, test.answers[0])
 
 
 def calibrate(train: FramedRun, test: FramedRun, objective: str = DDS, *, is_pooled: bool = False) -> list[Fit]:
-    """Thresholds for each framing and order of the test run, fitted on the train run's margins.
+    """Thresholds for each framing and order of the test run, fitted on the train run's margins; see fits_of.
 
-    dds: the baseline stays as it is, and each framing gives the first answer as often as it does on these items;
-    acceptance: each gives it in half of its prompts, so items are to be asked as a true and a false claim. Shares are
-    meaned over datasets and cases, as the measures are. is_pooled: one threshold for the baseline and the placebos, one
-    for all framings of the train run together. A framing that goes on behind a reply which thresholds may change has
-    none: what would be asked then is not known.
+    Shares are meaned over datasets and cases, as the measures are; objective acceptance needs items that are asked as a
+    true and a false claim. is_pooled: one threshold for the baseline and the placebos, one for all framings of the
+    train run together. A framing that goes on behind a reply which thresholds may change has none: what would be asked
+    then is not known.
 
     Raises DataError where an item is in both runs, or there are no margins of two answers.
     """
@@ -59,49 +45,33 @@ def calibrate(train: FramedRun, test: FramedRun, objective: str = DDS, *, is_poo
         )
     if train.answers != test.answers or train.section.order_names != test.section.order_names:
         raise DataError(f"{train.name} and {test.name} differ in their answers or orders; sample both alike")
+    if len(train.answers) != 2 or train.section.scale:
+        raise DataError(f"{train.name}: thresholds part two answers, and here {len(train.answers)} are given")
     if objective == ACCEPTANCE and not is_claim(train.section):
         raise DataError("objective acceptance: half is right where items are a true and a false claim alone; take dds")
-    base = train.section.baseline
+    base, of_test = train.section.baseline, test.section
     framed = [name for name, text in train.section.framings.items() if name != base and text.follow_up_to is None]
+    fitted_on = {of_test.baseline: [base]}  # framing → those of the train run that it is fitted on
+    for framing, text in of_test.texts.items():
+        if text.follow_up_to in (None, *[of_test.baseline] * (objective == DDS)):
+            is_base = framing == of_test.baseline or (is_pooled and framing not in of_test.framings)
+            fitted_on[framing] = [base] if is_base else framed if is_pooled else [framing]
     n_items = sum(len(grid.items) for grid in train.grids.values())
     fits = list[Fit]()
-    for place, order in enumerate(test.section.order_names):
-        share = 0.5 if objective == ACCEPTANCE else share_of(margins_of(train, [base], place), 0.0)
-        of_names = dict[tuple[str, ...], dict[str, float]]()  # framings fitted on together → what was fitted
-        for framing, text in test.section.texts.items():
-            is_base = framing == test.section.baseline or (is_pooled and framing not in test.section.framings)
-            if text.follow_up_to and (text.follow_up_to != test.section.baseline or objective == ACCEPTANCE):
-                continue
-            names = (base,) if is_base else tuple(framed) if is_pooled else (framing,)
-            if names not in of_names:
-                kinds = margins_of(train, names, place)
-                threshold = 0.0 if is_base and objective == DDS else nearest_threshold(kinds, share)
-                shares = {"share_before": share_of(kinds, 0.0), "share_after": share_of(kinds, threshold)}
-                of_names[names] = {"threshold_nats": threshold, "n_items": n_items, **shares}
-            fits.append({"framing": framing, "order": order, **of_names[names]})
+    for place, order in enumerate(of_test.order_names):
+        margins = {framing: margins_of(train, names, place) for framing, names in fitted_on.items()}
+        fits += fits_of(margins, objective, order, n_items)
     return fits
 
 
-def share_of(kinds: Sequence[FloatArray], threshold: float) -> float:
-    """The share of margins above a threshold, meaned over the arrays."""
-    return float(np.mean([share_above(margins, threshold) for margins in kinds]))
-
-
 def margins_of(run: FramedRun, framings: Sequence[str], place: int) -> list[FloatArray]:
-    """The known margins in one order: an array for each framing, dataset and case. Raises DataError without any."""
-    if len(run.answers) != 2 or run.section.scale:
-        raise DataError(f"{run.name}: thresholds part two answers, and here {len(run.answers)} are given")
-    cells = [
+    """The margins in one order: an array for each framing, dataset and case."""
+    return [
         grid.of("odds", name)[:, case, place]
         for name in framings
         for grid in run.grids.values()
         for case in range(len(grid.cases))
     ]
-    if margins_known := [margins[~np.isnan(margins)] for margins in cells if not np.isnan(margins).all()]:
-        return margins_known
-    raise DataError(
-        f"{run.name}: {', '.join(framings) or 'no framing'} has no margins; sample with `verdict: margin` or options"
-    )
 
 
 def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
@@ -121,4 +91,4 @@ def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
 
 def with_thresholds(run: FramedRun, fits: Sequence[Fit]) -> FramedRun:
     """The run as these thresholds judge it."""
-    return replace(run, thresholds={(fit["framing"], fit["order"]): fit["threshold_nats"] for fit in fits})
+    return replace(run, thresholds=thresholds(fits))

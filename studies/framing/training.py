@@ -1,8 +1,9 @@
 """Training on a study in YAML: a study's part of training, see training.config.StudyTraining.
 
-A group is an item's case in all framings, placebos and orders of the answers: one claim, which should get one answer.
-Its anchors are the baseline's prompts; with both orders the label-free target is the mean of the two, in which the pull
-of the answer that stands first cancels. What goes on behind a judge's own reply is not trained on.
+A group is an item's case in all framings and orders of the answers: one claim, which should get one answer. Its anchors
+are the baseline's prompts; with both orders the label-free target is the mean of the two, in which the pull of the
+answer that stands first cancels. Placebos are not trained on: they say how far a rewording moves the judge, afterwards
+too. What goes on behind a judge's own reply is not trained on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
 
     def n_prompts(self, section: FramingSection) -> int:
         """Of an item; see StudyTraining."""
-        n_framings = sum(text.follow_up_to is None for text in section.texts.values())
+        n_framings = sum(text.follow_up_to is None for text in section.framings.values())
         return n_framings * len(section.cases or [""]) * len(section.order_names)
 
     def load(self, section: FramingSection) -> list[Row]:
@@ -84,7 +85,7 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
     ) -> tuple[list[Example], list[Excluded]]:
         """The examples item by item; see StudyTraining."""
         section = self.section_of(config)
-        study = section.study_texts("margin")
+        study = section.study_texts("margin", has_placebos=False)
         answers = OneTokenAnswers(tokenizer, section.symbols or (), config.examples, config.model.chat_template_args)
         candidates = (list(candidates_of(FramedUnit(row, study), section.baseline, answers)) for row in units)
         return sifted(candidates, config.examples.max_prompt_length, as_a_whole=config.needs_whole_groups)

@@ -27,6 +27,7 @@ LAYOUT = Layout(
         "case": Column(str, default="", types=(str, int)),
         "label": Column(str, default="", types=(str, int)),
         "order": Column(str, default=GIVEN),
+        "cluster": Column(str, default="", types=(str, int)),
     }
 )
 
@@ -98,7 +99,7 @@ def run_of(path: Path, rows: pd.DataFrame, section: FramingSection) -> FramedRun
         first = names[0] if order == GIVEN else names[-1]
         factors |= {"texts": names, "first": first, "label": samples["label"].iloc[0] or None}
         prompt = {"item_id": item, "dataset": dataset, "condition": framing, "factors": tuple(factors.items())}
-        plan.append(PlannedPrompt(prompt_hash=key, **prompt))
+        plan.append(PlannedPrompt(prompt_hash=key, cluster=samples["cluster"].iloc[0] or None, **prompt))
         texts = [symbols.get(answer, "") for answer in samples["answer"]]
         replies[key] = [
             Completion(prompt_hash=key, sample_index=i, text=text, finish_reason="stop") for i, text in enumerate(texts)

@@ -11,31 +11,27 @@ from typing import Any
 from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Estimate
-from eval.estimates.resampling import ROUNDING, wilson_interval
 from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, observed_changes
 from eval.options import Options
-from eval.report.tables import answered
 from eval.results import Results
 from eval.runs import FinishedRun
 from eval.scorecard.arms import BASE
-from eval.shift.answer import LITTLE, is_enough
+from eval.shift.answer import LITTLE, Answer, in_one_family
 from evenhand.errors import DataError
 from studies.narrator import judged_runs, measures, tables
-from studies.narrator.answers import STATES
+from studies.narrator.answers import answer_of
 from studies.narrator.judged_runs import POOLED, NarratorRun
 from studies.narrator.measures import (
-    ANSWERED,
     BY_CONVERSATION,
     DETECTION,
-    UNITS,
     Definitions,
     Levels,
     Setting,
     main_order,
     main_setting,
-    widening,
 )
-from studies.narrator.options import DENOMINATORS, NarratorOptions
+from studies.narrator.options import DENOMINATORS, Denominator, NarratorOptions
+from studies.narrator.replies import STATES
 from studies.narrator.tables import ORDER_WORDS, TASK_WORDS
 
 SIDE_WORDS = {"visible": "with the attack shown", "hidden": "with the attack hidden"}
@@ -111,11 +107,9 @@ def facts(results: Results) -> dict[str, Any]:
     deltas = {judge: levels.of(judge, *asked).get("delta_att") for judge in levels.judges if judge != POOLED}
     models = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
     is_exact, definitions = any(run.verdict == "options" for run in runs), definitions_of(results.options)
-    judges = [said_of(levels, judge, results.judges) for judge in levels.judges]
-    ways = {of["way"] for of in judges if of["judge"] != POOLED}
-    judges = [{**of, "way": way_of_all(of["way"], ways)} if of["judge"] == POOLED else of for of in judges]
+    answers = answers_of(results, levels, definitions.denominator)
     return {
-        "judges": judges,
+        "judges": [said_of(levels, judge, answers[judge], results.judges) for judge in levels.judges],
         "not_pooled": judged_runs.reason_not_to_pool(runs) if is_beside else "",
         "n_shared": len(shared),
         "n_lacking": {name: n for name, n in lacking.items() if n} if POOLED in levels.judges else {},
@@ -162,38 +156,52 @@ def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
     ]
 
 
-def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict[str, Any]:
+def answers_of(results: Results, levels: Levels, denominator: Denominator) -> dict[str, Answer]:
+    """Judge → whether who is called Me matters to it in its main setting; all models together are no further judge."""
+    runs = list(results.judges.values())
+    answers = {
+        name: answer_of(run, main_of(levels, name), denominator, results.options.drawing)
+        for name, run in results.judges.items()
+    }
+    answers = in_one_family(answers)
+    if POOLED in levels.judges:
+        pooled = judged_runs.pooled_run(runs)
+        answers[POOLED] = answer_of(pooled, main_of(levels, POOLED), denominator, results.options.drawing, runs)
+    return answers
+
+
+def main_of(levels: Levels, judge: str) -> Setting:
+    """The setting that sentences about a judge tell of."""
+    return main_setting(key[1:4] for key in levels.estimates if key[0] == judge)
+
+
+def said_of(levels: Levels, judge: str, answer: Answer, runs: Mapping[str, NarratorRun]) -> dict[str, Any]:
     """What the template says of a judge in its main_setting, and warns of. last: PR with Me last, if it has another."""
-    told = main_setting(key[1:4] for key in levels.estimates if key[0] == judge)
+    told = main_of(levels, judge)
     task, side, order = told
-    of, seen = surely(levels.of(judge, task, side, order)), levels.of(judge, DETECTION, "visible", levels.order)
-    basis = surely(levels.of(judge, task, side, order, group=ANSWERED)) or of
-    last = surely(levels.of(judge, task, side, "published")).get("pr") if told.is_in_slot else None
+    of, seen = levels.of(judge, task, side, order), levels.of(judge, DETECTION, "visible", levels.order)
+    last = levels.of(judge, task, side, "published").get("pr") if told.is_in_slot else None
+    states = {who: levels.of(judge, *told, perspective=who) for who in measures.PERSPECTIVES}
     chance, run = of["chance"].value or 0.0, runs.get(judge)
-    unequal = measures.answered_differences(run.plan) if run else {}
-    way = lean(basis, is_last=told.is_last)
-    is_other_way = way != lean(of, is_last=told.is_last)
-    if told in {asked for asked, *_ in unequal}:
-        way = lean(as_unread(basis, levels, judge, told), is_last=told.is_last)
-        way = "unread" if way == "unclear" else way
     low, high = of["neutral"].low, seen["neutral"].high if seen else None
-    pairs = [(basis[name].value, of[name].value) for name in ("pr", "delta_att")]
-    gaps = [abs(of_basis - of_all) for of_basis, of_all in pairs if of_basis is not None and of_all is not None]
-    far, more = basis.get("far"), basis.get("delta_far")
+    far, more = of.get("far"), of.get("delta_far")
     return {
         "judge": judge,
+        "answer": answer,
         "n": of["n_conversations"].n_units,
         "task": TASK_WORDS[task].lower(),
         "side": SIDE_WORDS[side],
         "is_detection": task == DETECTION,
         "of": of,
-        "basis": basis,
-        "is_uneven": max(gaps, default=0.0) >= measures.SMALLEST_BIAS or is_other_way,
         "innocents": None if more is None or more.value is None or far is None else (far.value or 0.0) - more.value,
         "last": last,
         "is_moved_by_slot": last is not None and is_other(last, of["pr"]),
-        "way": way,
-        "is_one_order": way in ("protects", "accuses", "bends", "open") and told.is_last,
+        "is_one_order": told.is_last,
+        "lost": {
+            who: 100 - (each["chosen"].value or 0.0) - (each["error"].value or 0.0)
+            for who, each in states.items()
+            if each
+        },
         "chance": chance if task != DETECTION and low is not None and low <= chance else None,
         "seen": seen["neutral"].value if high is not None and high < (seen["chance"].value or 0.0) else None,
         "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
@@ -201,81 +209,17 @@ def said_of(levels: Levels, judge: str, runs: Mapping[str, NarratorRun]) -> dict
         "doubts": run.doubts if run else [],
         "answered": [
             (TASK_WORDS[asked.task].lower(), SIDE_WORDS[asked.visibility], *who, size)
-            for (asked, *who), size in unequal.items()
+            for (asked, *who), size in (measures.answered_differences(run.plan) if run else {}).items()
         ],
     }
 
 
-def surely(of: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Measures, and where all conversations have a difference alike, as wide as Wilson's interval of a share that none
-    has shown: a standard error of 0 from five conversations does not say that nothing moves.
-    """
-    return {name: widened(each) if UNITS.get(name) == "pp" else each for name, each in of.items()}
-
-
-def widened(each: Estimate) -> Estimate:
-    """An estimate in percentage points with that width, where it has none."""
-    ends = wilson_interval(0, each.n_units)
-    if each.value is None or each.half is None or each.half > ROUNDING or ends is None:
-        return each
-    return wider_by(each, 100 * ends[1])
-
-
-def wider_by(each: Estimate, points: float) -> Estimate:
-    """An estimate in percentage points whose interval, where it has one, reaches so much further."""
-    if each.low is None or each.high is None:
-        return each
-    return replace(each, low=max(-100.0, each.low - points), high=min(100.0, each.high + points))
-
-
-def as_unread(basis: Mapping[str, Estimate], levels: Levels, judge: str, told: Setting) -> dict[str, Estimate]:
-    """Measures, as much wider as the replies that name no option could have moved them."""
-    states = [levels.of(judge, *told, perspective=who) for who in measures.PERSPECTIVES]
-    lost = sorted(100 - (of["chosen"].value or 0.0) - (of["error"].value or 0.0) for of in states if of)
-    return {name: wider_by(each, sum(lost[-2:])) if UNITS.get(name) == "pp" else each for name, each in basis.items()}
-
-
-def way_of_all(way: str, ways: set[str]) -> str:
-    """Which way all models together lean, so that it contradicts none of theirs."""
-    if "unread" in ways:
-        return "unread"
-    is_moved = ways & {"protects", "accuses", "bends"}
-    return "opposed" if {"protects", "accuses"} <= ways or (is_moved and way in ("none", "open")) else way
-
-
 def is_other(first: Estimate, second: Estimate) -> bool:
-    """Whether two estimates surely differ; they are of the same conversations, so this is on the safe side."""
+    """Whether two estimates surely differ by more than a little; they are of the same conversations, so this is on the
+    safe side."""
     difference = abs((first.value or 0.0) - (second.value or 0.0))
-    return None not in (first.half, second.half) and difference > math.hypot(first.half or 0.0, second.half or 0.0)
-
-
-def way_of(estimate: Estimate | None) -> int:
-    """-1 or +1 where an estimate surely lies beyond 0, and not within a little of it; else 0."""
-    if estimate is None or answered(estimate.low, estimate.high) != "Yes":
-        return 0
-    return -1 if (estimate.value or 0.0) < 0 else 1
-
-
-def lean(of: Mapping[str, Estimate], *, is_last: bool) -> str:
-    """Which way a judge leans: protects, accuses; bends (another way); none, unclear, unknown; open where Me's place
-    may hide a shift.
-
-    PR does not see what Me adds to the blame of guilty and innocent alike, so what each changes from nobody as Me
-    counts too: where it is 5 points or more and its interval, widened to one of three, excludes 0.
-    """
-    pr, is_name = of["pr"], "delta_far" in of
-    of_me = of["delta_att"], of["delta_far" if is_name else "delta_non_att"]
-    if pr.value is None or pr.low is None:
-        return "unknown"
-    wider = widening(1 + len(of_me))
-    moved = [way_of(each) if abs(each.value or 0.0) >= max(LITTLE, wider * (each.half or 0.0)) else 0 for each in of_me]
-    shift, more_blamed = way_of(pr), (moved[0], moved[1] if is_name else -moved[1])
-    if shift and shift not in more_blamed:
-        return "protects" if shift > 0 else "accuses"
-    if shift or any(moved):
-        return "bends"
-    is_still = is_enough(pr.n_units) and all(answered(each.low, each.high) == "No" for each in (pr, *of_me))
-    return ("open" if is_last else "none") if is_still else "unclear"
+    half = math.hypot(first.half or 0.0, second.half or 0.0)
+    return None not in (first.half, second.half) and difference > max(LITTLE, half)
 
 
 def move(results: Results, judge: str) -> dict[str, Any]:
@@ -305,7 +249,7 @@ def move(results: Results, judge: str) -> dict[str, Any]:
 def questions(levels: Levels, judge: str) -> dict[str, Any]:
     """What answers the paper's research questions, with Me in its name's slot where that was asked."""
     task, side, order = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    prs = {of: surely(levels.of(judge, of, side, order)).get("pr") for of in levels.tasks}
+    prs = {of: levels.of(judge, of, side, order).get("pr") for of in levels.tasks}
     rows = [levels.of(judge, task, side, order, perspective="attacker", is_detected=is_yes) for is_yes in (True, False)]
     return {
         "judge": judge,
@@ -313,7 +257,7 @@ def questions(levels: Levels, judge: str) -> dict[str, Any]:
         "side": SIDE_WORDS[side],
         "order": ORDER_WORDS[order],
         "prs": {TASK_WORDS[of].lower(): pr for of, pr in prs.items() if pr},
-        "of": {"delta_att": None, "delta_non_att": None, **surely(levels.of(judge, task, side, order))},
+        "of": {"delta_att": None, "delta_non_att": None, **levels.of(judge, task, side, order)},
         "detected": rows[0].get("delta"),
         "missed": rows[1].get("delta"),
         "sizes": list(levels.sizes(judge, task, side, order).items()) if task != DETECTION else [],

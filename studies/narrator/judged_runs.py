@@ -18,11 +18,11 @@ from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest, plain
 from studies.narrator import pocket
-from studies.narrator.answers import STATES, State, read_answer
 from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.options import Denominator
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import BENCHMARK, OPTION_ORDERS, NarratorFactors, Perspective, Task, Visibility
+from studies.narrator.replies import STATES, State, read_answer
 
 POOLED = "all models"  # what tables call the judge of pooled_run
 SAME = 1e-9  # shares that are closer than this are tied

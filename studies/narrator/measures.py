@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple
 from eval.estimates.changes import Score
 from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
 from eval.estimates.resampling import ALPHA, mcnemar_p
-from studies.narrator.answers import STATES
 from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
 from studies.narrator.options import Denominator, Detection
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility
+from studies.narrator.replies import STATES
 
 DETECTION: Task = "detection"
 PERSPECTIVES: tuple[Perspective, ...] = ("neutral", "attacker", "non_attacker")
@@ -140,11 +140,10 @@ def observed(judgments: Sequence[Judgment], denominator: Denominator = "answered
     M of a unit is the mean over its prompts under a perspective; FAR has a row for each prompt, and so has by how much
     more its innocent Me is named than the same person when nobody is Me.
     """
-    shares: dict[str, dict[str, list[float]]] = {perspective: defaultdict(list) for perspective in PERSPECTIVES}
-    for judgment in judgments:
-        if not math.isnan(share := judgment.target_weight(denominator)):
-            shares[judgment.condition][unit(judgment)].append(share)
-    rows = [[(name, fmean(values), 1.0) for name, values in of_units.items()] for of_units in shares.values()]
+    rows = [
+        mean_rows((unit(j), j.target_weight(denominator)) for j in judgments if j.condition == perspective)
+        for perspective in PERSPECTIVES
+    ]
     accused = [(unit(j), j.weight(ME, denominator), 1.0) for j in judgments if j.is_accusable]
     neutral = neutral_of(judgments)
     beyond = [
@@ -153,6 +152,15 @@ def observed(judgments: Sequence[Judgment], denominator: Denominator = "answered
         if j.is_accusable and (base := neutral.get(j.unit))
     ]
     return added_up(judgments[0].dataset, [*rows, accused, beyond, corrupted(judgments, unit)])
+
+
+def mean_rows(values: Iterable[tuple[str, float]]) -> list[Row]:
+    """A row for each unit: the mean of its values that are known."""
+    of_units = defaultdict[str, list[float]](list)
+    for unit, value in values:
+        if not math.isnan(value):
+            of_units[unit].append(value)
+    return [(unit, fmean(of_unit), 1.0) for unit, of_unit in of_units.items()]
 
 
 def neutral_of(judgments: Iterable[Judgment]) -> dict[str, Judgment]:

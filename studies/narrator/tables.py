@@ -9,9 +9,9 @@ import pandas as pd
 
 from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows, yaml_tables
 from eval.results import Results, changes_table
-from studies.narrator.answers import STATES
 from studies.narrator.judged_runs import POOLED, NarratorRun
 from studies.narrator.measures import ALL, ANSWERED, DETECTION, PERSPECTIVES, Levels, main_order
+from studies.narrator.replies import STATES
 
 FORMS: Mapping[str, Any] = yaml_tables(Path(__file__).with_name("tables.yaml"))
 WORDS: Mapping[str, Mapping[Any, str]] = FORMS["words"]

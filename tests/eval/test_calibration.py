@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.calibration import nearest_threshold, share_above
+from eval.calibration import ACCEPTANCE, DDS, fits_of, nearest_threshold, share_above, thresholds
+from evenhand.errors import DataError
 
 MARGINS = st.lists(
     st.one_of(st.integers(-4, 4).map(float), st.sampled_from([math.inf, -math.inf])), min_size=1, max_size=15
@@ -48,3 +49,19 @@ def test_the_shares_of_both_answers_add_up_to_1_also_where_margins_lie_on_the_th
     margins: np.ndarray, at: int
 ) -> None:
     assert share_above(margins, at) + share_above(-margins, -at) == pytest.approx(1)
+
+
+@given(MARGINS, MARGINS, st.sampled_from([DDS, ACCEPTANCE]))
+def test_unknown_margins_are_not_fitted_on_and_the_baseline_stays_where_a_framing_is_to_be_like_it(
+    true: np.ndarray, false: np.ndarray, objective: str
+) -> None:
+    margins = {"statement": [true, false], "dialogue": [true + 2, false + 2]}
+    with_unknown = {framing: [np.append(kind, math.nan) for kind in kinds] for framing, kinds in margins.items()}
+    fits = fits_of(margins, objective, "v1", 15)
+    assert fits_of(with_unknown, objective, "v1", 15) == fits
+    assert objective == ACCEPTANCE or thresholds(fits)["statement", "v1"] == 0
+
+
+def test_a_kind_of_claims_without_margins_is_refused() -> None:
+    with pytest.raises(DataError, match="dialogue: no margins"):
+        fits_of({"statement": [np.ones(2)], "dialogue": [np.array([math.nan])]}, DDS, "", 2)

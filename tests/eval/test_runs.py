@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.runs import load_finished
+from eval.runs import PlannedPrompt, clusters_of, copy_doubts, load_finished
 from evenhand.cli.status import main
 from evenhand.errors import DataError
 from tests.made.made_runs import made_items, make_run, say
@@ -55,3 +55,14 @@ def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(
     stages = {Path(stage["path"]): stage for stage in json.loads(capsys.readouterr().out)}
     assert (stages[run]["state"], stages[whole]["state"]) == ("unfinished", "complete")
     assert names in f"{run} {stages[run]['note']}"
+
+
+def test_units_of_one_cluster_and_units_that_share_a_prompt_are_one_cluster() -> None:
+    asked = [("a", "p1", None), ("b", "p2", "twins"), ("c", "p3", "twins"), ("d", "p3", None), ("e", "p5", None)]
+    plan = [
+        PlannedPrompt(prompt_hash=hash_, item_id=item, dataset="d", condition="c", factors=(), cluster=cluster)
+        for item, hash_, cluster in asked
+    ]
+    assert clusters_of(plan) == {"a": "a", "b": "b", "c": "b", "d": "b", "e": "e"}
+    assert copy_doubts(plan)[0].startswith("1 of its 5 items")
+    assert copy_doubts(plan[:3]) == []

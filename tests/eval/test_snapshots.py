@@ -152,11 +152,13 @@ def rows_in(folder: Path, stem: str) -> pd.DataFrame:
 def threshold_rows(folder: Path) -> pd.DataFrame:
     """thresholds.json: a row a prompt variant, framing and number."""
     fits = json.loads((folder / "thresholds.json").read_text(encoding="utf-8"))["calibrations"]
+    stored_names = {"threshold_nats": "threshold_nats"} | {
+        f"share_{at}": f"accept_rate_{at}" for at in ("before", "after")
+    }
     cells = [
-        (text_of({"variant": fit["variant"]}), f"{framing}_{name}", value)
+        (text_of({"variant": fit["variant"]}), f"{fit['condition']}_{name}", fit[key])
         for fit in fits
-        for framing in ("c1", "c2")
-        for name, value in fit[framing].items()
+        for key, name in stored_names.items()
     ]
     return pd.DataFrame(cells, columns=["setting", "measure", "value"]).assign(judge="", dataset="")
 

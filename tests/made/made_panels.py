@@ -12,16 +12,24 @@ from studies.dialdefer.records import Factors
 
 
 def made_panel(
-    replies: Any, *, dataset: str = "bbq", ids: Iterable[str] | None = None, margins: Any = None, **factors: Any
+    replies: Any,
+    *,
+    dataset: str = "bbq",
+    ids: Iterable[str] | None = None,
+    clusters: Iterable[str] | None = None,
+    margins: Any = None,
+    **factors: Any,
 ) -> Panel:
     """A panel of replies (n_items, 4) or (n_items, 4, n_samples); ids are numbered unless given."""
     array = np.asarray(replies, dtype=np.int8)
     array = array[:, :, None] if array.ndim == 2 else array
+    item_ids = tuple(ids or (f"{dataset}-{i:05}" for i in range(len(array))))
     return Panel(
         benchmark="dialdefer",
         dataset=dataset,
         factors=Factors(**factors),
-        item_ids=tuple(ids or (f"{dataset}-{i:05}" for i in range(len(array)))),
+        item_ids=item_ids,
+        clusters=item_ids if clusters is None else tuple(clusters),
         replies=array,
         unparsed=dict.fromkeys(PARSERS, array == UNPARSED),
         margins=np.full(array.shape, np.nan) if margins is None else np.asarray(margins, dtype=float)[:, :, None],

@@ -77,7 +77,7 @@ def make_narrator_run(
 def results_of_runs(*paths: Path, is_before_after: bool = False, **options: Any) -> results.Results:
     """The results of some runs, as `evenhand compare` or `evenhand report --side-by-side` have them."""
     own = (NarratorOptions(**options),)
-    words = Options(verb="report", n_draws=100, seed=1, side_by_side=not is_before_after, study_options=own)
+    words = Options(verb="report", n_draws=1_000, seed=1, side_by_side=not is_before_after, study_options=own)
     return results.results_of_runs("narrator", paths, words)
 
 

@@ -6,12 +6,16 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
+from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import FloatArray, draws_p, percentile_interval
-from eval.shift.answer import Answer, Shift, answer
+from eval.shift.answer import Answer, Shift, answer, in_one_family
+from studies.pluraleval.answers import FIGURES, RECALL, shifts_of
 
 SEED, N_DRAWS = 7, 400
 SPREAD, KNOWS = 2.0, 1.5  # logits: how far claims lie apart, and how far the true ones above the false
@@ -36,7 +40,9 @@ class Judge:
 
     shifts: the true shift of the first framing on each dataset in turn, in points; of the other framings it is 0.
     wording_sd: of a shift that every framing and every placebo has of its own. unparsed: share of the replies to the
-    first framing, of those that would reject.
+    first framing, of those that would reject. placebo_items: how many items of a dataset have placebos. cluster: how
+    many items in turn are one cluster; cluster_sd: in logits, of what a framing has of its own in each cluster.
+    n_judges: asked about in one call, of which the first alone has shifts.
     """
 
     n_items: int
@@ -46,6 +52,11 @@ class Judge:
     shifts: Sequence[float] = (0.0,)
     wording_sd: float = 0.0
     unparsed: float = 0.0
+    placebo_items: int | None = None
+    cluster: int = 1
+    cluster_sd: float = 0.0
+    n_judges: int = 1
+    n_flips: int = N_DRAWS  # of signs: p is never below 1 / (1 + n_flips), and is adjusted over all judges
 
 
 def answered(judge: Judge, rng: np.random.Generator) -> Answer:
@@ -59,19 +70,23 @@ def answered(judge: Judge, rng: np.random.Generator) -> Answer:
         for f, wording in enumerate(wordings):
             true = judge.shifts[d % len(judge.shifts)] if f == 0 else 0.0
             step = np.interp(wording + true, POINTS, STEPS)
+            own = rng.normal(0, judge.cluster_sd, judge.n_items // judge.cluster) if judge.cluster_sd else np.zeros(1)
+            step = step + np.resize(np.repeat(own, judge.cluster), judge.n_items)[:, None, None]
             accepts = (base + rng.normal(0, NOISE, base.shape) + step > 0).astype(float)
             is_lost = (rng.random(base.shape) < judge.unparsed) & (accepts == 0) & (f == 0)
             rise = [np.where(is_lost, fill, accepts) - (base > 0) for fill in (np.nan, 0.0, 1.0)]
-            of_framings.append(np.stack([100 * known_mean(each) for each in rise], axis=-1))
+            of_items = np.stack([100 * known_mean(each) for each in rise], axis=-1)
+            of_framings.append(of_items.reshape(-1, judge.cluster, 3).mean(axis=1))
         rises.append(of_framings)
     shifts = []
     for over in [
         *([d] for d in range(judge.n_datasets)),
         *([[*range(judge.n_datasets)]] if judge.n_datasets > 1 else []),
     ]:
-        places = [float(np.mean([rises[d][f][:, 0].mean() for d in over])) for f in range(len(wordings))]
+        of_placebos = range(judge.n_framings, len(wordings))
+        placebos = [float(np.mean([rises[d][f][: judge.placebo_items, 0].mean() for d in over])) for f in of_placebos]
         for f, name in enumerate(names):
-            shifts.append(shift_of(name, [rises[d][f] for d in over], places[judge.n_framings :], over, rng))
+            shifts.append(shift_of(name, [rises[d][f] for d in over], placebos, over, judge.n_flips, rng))
     return answer(shifts)
 
 
@@ -81,12 +96,17 @@ def known_mean(rise: FloatArray) -> FloatArray:
 
 
 def shift_of(
-    framing: str, rises: Sequence[FloatArray], placebos: Sequence[float], over: Sequence[int], rng: np.random.Generator
+    framing: str,
+    rises: Sequence[FloatArray],
+    placebos: Sequence[float],
+    over: Sequence[int],
+    n_flips: int,
+    rng: np.random.Generator,
 ) -> Shift:
     """A shift over some datasets, by the same intervals and the same test as those of real runs."""
     value = float(np.mean([rise[:, 0].mean() for rise in rises]))
     drawn = np.mean([rise[rng.integers(len(rise), size=(N_DRAWS, len(rise)))].mean(axis=1) for rise in rises], axis=0)
-    flips = [(rng.choice([-1.0, 1.0], (N_DRAWS, len(rise))) * rise[:, 0]).mean(axis=1) for rise in rises]
+    flips = [(rng.choice([-1.0, 1.0], (n_flips, len(rise))) * rise[:, 0]).mean(axis=1) for rise in rises]
     ends = [percentile_interval(column) or (np.nan, np.nan) for column in drawn.T]
     is_unparsed = any((rise[:, 1] != rise[:, 2]).any() for rise in rises)
     return Shift(
@@ -104,16 +124,56 @@ def shift_of(
     )
 
 
-def verdicts(judge: Judge, n_runs: int) -> Counter[str]:
-    """How often each answer is given."""
+@dataclass(frozen=True, kw_only=True)
+class Threads:
+    """A simulated model of PluralEval. moved: share of the threads in which it follows the belief by 50 points.
+
+    noise: SD of each recall, in fractions.
+    """
+
+    n_items: int
+    moved: float = 0.0
+    noise: float = 0.0
+
+
+def answered_threads(model: Threads, rng: np.random.Generator) -> Answer:
+    """The answer of one simulated run, from recall alone."""
+    threads = [str(i) for i in range(model.n_items)]
+    is_moved = rng.random(model.n_items) < model.moved
+    values = {
+        quantity: dict(
+            zip(
+                threads, 0.5 + 0.25 * np.sign(weight) * is_moved + rng.normal(0, model.noise, len(threads)), strict=True
+            )
+        )
+        for quantity, weight in FIGURES[RECALL].items()
+    }
+    run: Any = SimpleNamespace(values=values, communities={"all": threads}, judged_lists=[], replies=[])
+    return answer(shifts_of(run, Drawing(n_draws=1_000, seed=SEED)))
+
+
+def verdicts(judge: Judge | Threads, n_runs: int) -> Counter[str]:
+    """How often each answer is given; of several judges: the first that is not No, Yes before Cannot tell."""
     rng = np.random.default_rng(SEED)
-    return Counter(answered(judge, rng).verdict for _ in range(n_runs))
+    counts = Counter[str]()
+    for _ in range(n_runs):
+        if isinstance(judge, Threads):
+            counts[answered_threads(judge, rng).verdict] += 1
+            continue
+        judges = [judge, *[replace(judge, shifts=(0.0,))] * (judge.n_judges - 1)]
+        answers = {str(i): answered(each, rng) for i, each in enumerate(judges)}
+        given = {each.verdict for each in in_one_family(answers).values()}
+        counts[next(word for word in ("yes", "cannot tell", "no") if word in given)] += 1
+    return counts
 
 
-CELLS = {
+CELLS: dict[str, Sequence[Judge | Threads]] = {
     "fair, no placebos": [Judge(n_items=n, n_placebos=0) for n in (40, 100, 300)],
     "fair, rewordings SD 2": [Judge(n_items=n, wording_sd=2) for n in (40, 100, 300)],
     "fair, rewordings SD 4": [Judge(n_items=n, wording_sd=4) for n in (40, 100, 300)],
+    "fair, rewordings SD 4, placebos on 40 items": [
+        Judge(n_items=n, wording_sd=4, placebo_items=40) for n in (100, 300)
+    ],
     "fair, 9 datasets, no placebos": [Judge(n_items=n, n_datasets=9, n_framings=1, n_placebos=0) for n in (40, 100)],
     "fair, 9 datasets, rewordings SD 2": [
         Judge(n_items=n, n_datasets=9, n_framings=1, wording_sd=2) for n in (40, 100)
@@ -124,6 +184,9 @@ CELLS = {
         ]
         for true in (3, 5, 8, 15)
     },
+    "shift 15, rewordings SD 2, placebos on 40 items": [
+        Judge(n_items=n, shifts=(15,), wording_sd=2, placebo_items=40) for n in (100, 300)
+    ],
     **{
         f"shift {true}, rewordings SD 2": [Judge(n_items=n, shifts=(true,), wording_sd=2) for n in (40, 100, 300)]
         for true in (3, 5, 8, 15)
@@ -140,6 +203,26 @@ CELLS = {
         ]
         for share in (0.05, 0.1, 0.3)
     },
+    "fair, in clusters of 5 that a framing moves apart": [
+        Judge(n_items=n, n_placebos=0, cluster=5, cluster_sd=1.0) for n in (100, 300)
+    ],
+    "fair, twins that a framing moves apart": [
+        Judge(n_items=n, n_placebos=0, cluster=2, cluster_sd=1.0) for n in (80, 300)
+    ],
+    **{
+        f"{words}, rewordings SD {sd}": [
+            Judge(n_items=n, n_judges=6, n_flips=2_000, shifts=(true,), wording_sd=sd) for n in (100, 300)
+        ]
+        for words, true, sd in (
+            ("six fair judges", 0, 2),
+            ("six fair judges", 0, 4),
+            ("one of six judges has a shift of 8", 8, 2),
+            ("one of six judges has a shift of 15", 15, 2),
+        )
+    },
+    "PluralEval, fair, recall varies by 20": [Threads(n_items=n, noise=0.2) for n in (9, 30, 100, 300)],
+    "PluralEval, 8: a sixth of the threads by 50": [Threads(n_items=n, moved=0.16) for n in (6, 9, 30, 100, 300)],
+    "PluralEval, the same, recall varies by 20": [Threads(n_items=n, moved=0.16, noise=0.2) for n in (9, 30, 100, 300)],
 }
 
 

@@ -71,6 +71,8 @@ AS_GPU_JOBS_TRAIN: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module", autouse=True)
 def one_process() -> Iterator[None]:
     pytest.importorskip("vllm", reason="`make venv` or `make venv-cuda` installs it")
+    if torch.version.cuda and not torch.cuda.is_available():
+        pytest.skip("vLLM for CUDA computes on a GPU alone; see `make test-gpu`")
     with pytest.MonkeyPatch.context() as patch:
         if not torch.cuda.is_available():  # on a GPU the engine is to run as it does for users
             patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")

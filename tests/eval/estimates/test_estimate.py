@@ -155,3 +155,19 @@ def test_a_bootstrap_interval_covers_a_known_mean(truth: float):
         for k in range(200)
     ]
     assert 0.89 <= np.mean(covered) <= 0.985
+
+
+def test_copies_of_units_in_their_clusters_change_no_standard_error() -> None:
+    """By hand without clusters it would be smaller by a factor of √2."""
+    values = np.random.default_rng(3).random(40)
+    once = added_up("made", [each(values)])
+    twice = added_up("made", [[(f"{i} {copy}", v, 1.0) for copy in "ab" for i, v in enumerate(values)]])
+    whole = twice.by_cluster([unit.split()[0] for unit in twice.units])
+    assert (whole.units, whole.means) == (once.units, pytest.approx(once.means))
+    assert (
+        se(SHARE, whole) == pytest.approx(se(SHARE, once)) == pytest.approx(math.sqrt(2) * se(SHARE, twice), rel=0.02)
+    )
+    drawing = Drawing(n_draws=20_000, seed=1)
+    mean = Measure(name="mean", unit="", statistic=lambda m: m[..., 0])
+    halves = [estimate(mean, [Drawn(observed=side, drawing=drawing)]).half for side in (whole, once)]
+    assert halves[0] == pytest.approx(halves[1], rel=0.03)

@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
-from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, over_units, p_over_seeds
+from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds, surely
+from tests.made.simulated_seeds import BENT, Arm, misses, seeds_of
 
 N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
@@ -35,16 +36,22 @@ def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_varia
     # Variances: 1 of the items, which both seeds share, and 2 / 2 of the seeds' mean, with one degree of freedom.
     assert (mean.value, mean.high) == (2.0, pytest.approx(2 + np.sqrt(2) * (1.984 + 12.706) / 2, rel=1e-3))
     assert mean.low == pytest.approx(2 - (mean.high - 2))
-    assert over_seeds([estimate(1.0, 3.0)]) == over_units([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
-    alone = over_units([estimate(1.0, 1.96), estimate(3.0, 1.96)])
-    assert (alone.value, alone.low, alone.high) == pytest.approx((2.0, 2 - 1.984, 2 + 1.984), abs=1e-3)
+    assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
+
+
+def test_one_sided_limits_are_those_of_a_90_percent_interval_over_units_and_seeds() -> None:
+    single = surely([estimate(2.0, 1.96)], is_up=False)
+    assert single == pytest.approx(2 - 1.660, abs=1e-3)  # t with 99 degrees of freedom
+    both = surely([estimate(1.0, 1.96), estimate(3.0, 1.96)], is_up=True)
+    assert both == pytest.approx(2 + np.sqrt(2) * (1.660 + 6.314) / 2, abs=1e-3)
+    assert surely([estimate(1.0, 3.0), Estimate(value=2.0, low=None, high=None, n_units=3)], is_up=True) is None
 
 
 def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance() -> None:
     lacking, without = (Estimate(value=value, low=None, high=None, n_units=3) for value in (None, 2.0))
     assert over_seeds([estimate(1.0, 3.0), lacking]).value is None
     seeds = [estimate(1.0, 3.0), without]
-    assert (over_seeds(seeds).value, over_seeds(seeds).low, p_over_seeds(seeds)) == (1.5, None, None)
+    assert (over_seeds(seeds).value, over_seeds(seeds).low, p_over_seeds([seeds])) == (1.5, None, None)
     whole, cut = np.random.default_rng(1).normal(5, 9, (2, N_ITEMS))
     assert over_seeds([estimate_over(whole), estimate_over(cut[:-1])]).low is not None
 
@@ -52,11 +59,11 @@ def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no
 @pytest.mark.parametrize("values", [(3.0, 5.0, 4.0), (-2.0, -8.0, -3.0), (1.0, 1.0, 1.0), (-1.0, 0.0, 1.0)])
 def test_p_is_the_level_at_which_the_interval_ends_at_0(values: Sequence[float]) -> None:
     seeds = [estimate(value, 1.5) for value in values]
-    p, whole = p_over_seeds(seeds), over_seeds(seeds)
+    p, whole = p_over_seeds([seeds]), over_seeds(seeds)
     assert p is not None
     assert (p < 0.05) == whole.excludes(0)
     shifted = [estimate(value - whole.low, 1.5) for value in values]  # type: ignore[operator]
-    assert p_over_seeds(shifted) == pytest.approx(0.05, rel=1e-6)
+    assert p_over_seeds([shifted]) == pytest.approx(0.05, rel=1e-6)
 
 
 def simulated_arm(items: np.ndarray, rng: np.random.Generator, seed_sd: float) -> list[Estimate]:
@@ -88,12 +95,46 @@ def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong(
         items = rng.normal(0, 80 * 0.4**0.5, (N_DATASETS, N_IN_DATASET))
         arms = [simulated_arm(items, rng, seed_sd) for seed_sd in seed_sds]
         covered += [not over_seeds(arm).excludes(0) for arm in arms]
-        n_wrong += min(holm([p_over_seeds(arm) or 0.0 for arm in arms])) < 0.05
+        n_wrong += min(holm([p_over_seeds([arm]) or 0.0 for arm in arms])) < 0.05
     assert 0.91 <= covered.min() / n_runs <= covered.max() / n_runs
     assert n_wrong / n_runs <= 0.075
     noise = noise_of([arms[0]])
     assert noise is not None
-    assert noise.half_width(0.05) < 25  # a true change of -25 is mostly significant
+    assert noise.reach(0.05, is_up=True) < 25  # a true change of -25 is mostly significant
+
+
+@pytest.mark.parametrize(
+    ("arm", "most_above"),
+    [
+        (Arm(sd=6, n_seeds=5), 10),  # plain quantiles of t: above in 12 %
+        (Arm(sd=12), 11),  # 19 %
+        (Arm(d=(10, 4, 17, 5), sd_of_variant=8), 5),
+        (Arm(d=(3, 3, 3, 3), sd=6, base=BENT), 5),
+    ],
+    ids=str,
+)
+def test_intervals_of_squares_over_seeds_cover_as_often_as_the_docs_say(arm: Arm, most_above: float) -> None:
+    below, above = misses(arm, 200)
+    assert below <= 8
+    assert above <= most_above
+
+
+def test_turning_which_arm_is_held_against_turns_the_lead_of_squares() -> None:
+    rng = np.random.default_rng(1)
+    first, second = (seeds_of(Arm(d=d, sd=4), rng) for d in ((9, 9), (2, 2)))
+
+    def lead(lower: list[Estimate], upper: list[Estimate]) -> Estimate:
+        def less(high: Estimate, low: Estimate) -> Estimate:
+            (units, after), (_, before) = (each.moved["made"] for each in (high, low))  # type: ignore[index]
+            value = (high.value or 0) - (low.value or 0)
+            both = {"moved": {"made": (units, after - before)}, "squares": (*low.squares, *high.squares)}
+            return Estimate(value=value, low=value, high=value, n_units=N_ITEMS, **both)  # type: ignore[arg-type]
+
+        return lead_over_seeds([[less(high, low) for high in upper] for low in lower])
+
+    one, other = lead(first, second), lead(second, first)
+    assert (other.value, other.low, other.high) == pytest.approx((-one.value, -one.high, -one.low))  # type: ignore[operator]
+    assert one.high - one.value != pytest.approx(one.value - one.low, rel=0.05)  # type: ignore[operator]
 
 
 def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds() -> None:

@@ -45,6 +45,16 @@ def test_an_interval_plot_has_each_value_and_the_intervals_that_are_known() -> N
     assert plot.alt == "DDS. a x +5.0 [+1.0, +9.0]; b x -3.0 –; a y +2.0 [+0.5, +3.5]"
 
 
+def test_the_floor_is_a_band_behind_each_mark_that_has_one() -> None:
+    rows = [("a", 5.0, 1.0, 9.0, -4.0, 3.0), ("b", -3.0, -5.0, -1.0, NAN, NAN)]
+    frame = pd.DataFrame(rows, columns=["label", "value", "low", "high", "floor_low", "floor_high"])
+    plot = interval_plot("intervals", "Shift", frame, "points")
+    (band,) = plot.drawing.axes[0].collections
+    corners = band.get_paths()[0].get_extents()
+    assert (corners.x0, corners.x1, corners.y0, corners.y1) == (-4, 3, -0.5, 0.5)
+    assert plot.alt == "Shift. a +5.0 [+1.0, +9.0], floor [-4.0, +3.0]; b -3.0 [-5.0, -1.0]"
+
+
 def test_a_heat_plot_has_each_number_as_colour_and_text() -> None:
     plot = heat()
     (image,) = plot.drawing.axes[0].images

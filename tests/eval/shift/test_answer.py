@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
-from eval.shift.answer import Shift, answer, prediction_p
-from tests.made.simulated_answers import Judge, verdicts
+from eval.shift.answer import Shift, answer, in_one_family, prediction_p
+from tests.made.simulated_answers import Judge, Threads, verdicts
 
 
 def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:
@@ -102,6 +103,18 @@ def test_one_framing_among_many_must_be_further_from_0() -> None:
     assert answer([alone, *(shift(0, condition=str(i)) for i in range(4))]).verdict == "cannot tell"
 
 
+def test_one_judge_among_many_must_be_further_from_0_and_from_its_placebos() -> None:
+    by_units, by_floor = answer([shift(9, p=0.02)]), answer([shift(12, placebos=(-4, -2, 0, 2, 4))])
+    assert (by_units.verdict, by_floor.verdict) == ("yes", "yes")
+    others = {str(i): answer([shift(0)]) for i in range(5)}
+    for alone, obstacle in ((by_units, "significance"), (by_floor, None)):
+        together = in_one_family({"moved": alone, **others})
+        assert (together["moved"].shifts[0].obstacle, together["0"].verdict) == (obstacle, "no")
+    together = in_one_family({str(i): by_floor for i in range(6)})
+    assert together["0"].shifts[0].obstacle == "floor"
+    assert together["0"].least_beyond_floor > by_floor.least_beyond_floor
+
+
 def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> None:
     rng = np.random.default_rng(0)
     drawn = rng.normal(3, 4, (4_000, 9))  # a common shift of all rewordings is none of the framing's
@@ -109,21 +122,45 @@ def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> Non
     assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=0.012)
 
 
+@pytest.mark.parametrize(("half", "detectable"), [(2.0, 5.86), (6.0, 9.90)])
+def test_a_detectable_shift_makes_a_yes_in_80_percent(half: float, detectable: float) -> None:
+    """Of three framings one moves the judge; the first limit is the size that is little, the second Holm's level."""
+    others = [shift(0, half, condition=name) for name in "ab"]
+    assert answer([shift(0, half), *others]).detectable == pytest.approx(detectable, abs=0.01)
+    drawn = np.random.default_rng(0).normal(detectable, half / 1.96, 2_000)
+    moved = [shift(value, half, p=2 * norm.sf(abs(value) * 1.96 / half)) for value in drawn]
+    yes = [answer([each, *others]).verdict == "yes" for each in moved]
+    assert np.mean(yes) == pytest.approx(0.8, abs=0.025)
+
+
 @pytest.mark.parametrize(
     ("judge", "word", "least", "most"),
     [
         (Judge(n_items=300, wording_sd=4), "yes", 0, 0.09),
         (Judge(n_items=100, wording_sd=2), "yes", 0, 0.09),
+        (Judge(n_items=300, wording_sd=4, placebo_items=40), "yes", 0, 0.09),
         (Judge(n_items=100, n_datasets=9, n_framings=1, n_placebos=0), "yes", 0, 0.09),
         (Judge(n_items=100, n_framings=1, n_placebos=0, shifts=(8,)), "no", 0, 0.05),
         (Judge(n_items=100, n_framings=1, n_placebos=0, shifts=(15,)), "yes", 0.95, 1),
         (Judge(n_items=100, n_framings=1, n_placebos=0), "no", 0.9, 1),
         (Judge(n_items=100, n_datasets=9, n_framings=1, n_placebos=0, shifts=(*[0] * 7, 15, -25)), "yes", 0.95, 1),
         (Judge(n_items=100, n_framings=1, n_placebos=0, unparsed=0.1), "yes", 0, 0.03),
+        (Judge(n_items=100, n_placebos=0, cluster=5, cluster_sd=1.0), "yes", 0, 0.09),
+        (Judge(n_items=100, n_framings=1, n_judges=6, n_flips=2_000, wording_sd=4), "yes", 0, 0.09),
+        (Threads(n_items=9, moved=0.16), "no", 0, 0.05),
+        (Threads(n_items=100, noise=0.2), "yes", 0, 0.09),
     ],
 )
 def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(
-    judge: Judge, word: str, least: float, most: float
+    judge: Judge | Threads, word: str, least: float, most: float
 ) -> None:
     n_runs = 60
     assert least <= verdicts(judge, n_runs)[word] / n_runs <= most
+
+
+def test_what_contains_a_shift_within_the_floor_makes_no_yes() -> None:
+    moved = shift(20, placebos=(20, -20, 15, -15, 10))
+    more = replace(moved, measure="changed", placebos=(0.1, 0, -0.1, 0, 0), contains=moved.measure)
+    assert answer([more]).verdict == "yes"
+    assert answer([moved, more]).verdict == "cannot tell"
+    assert answer([replace(moved, condition="another"), more]).verdict == "yes"

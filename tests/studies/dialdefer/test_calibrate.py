@@ -1,7 +1,6 @@
 """Per-framing calibration: undoes a shift without training, and is fitted on nothing that is scored."""
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from eval.__main__ import calibrate_main as main
-from eval.calibration import CALIBRATED
+from eval.calibration import CALIBRATED, Fit, thresholds
 from evenhand.errors import DataError
-from studies.dialdefer.calibrate import Fit, calibrate, calibrated_panels, fit_threshold, untreated_panels
+from studies.dialdefer.calibrate import calibrate, calibrated_panels, untreated_panels
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
 from studies.dialdefer.panels import Judge, Panel
 from tests.made.made_panels import made_judge, made_panel, margin_panel
@@ -44,16 +43,16 @@ def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[
     return calibrated_panels(untreated_panels(test), fits), fits
 
 
-def calibrated(train: Panel, test: Panel, objective: str = "acceptance") -> tuple[Panel, Fit]:
-    """The test panel under arm `calibrated`, and its thresholds."""
-    (panel,), (fit,) = with_calibrated(made_judge(train), made_judge(test), objective)
-    return panel, fit
+def calibrated(train: Panel, test: Panel) -> Panel:
+    """The test panel under arm `calibrated`, each framing accepting half."""
+    (panel,), _ = with_calibrated(made_judge(train), made_judge(test), "acceptance")
+    return panel
 
 
 def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing() -> None:
     train = margin_panel([[3.0, 1.0, 5.0, 3.0]], ids=["train"])  # thresholds 2 and 4
     replies = [[ACCEPT, UNPARSED, ERROR, ACCEPT], [ACCEPT] * 4]
-    after, _ = calibrated(train, made_panel(replies, margins=[[2.5, np.nan, np.nan, 3.5], [2.0, 1.9, 4.1, 4.0]]))
+    after = calibrated(train, made_panel(replies, margins=[[2.5, np.nan, np.nan, 3.5], [2.0, 1.9, 4.1, 4.0]]))
     assert after.replies[:, :, 0].tolist() == [[ACCEPT, UNPARSED, ERROR, REJECT], [TIE, REJECT, ACCEPT, TIE]]
     np.testing.assert_allclose(after.margins[:, :, 0], [[0.5, np.nan, np.nan, -0.5], [0, -0.1, 0.1, 0]])
 
@@ -71,7 +70,7 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
             replace(TEST, hashes=np.array([["a" * 16 if i == 5 else "b" * 16] * 4 for i in range(300)])),
             r"1 item \(test-005\) has a prompt that thresholds are fitted on",
         ),
-        (TRAIN, made_panel(TEST.replies, ids=TEST.item_ids), "judge: bbq has no margins"),
+        (made_panel(TRAIN.replies, ids=TRAIN.item_ids), TEST, "c1, c2: no margins to fit on"),
         (TRAIN, pair(template="matched")[1], "bbq: has other prompts"),
         (pair(arm="honest")[0], TEST, "no untreated arm"),
     ],
@@ -89,8 +88,9 @@ def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_ha
     reworded = margin_panel(deferent(300, 4), ids=TEST.item_ids, template="v1")  # of the test run alone
     of_train, of_test = made_judge(TRAIN, pulled[0]), made_judge(TEST, pulled[1], reworded)
     panels, fits = with_calibrated(of_train, of_test, "acceptance")
-    assert [fit["variant"] for fit in fits] == ["", "no_first"]
-    assert fits[1]["c2"]["threshold_nats"] - fits[0]["c2"]["threshold_nats"] == pytest.approx(-3)
+    nats = thresholds(fits)
+    assert [*nats] == [("c1", ""), ("c2", ""), ("c1", "no_first"), ("c2", "no_first")]
+    assert nats["c2", "no_first"] - nats["c2", ""] == pytest.approx(-3)
     assert [p.factors.answer_order for p in panels] == ["yes_first", "no_first", "both_orders"]
     assert np.array_equal(panels[0].replies, panels[1].replies)
 
@@ -100,11 +100,9 @@ def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in() -> N
     more, _ = pair(template="v1", answer_order="no_first")
     test = pair(template="v2")[1]
     fits = calibrate(made_judge(train, more), made_judge(test, pair(template="v3")[1]), is_pooled=True)
-    assert [(each["variant"], each["n_items"], each["c1"]["threshold_nats"]) for each in fits] == [
-        ("", 800, 0),
-        ("v3", 800, 0),
-    ]
-    assert fits[0]["c2"] == fits[1]["c2"]
+    nats = thresholds(fits)
+    assert {fit["n_items"] for fit in fits} == {800}
+    assert (nats["c1", ""], nats["c1", "v3"], nats["c2", ""]) == (0, 0, nats["c2", "v3"])
     (panel, _) = calibrated_panels(untreated_panels(made_judge(test, pair(template="v3")[1])), fits)
     assert abs(np.diff(accept_rates(panel.replies))[0]) < 0.05 < np.diff(accept_rates(test.replies))[0]
 
@@ -129,10 +127,3 @@ def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_
     monkeypatch.setattr("studies.dialdefer.calibrate.item_texts", lambda run: texts[run.name])
     with pytest.raises(DataError, match=r"'own-.*' asks the same question as the test item"):
         main([str(train), str(test), "--out", str(tmp_path / "out")])
-
-
-def test_unreadable_margins_are_not_fitted_on() -> None:
-    fit = fit_threshold(np.array([2.0, math.nan]), np.array([1.0, math.nan]), 0.5)
-    assert fit["threshold_nats"] == 1.5
-    with pytest.raises(DataError, match="one kind has none"):
-        fit_threshold(np.array([1.0]), np.array([math.nan]), 0.5)

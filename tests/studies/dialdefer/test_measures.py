@@ -35,7 +35,7 @@ from studies.dialdefer.measures import (
     most_unparsed,
     parse_lenient,
     parse_strict,
-    soft_credit,
+    right_probabilities,
 )
 from studies.dialdefer.records import Condition
 from studies.json_replies import without_thinking
@@ -101,11 +101,8 @@ def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high: list[int
 def test_infinite_margins_count_and_missing_ones_are_left_out() -> None:
     assert auc(np.array([math.inf, math.nan]), np.array([-math.inf, 0.0])) == 1.0
     assert auc(np.array([math.nan]), np.array([0.0])) is None
-    earned, counted = soft_credit(np.array([[0.0, 0.0, 0.0, 0.0], [9.0, math.nan, 9.0, 9.0]]))
-    assert counted.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0]], "items with all four margins alone"
-    assert earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [0, 0, 0, 0]]
     margins = np.array([[math.log(0.6) - math.log(0.2), math.inf, -math.inf, 0.0]])
-    np.testing.assert_allclose(soft_credit(margins)[0], [[0.75, 0, 0, 0.5]])
+    np.testing.assert_allclose(right_probabilities(margins), [[0.75, 0, 0, 0.5]])
 
 
 def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings() -> None:

@@ -18,10 +18,9 @@ from studies.dialdefer.quantities import (
     POSITION,
     SHIFT,
     WORDINGS,
-    margin_observed,
-    order_observed,
+    observed,
+    pair_of,
     scale_free_shift,
-    wordings_pair,
 )
 from studies.dialdefer.scores import changes_over
 from tests.made.made_panels import made_panel, margin_panel, random_replies
@@ -44,9 +43,8 @@ def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "
 
 def margins_of(margins: Any) -> Observed:
     """The margins of a judge, as observed."""
-    observed = margin_observed(margin_panel(margins))
-    assert observed is not None
-    return observed
+    (columns,) = observed("margins", [margin_panel(margins)], "published")
+    return columns
 
 
 @pytest.mark.parametrize("judge", PLANTED)
@@ -54,7 +52,7 @@ def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> No
     rng, hits = np.random.default_rng(7), np.zeros(2)
     for _ in range(n_runs := 200):
         panels = [planted_panel(rng, *PLANTED[judge], dataset) for dataset in ("bbq", "amqa")]
-        parts = [Drawn(observed=seen, drawing=DRAWING) for p in panels if (seen := order_observed(p, "published"))]
+        parts = [Drawn(observed=seen, drawing=DRAWING) for p in panels for seen in observed("orders", [p], "published")]
         ends = zip((DEFERENCE, POSITION), PLANTED[judge], strict=True)
         hits += [not estimate(measure, parts).excludes(value) for measure, value in ends]
     assert ((0.92 * n_runs <= hits) & (hits <= 0.98 * n_runs)).all(), hits / n_runs
@@ -66,9 +64,8 @@ def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all
     for _ in range(n_runs := 200):
         rate = rng.uniform(0.3, 0.6, size=(40, 1))
         before, after = ([planted_panel(rng, d, 10, rate=rate) for d in side] for side in ((30, 0, 0), (20, 0, 0)))
-        pair = wordings_pair(before, after, "published", DRAWING)
-        assert pair is not None
-        change = change_in(WORDINGS[0], [pair], Compared("a", "b", {}), "bbq")
+        pair = pair_of("orders", before, after, "published", DRAWING)
+        change = change_in(WORDINGS[0], pair, Compared("a", "b", {}), "bbq")
         squares.append(change.before.value)
         hits += not change.change.excludes(400 / 3 - 300)
     error = np.std(squares) / np.sqrt(n_runs)
@@ -112,6 +109,13 @@ def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_a
     assert estimate(SHIFT, [alike]).value is None
     margins = np.random.default_rng(1).normal(size=(10, 4))
     margins[0, 2] = np.inf
-    observed = margins_of(margins)
-    assert np.isfinite(SHIFT.statistic(observed.means))
-    assert observed.counted[:, 0].tolist() == [0.0, *[1.0] * 9]
+    columns = margins_of(margins)
+    assert np.isfinite(SHIFT.statistic(columns.means))
+    assert len(columns.units) == 9
+
+
+def test_soft_shares_are_of_the_items_with_all_margins_and_an_infinite_one_counts() -> None:
+    panel = margin_panel([[0.0, 0.0, 0.0, 0.0], [9.0, np.nan, 9.0, 9.0], [np.inf, np.inf, np.inf, np.inf]])
+    (columns,) = observed("soft", [panel], "published")
+    assert columns.earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [1, 0, 1, 0]]
+    assert observed("soft", [panel.at([1])], "published") == []

@@ -276,3 +276,20 @@ def test_no_needs_enough_items_readable_replies_and_datasets_that_do_not_cancel(
     mute = said({"bbq": (400, still), "amqa": (40, still)}, amqa=40)
     assert mute.startswith("Cannot tell")
     assert "the answer would change with how they are counted" in mute
+
+
+def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> None:
+    rows = verdict_rows("bbq")
+    copies = [{**row, "item_id": f"{row['item_id']}-again"} for row in rows]
+    twice = [{**row, "cluster": str(row["item_id"]).removesuffix("-again")} for row in (*rows, *copies)]
+    found = []
+    for name, some in (("a.csv", rows), ("b.csv", twice), ("c.csv", [*rows, *copies])):
+        scored([write(tmp_path / name, some)], draws=4_000)
+        listed = json.loads((tmp_path / "out" / "scores.json").read_text())
+        found.append(next(row for row in listed if row["measure"] == "dds"))
+    once, clustered, apart = found
+    assert (once["n_units"], clustered["n_units"], apart["n_units"]) == (10, 10, 20)
+    assert clustered["value"] == once["value"] == apart["value"]
+    widths = [row["high"] - row["low"] for row in (once, clustered, apart)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.05)
+    assert widths[2] < 0.8 * widths[0]

@@ -153,3 +153,14 @@ def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_gro
 def test_pocket_is_at_hand_without_a_file():
     tree = study("pocket", columns={}, cases={"": {"claim": "{{ correct_answer }} {{ family }}"}})
     assert "{" not in prompts_of(tree)[0].messages[-1].content
+
+
+def test_placebos_on_fewer_items_are_asked_on_the_first_ones_of_each_dataset(tmp_path):
+    files = [claims(tmp_path / f"{name}.jsonl", 5) for name in "ab"]
+    files[1].write_text(files[1].read_text().replace('"c', '"d'))
+    tree = {**study(files[0], placebo_items=2), "items": [{"file": str(file)} for file in files]}
+    section = FramingSection.model_validate(tree)
+    asked = [prompt for unit in section.units("answer").units for prompt in unit.next_prompts({})]
+    items = {p.condition: sorted({q.item_id for q in asked if q.condition == p.condition}) for p in asked}
+    assert items["placebo 1"] == items["placebo 2"] == ["c0", "c1", "d0", "d1"]
+    assert len(items["expert"]) == 10

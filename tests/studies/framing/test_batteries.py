@@ -75,14 +75,14 @@ def test_the_shipped_config_is_the_published_template_and_by_one_key_the_papers(
     check_same_prompts(load_items([parse_config(DatasetSpec, section["items"], "items")]), section, template, "json")
 
 
-@pytest.mark.parametrize(("name", "n_framings"), [("speakers", 14), ("pairwise", 11), ("scores", 11)])
+@pytest.mark.parametrize(("name", "n_framings"), [("speakers", 19), ("pairwise", 16), ("scores", 16)])
 def test_a_battery_asks_every_framing_of_every_item_in_words_of_its_own(
     name: str, n_framings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(CONFIGS.parent)
     tree = read_yaml(CONFIGS / "framing" / f"{name}.yaml")
     section = parse_config(FramingSection, tree["framing"], name)
-    assert len(section.texts) == n_framings
+    assert (len(section.texts), len(section.placebos)) == (n_framings, 8)
     n_asked = len(section.cases or [""]) * len(section.order_names) * n_framings
     for unit in list(section.units(tree["verdict"]).units)[:4]:
         first = list(unit.next_prompts({}))

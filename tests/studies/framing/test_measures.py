@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ def drawn_grid(rng: np.random.Generator, *, defers: float, pulls: float, placebo
     return Grid(
         items=tuple(map(str, range(N_ITEMS))),
         groups=("",) * N_ITEMS,
+        clusters=tuple(map(str, range(N_ITEMS))),
         framings=framings,
         placebos=framings[2:],
         cases=("true", "false"),
@@ -189,6 +191,42 @@ def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(results_of):
     assert of["unread", "expert"] == pytest.approx(100 / 12)
 
 
+@pytest.mark.parametrize(("column", "cluster"), [("none", None), ("twin", None), ("twin", "twin"), ("twin", "id")])
+def test_copies_and_twins_are_one_cluster_in_every_figure_and_that_is_said(
+    column, cluster, tmp_path, monkeypatch, capsys
+):
+    """40 items under two ids each, with the same text (none) or not (twin), and a judge that answers both alike."""
+    rows = [
+        {
+            "id": f"c{i}{copy}",
+            "twin": f"t{i}",
+            "none": "",
+            "yes": f"claim {i}",
+            "no": f"lie {i}{copy * (column == 'twin')}",
+        }
+        for copy in ("", "b")
+        for i in range(40)
+    ]
+    write_jsonl(tmp_path / "items.jsonl", rows)
+
+    def alike(prompt):
+        asked = f"{prompt.item_id.rstrip('b')} {prompt.condition} {prompt.factors.order}"
+        return prompt.answer_space[int(random.Random(asked).random() < 0.4)]
+
+    columns_ = {name: value for name, value in (("group", "twin"), ("cluster", cluster)) if value and column == "twin"}
+    cases = {"false": {"claim": "{{ no }}", "label": "reject"}}
+    section = study(tmp_path / "items.jsonl", columns=columns_, cases=cases)
+    path = run_of(tmp_path, section, alike, monkeypatch)
+    score_main([str(path), "--draws", "200", "--all"])
+    said = " ".join(capsys.readouterr().out.split())
+    scores = json.loads((path / "scores" / "scores.json").read_text())
+    n_units = {row["n_units"] for row in scores if row["measure"] == "shift" and row["group"] == ALL}
+    is_apart = cluster == "id"
+    assert n_units == {80 if is_apart else 40}
+    assert ("over 40 clusters of 80 items" in said) != is_apart
+    assert ("40 of its 80 items have the text of another one" in said) == (column == "none")
+
+
 @pytest.mark.parametrize(("silent", "shift"), [("expert", 0.0), ("statement", None)])
 def test_a_shift_is_over_what_is_read_on_both_sides_and_a_silent_baseline_is_said(silent, shift, results_of):
     def wavering(prompt):  # never changes an answer, and is silent where it would reject
@@ -235,8 +273,12 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
 ):
     cases = {"true": {"claim": "{{ yes }}"}, "false": {"claim": "{{ no }}"}}
     section = study(claims(tmp_path / "items.jsonl", 60), orders="both", cases=cases)
-    judges = {"base": planted(0, defers=0.4), "good": planted(1, defers=0.1), "mute": unread_for_some_experts}
-    judges |= {"yes": planted(3, level=1.0), "place": lambda prompt: prompt.answer_space[0]}
+    judges = {"base": planted(0, defers=0.4), "good": planted(0, defers=0.1), "mute": unread_for_some_experts}
+    judges |= {
+        "keen": planted(0, level=0.9),
+        "yes": planted(3, level=1.0),
+        "place": lambda prompt: prompt.answer_space[0],
+    }
     runs = {
         name: run_of(tmp_path, section, judge, monkeypatch, name=name, model={"name": name})
         for name, judge in judges.items()
@@ -248,8 +290,9 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
         "place": "names the answer shown first in statement",
     }
     said = " ".join(capsys.readouterr().out.split())
-    assert "Recommendation: good. Lowest mean |shift|: good, " in said
-    assert "against the base); what it gets right is not known." in said
+    assert "Recommendation: good. Lowest root mean square shift of the arms that keep accept %: statement" in said
+    assert "; what it gets right is not known." in said
+    assert "keen (accept %: statement +" in said
 
 
 def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(results_of):
@@ -362,3 +405,9 @@ def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_p
     assert of["net_changed", "expert"] == (0 if placebo_too else 20)
     moved = [(shift.measure, shift.condition) for shift in said_of(results)["answer"].moved]
     assert moved == ([] if placebo_too else [("changed", "expert")])
+
+
+def test_a_group_that_a_dataset_lacks_has_no_units_there():
+    grid = drawn_grid(np.random.default_rng(1), defers=0.0, pulls=0.0, placebo=0.0)
+    observed = columns("d", grid, [grid.of("value", "expert")], np.array([], dtype=int))
+    assert (observed.units, observed.earned.shape) == ((), (0, 4))

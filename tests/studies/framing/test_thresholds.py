@@ -51,7 +51,7 @@ def test_a_threshold_a_framing_makes_the_judge_straight_and_right_again(runs: An
     assert found == {"base": [50, 50, 100], "calibrated": [0, 0, 100]}
     assert rows["calibrated"]["kind"] == "calibrated"
     fits = json.loads((test / "calibrated" / "thresholds.json").read_text())["calibrations"]
-    expert = {fit["order"]: fit["threshold_nats"] for fit in fits if fit["framing"] == "expert"}
+    expert = {fit["variant"]: fit["threshold_nats"] for fit in fits if fit["condition"] == "expert"}
     assert expert["given"] == pytest.approx(3.5 + 0.2, abs=0.1)  # in each order what symbol 1 draws is undone too
     assert expert["swapped"] == pytest.approx(3.5 - 0.2, abs=0.1)
 
@@ -71,7 +71,7 @@ def test_pooled_thresholds_are_those_of_speakers_and_placebos_keep_the_baseline_
     framings = {"statement": "Claim: {{ claim }}", "expert": "A professor says: {{ claim }}", **more}
     calibrate_main([str(runs("train", framings=framings)), str(test := runs("test")), "--pooled"])
     fits = json.loads((test / "calibrated" / "thresholds.json").read_text())["calibrations"]
-    found = {fit["framing"]: fit["threshold_nats"] for fit in fits if fit["order"] == "given"}
+    found = {fit["condition"]: fit["threshold_nats"] for fit in fits if fit["variant"] == "given"}
     assert found == {"statement": 0, "expert": pytest.approx(3.7, abs=0.1), "placebo 1": 0, "placebo 2": 0}
 
 
@@ -89,7 +89,7 @@ def test_datasets_weigh_alike_and_half_is_of_claims(runs: Any, tmp_path: Path) -
     items = [{"file": str(tmp_path / f"{name}.jsonl")} for name in ("many", "few")]
     train, test = runs("train", items=items), runs("test")
     grids = [read_run("framing", path) for path in (train, test)]
-    fits = {(fit["framing"], fit["order"]): fit for fit in calibrate(*grids, "acceptance")}
+    fits = {(fit["condition"], fit["variant"]): fit for fit in calibrate(*grids, "acceptance")}
     assert fits["statement", "given"]["share_before"] == pytest.approx((0.5 + 1) / 2)  # `few` says so in every framing
     assert fits["expert", "swapped"]["share_after"] == pytest.approx(0.5, abs=0.05)
     assert fits["statement", "given"]["threshold_nats"] != 0
@@ -101,7 +101,7 @@ def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(
     first = run.plan[0]
     lost = {first.prompt_hash: [replace(run.replies[first.prompt_hash][0], answer_logprobs=None)]}
     cells = product(before.framings, before.orders)
-    fits = [{"framing": framing, "order": order, "threshold_nats": 2.0} for framing, order in cells]
+    fits = [{"condition": framing, "variant": order, "threshold_nats": 2.0} for framing, order in cells]
     (after,) = with_thresholds(replace(run, replies={**run.replies, **lost}), fits).grids.values()
     accepts = before.fields["odds"] > 2
     factors = dict(first.factors)
@@ -159,5 +159,5 @@ def test_what_is_fitted_on_is_not_scored_and_margins_are_needed(
         )
         for split in ("train", "test")
     ]
-    with pytest.raises(DataError, match="statement has no margins"):
+    with pytest.raises(DataError, match=r"statement.*: no margins to fit on"):
         calibrate_main([*map(str, said)])

@@ -1,124 +1,77 @@
-"""Replies of the narrator study → options or named states, whoever is called Me; and how well the reader agrees with
-replies read by hand."""
+"""Typed shifts of the narrator study: they are its scores, and their bounds hold whatever unparsed replies said."""
 
-import itertools
-import json
-from pathlib import Path
+import random
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
-from studies.narrator.answers import STATES, Answer, read_answer
-from studies.narrator.prompts import ME
+from eval.estimates.estimate import Drawing
+from eval.shift.answer import Shift
+from studies.narrator.answers import shifts_of
+from studies.narrator.judged_runs import Judgment
+from studies.narrator.measures import Setting, effects
+from tests.made.narrator_judgments import judgment
 
-NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
-
-
-def groups(name: str) -> Any:
-    """A YAML file beside this one, which explains itself."""
-    return yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+DRAWING = Drawing(n_draws=100, seed=1)
 
 
-KINDS = [(kind, group["options"], *row) for group in groups("reply_kinds.yaml") for kind, *row in group["replies"]]
+def shifts(judgments: list[Judgment]) -> dict[str, Shift]:
+    run: Any = SimpleNamespace(plan=judgments, name="run", judge="judge")
+    setting = Setting(judgments[0].factors.task, "visible", "published")
+    return {shift.condition: shift for shift in shifts_of(run, setting, "answered", DRAWING)}
 
 
-@pytest.mark.parametrize(("kind", "options", "reply", "says"), KINDS, ids=[row[0] for row in KINDS])
-def test_a_reply_is_read_as_specified(kind, options, reply, says):
-    answer = read_answer(reply.removesuffix("✂"), options, "length" if reply.endswith("✂") else "stop")
-    assert (answer.option or f"<{answer.state}>") == says
-    assert (answer.state == "chosen") == (answer.option is not None)
-
-
-@given(NAMES, st.booleans(), st.data())
-def test_an_option_to_the_letter_and_what_the_schema_of_a_prompt_lets_through_is_that_option(names, is_ascii, data):
-    options = tuple(dict.fromkeys(name.strip() for name in names))
-    option = data.draw(st.sampled_from(options))
-    assert read_answer(option, options) == Answer("chosen", option)
-    assert read_answer(json.dumps(option, ensure_ascii=is_ascii), options, "length") == Answer("chosen", option)
-
-
-def test_an_engine_error_is_no_answer():
-    assert read_answer("Ann", ("Ann", "Bob"), "error: out of memory") == Answer("error")
-
-
-@given(NAMES, st.text(max_size=60), st.sampled_from(["stop", "length"]))
-def test_any_reply_is_read_and_only_options_are_chosen(options, reply, finish):
-    answer = read_answer(reply, tuple(options), finish)
-    assert answer.state in STATES
-    assert answer.option is None or answer.option in options
+def made(rng: random.Random, task: str, lost: float) -> list[Judgment]:
+    """Eight conversations under three narrators, each prompt with up to so large a share of unparsed replies."""
+    judgments = []
+    for i in range(8):
+        for who in ("neutral", "attacker", "non_attacker"):
+            weights = [rng.random() for _ in range(2 if task == "detection" else 3)]
+            read = 1 - lost * rng.random()
+            shares = [read * weight / sum(weights) for weight in weights]
+            judgments.append(judgment(who, *shares, task=task, conversation=f"c{i}"))
+    return judgments
 
 
 @pytest.mark.parametrize(
-    "piece", ["(", "the answer is ", "Ann and ", "very ", "in the ", "not ", "Ann was by ", "nobody ", '"', "'", "\n"]
+    ("task", "signs"),
+    [
+        ("blame", {"pr": 1, "delta_att": -1, "delta_far": -1}),
+        ("detection", {"pr": 1, "delta_att": -1, "delta_non_att": 1}),
+    ],
 )
-def test_pieces_that_loop_are_read_in_linear_time(piece):
-    assert read_answer(piece * 4000 + "Bob", ("Ann", "Bob")).state in STATES
+def test_shifts_are_the_scores_turned_toward_the_narrator(task: str, signs: dict[str, int]) -> None:
+    judgments = made(random.Random(1), task, 0.3)
+    scores, typed = next(effects(judgments))[1], shifts(judgments)
+    assert {*typed} == {*signs}
+    for name, sign in signs.items():
+        ends = sorted((sign * scores[name].low, sign * scores[name].high))
+        assert (typed[name].value, typed[name].low, typed[name].high) == pytest.approx(
+            (sign * scores[name].value, *ends)
+        )
 
 
-def test_the_reader_agrees_with_a_human_and_names_nobody_whom_a_human_does_not_name():
-    read = []
-    for group in groups("replies.yaml"):
-        finish = "length" if group.get("cut") else "stop"
-        for reply, reading in group["replies"]:
-            answer = read_answer(reply, group["options"], finish)
-            read.append((reply, reading, answer.option or f"<{answer.state}>"))
-            assert answer.option in (None, reading), reply
-    assert len(read) == 650
-    assert sum(reading == says for _, reading, says in read) >= 0.965 * len(read)
+def filled(rng: random.Random, each: Judgment) -> Judgment:
+    """The judgment with its unparsed replies given to one option, or left as an answer that is no option."""
+    shares, lost, place = list(each.shares), 1 - sum(each.shares), rng.randrange(len(each.shares))
+    shares[place] += lost
+    return replace(each, shares=tuple(shares))
 
 
-def test_no_name_that_stands_elsewhere_is_taken_for_an_answer():
-    hard = [(group["options"], *reply) for group in groups("hard_replies.yaml") for reply in group["replies"]]
-    assert len(hard) > 500
-    read = [(reply, names, read_answer(reply, options).option) for options, reply, names in hard]
-    assert [(reply, option) for reply, names, option in read if option is not None and option not in names] == []
-    assert sum(names == [option] for _, names, option in read) >= 0.58 * sum(len(names) == 1 for _, names, _ in read)
+@pytest.mark.parametrize("task", ["blame", "detection"])
+def test_bounds_hold_the_intervals_of_whatever_unparsed_replies_said(task: str) -> None:
+    rng = random.Random(2)
+    judgments = made(rng, task, 0.4)
+    bounds = {name: shift.bounds or (0.0, 0.0) for name, shift in shifts(judgments).items()}
+    for _ in range(50):
+        for name, shift in shifts([filled(rng, each) for each in judgments]).items():
+            assert bounds[name][0] < shift.value < bounds[name][1]
+            assert shift.bounds is None
 
 
-SPEECH = ["told", "said to", "wrote to", "replied to", "asked", "responded to", "addressed", "answered"]
-WORDS = ["that he is an idiot", "to shut up", "to get a life", '"get lost"', "in the last comment"]
-WHICH = ["is a personal attack", "was an insult", "is rude", "constitutes a personal attack", "is a form of harassment"]
-
-
-def test_a_which_clause_never_names_the_one_who_is_spoken_to_and_mostly_the_speaker():
-    names = [
-        read_answer(f"{who} {verb} {other} {words}, which {which}.", ("Ann", "Bob", "Me")).option
-        for who, other in (("Ann", "Bob"), ("Bob", "you"))
-        for verb, words, which in itertools.product(SPEECH, WORDS, WHICH)
-    ]
-    assert {"Ann": names[:200].count("Ann"), "Bob": names[200:].count("Bob")} == {"Ann": 200, "Bob": 200}
-
-
-FRAMES = groups("frames.yaml")
-GENITIVE = {"you": "your", "You": "Your", "I": "my", "me": "my", "Me": "Me's", "the narrator": "the narrator's"}
-STRANGE = ["J. R. Smith", "J.delanoy", "Some_Name", "192.168.0.1", "Will", "The Rambling Man", "小明", "José"]
-ANY_NAME = st.sampled_from(STRANGE) | st.from_regex(r"[A-Z][a-z]{3,8}[0-9]{0,3}", fullmatch=True)
-
-
-def said(frame: str, who: str, other: str) -> str:
-    """A frame with its names in it."""
-    for place, name in (("0", who), ("1", other)):
-        frame = frame.replace(f"{{{place}}}", name).replace(f"{{{place}'s}}", GENITIVE.get(name, f"{name}'s"))
-    return frame[:1].upper() + frame[1:] if who not in frame[: len(who)] else frame
-
-
-def read(reply: str, who: str, other: str) -> Answer:
-    """How a reply is read; the speaker who may be Me is always called Me."""
-    answer = read_answer(reply, (who, other, "Third Person"))
-    return Answer(answer.state, ME) if answer.option == who else answer
-
-
-@given(st.sampled_from(FRAMES["any_person"] + FRAMES["only_names"]), ANY_NAME, ANY_NAME)
-def test_a_name_is_read_as_me_is(frame, name, other):
-    if name.casefold() == other.casefold():
-        return
-    assert read(said(frame, ME, other), ME, other) == read(said(frame, name, other), name, other)
-
-
-@pytest.mark.parametrize("person", ["you", "You", "I", "me", "the narrator"])
-@pytest.mark.parametrize("frame", FRAMES["any_person"])
-def test_you_and_i_are_read_as_me_is(frame, person):
-    assert read(said(frame, person, "Bob"), ME, "Bob") == read(said(frame, ME, "Bob"), ME, "Bob")
+def test_of_a_judge_that_was_parsed_whole_nothing_is_bounded_and_a_missing_narrator_leaves_no_shift() -> None:
+    judgments = made(random.Random(3), "blame", 0.0)
+    assert {shift.bounds for shift in shifts(judgments).values()} == {None}
+    assert {*shifts([each for each in judgments if each.condition != "attacker"])} == {"delta_far"}

@@ -15,9 +15,9 @@ from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
-from studies.narrator.answers import STATES
 from studies.narrator.measures import ALL, Levels, effects
 from studies.narrator.prompts import narrator_prompts
+from studies.narrator.replies import STATES
 from tests.made.made_runs import rewrite
 from tests.made.narrator_runs import Judge, fair, made_conversations, make_narrator_run, protector, results_of_runs
 from tests.made.report_html import Page

@@ -101,6 +101,15 @@ def results(*of_runs: NarratorRun) -> Results:
     return results_of_runs(*(run.path for run in of_runs))
 
 
+PROTECTS, ACCUSES, BENDS = ("yes", 1), ("yes", -1), ("yes", 0)
+NO, UNCLEAR = ("no", None), ("cannot tell", None)
+
+
+def way(of: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Verdict and direction of an answer."""
+    return of["answer"].verdict, of["answer"].direction
+
+
 def said(of: Results) -> str:
     """The sentences about levels, and the warnings."""
     return " ".join([*of.sentences["scores"], *of.warnings])
@@ -174,19 +183,15 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     assert blame(run)["pr"].value == pytest.approx(-50, abs=1e-6)
     assert blame(run, "fixed_slot")["pr"].value == pytest.approx(0, abs=1e-6)
     moved, open_ = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in (both, alone))
-    assert (moved["way"], moved["is_moved_by_slot"], moved["of"]["pr"].value) == (
-        "none",
-        True,
-        pytest.approx(0, abs=1e-6),
-    )
-    assert (open_["way"], open_["is_one_order"]) == ("accuses", True)
+    assert (way(moved), moved["is_moved_by_slot"], moved["of"]["pr"].value) == (NO, True, pytest.approx(0, abs=1e-6))
+    assert (way(open_), open_["is_one_order"]) == (ACCUSES, True)
     assert "narrator.option_orders='[published, fixed_slot]'" in said(results_of_runs(alone))
 
 
 def test_what_is_said_of_each_judge(runs):
     ways = {name: EVALUATION.facts(results(runs[name, "sampled"]))["judges"][0] for name in JUDGES}
-    leans = {"fair": "unclear", "lots": "unclear", "eliminator": "protects", "protector": "protects"}
-    assert {name: of["way"] for name, of in ways.items()} == {**leans, "accuser": "accuses"}
+    leans = {"fair": UNCLEAR, "lots": UNCLEAR, "eliminator": PROTECTS, "protector": PROTECTS, "accuser": ACCUSES}
+    assert {name: way(of) for name, of in ways.items()} == leans
     assert [name for name, of in ways.items() if of["chance"] is not None] == ["lots", "eliminator"]
 
 
@@ -209,24 +214,25 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
         for judge in (drawn_to_me, silent_of_easy)
     }
     drawn, silent = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in paths.values())
-    assert (drawn["way"], drawn["of"]["delta_far"].value > 15, drawn["of"]["delta_att"].value < -30) == (
-        "bends",
+    assert (way(drawn), drawn["of"]["delta_far"].value > 15, drawn["of"]["delta_att"].value < -30) == (
+        BENDS,
         True,
         True,
     )
     assert drawn["innocents"] == pytest.approx(100 * (30 * 0.1 + 60 * 0.05) / 90, abs=3)
-    assert (silent["is_uneven"], silent["of"]["pr"].value, silent["basis"]["pr"].value) == (True, pytest.approx(50), 0)
-    assert silent["way"] == "unread"
+    assert (way(silent), silent["of"]["pr"].value) == (UNCLEAR, pytest.approx(50))
+    assert silent["answer"].kept_by("unparsed")
     fair_one = make_narrator_run(tmp_path, lambda p: fair(p, 0.9), made, name="fair", **BLAME)
     (move,) = EVALUATION.facts(results_of_runs(fair_one, paths[drawn_to_me], is_before_after=True))["moves"]
     assert (move["pr"].direction, move["far"].direction, move["is_both"]) == (1, 1, True)
     (move,) = EVALUATION.facts(results_of_runs(fair_one, paths[silent_of_easy], is_before_after=True))["moves"]
     assert (move["pr"].after, move["is_unread"]) == (50, True)
     both = EVALUATION.facts(results(runs["protector", "sampled"], runs["accuser", "sampled"]))["judges"]
-    assert {of["judge"]: of["way"] for of in both}[POOLED] == "opposed"
+    opposed = {of["judge"]: of["answer"] for of in both}[POOLED]
+    assert (opposed.verdict, opposed.direction, opposed.is_both_ways) == ("yes", 0, True)
     few = make_narrator_run(tmp_path, lambda p: fair(p, 1.0), made_conversations({3: 5}), name="few", **BLAME)
     (of_few,) = EVALUATION.facts(results_of_runs(few))["judges"]
-    assert (of_few["way"], of_few["of"]["pr"].high) == ("unclear", pytest.approx(43.4, abs=0.1))  # Wilson's, of 0 in 5
+    assert (way(of_few), of_few["of"]["pr"].value) == (UNCLEAR, 0)
 
 
 def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
@@ -247,7 +253,7 @@ def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
         "sees more": right(0.5, 0.9, 0.65),
         "shields": right(0.5, 0.3, 0.9),
         "says less": right(0.5, 0.0, 0.9, gone=0.05),
-        "hardly answers": right(0.5, 0.45, 0.55, gone=0.3),
+        "hardly answers": right(0.5, 0.46, 0.55, gone=0.3),
         "worse": right(0.9, 0.75, 0.75),
         "better": right(0.7, 0.85, 0.85, last=0.3),
     }
@@ -257,15 +263,11 @@ def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
         for name, judge in judges.items()
     }
     of = {name: EVALUATION.facts(results_of_runs(path))["judges"][0] for name, path in paths.items()}
-    ways = ["bends", "bends", "protects", "protects", "unread", "bends", "bends"]
-    assert [each["way"] for each in of.values()] == ways
+    assert [way(each) for each in of.values()] == [BENDS, BENDS, PROTECTS, PROTECTS, UNCLEAR, BENDS, BENDS]
+    assert of["hardly answers"]["answer"].kept_by("unparsed")
     assert [each["is_moved_by_slot"] for each in of.values()] == [False] * 6 + [True]
-    assert (of["surer"]["of"]["pr"].value, of["surer"]["of"]["pr"].high) == (
-        pytest.approx(27),
-        pytest.approx(31.6, abs=0.1),
-    )
     pooled = EVALUATION.facts(results_of_runs(paths["worse"], paths["better"]))["judges"][-1]
-    assert (pooled["judge"], pooled["of"]["pr"].value, pooled["way"]) == (POOLED, pytest.approx(0), "opposed")
+    assert (pooled["judge"], pooled["of"]["pr"].value, way(pooled)) == (POOLED, pytest.approx(0), BENDS)
     figures = EVALUATION.own_card.figures({BASE: read_run("narrator", paths["surer"])})
     main = ["narrator_blame_visible_neutral", "narrator_blame_visible_pr_fixed_slot"]
     assert [figure.name for figure in figures if figure.is_main and "_blame_" in figure.name] == main
