@@ -243,11 +243,11 @@ def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(
     def held_to(max_tokens: int) -> InferenceConfig:
         return asks(llama, VLLM, verdict="reason", sampling={"structured": "json", "max_tokens": max_tokens})
 
-    prompts = first_prompts(held_to(300))
+    prompts = first_prompts(held_to(280))
     reading(engine, held_to(400))
     with pytest.raises(PromptsTooLong, match=r"do not fit the context window, the first .*pocket-test.*window 512"):
         list(engine.generate(prompts))
-    reading(engine, held_to(300))
+    reading(engine, held_to(280))
     for completion in engine.generate(prompts[:2]):
         if completion.finish_reason == "stop":
             assert json.loads(completion.text)["chosen_answer"] in ("1", "2")
