@@ -5,16 +5,17 @@ The Dialogic Deference Score is DialDefer's Definition 1 (equations 1 to 3)."""
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.runs import PlannedPrompt
 from evenhand.completions import answer_probability
 from evenhand.records import Completion
-from studies.dialdefer.records import Condition, Planned
+from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.templates import NO_FIRST
 from studies.json_replies import last_object, last_value, without_thinking
 
@@ -26,7 +27,6 @@ FloatArray = NDArray[np.float64]
 CONDITIONS = tuple(Condition)
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = range(4)
 C1, C2 = [C1_TRUE, C1_FALSE], [C2_CORRECT, C2_INCORRECT]
-CLAIM_PAIRS = {"correct": (C1_TRUE, C2_CORRECT), "incorrect": (C1_FALSE, C2_INCORRECT)}
 
 # Codes of a reply, in an order that the code relies on: no reply < undecided < unparsed < a choice. A condition that
 # an arm does not ask at all is ABSENT throughout.
@@ -104,23 +104,13 @@ def flip_masks(replies: IntArray) -> tuple[BoolArray, BoolArray]:
     return lost[:, 1], lost[:, 0]
 
 
-def discordant(replies: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
-    """Pairs (C1 only, C2 only) for McNemar: right on true claims, right on false claims, and acceptance of any claim.
-
-    With denominator "answered", and always for acceptance, a pair with an unparsed side is left out: an unparsed
-    reply can be called wrong, but it neither accepts nor rejects. A pair with a tie is always left out.
-    """
+def discordant(replies: IntArray) -> tuple[int, int]:
+    """Claims accepted in C1 only, and in C2 only, for McNemar. A pair with an unparsed side or a tie is left out: an
+    unparsed reply can be called wrong, but it neither accepts nor rejects."""
     verdicts = majority(replies)
-    readable = verdicts > UNPARSED
-    kept = readable if denominator == "answered" else verdicts != TIE
-
-    def one_sided(is_so: BoolArray, kept_rows: BoolArray, pair: tuple[int, int]) -> tuple[int, int]:
-        (first, second), keep = is_so[:, pair].T, kept_rows[:, pair].all(axis=1)
-        return int((first & ~second & keep).sum()), int((~first & second & keep).sum())
-
-    counts = {name: one_sided(verdicts == RIGHT, kept, pair) for name, pair in CLAIM_PAIRS.items()}
-    lost, won = zip(*(one_sided(verdicts == ACCEPT, readable, pair) for pair in CLAIM_PAIRS.values()), strict=True)
-    return {**counts, "acceptance": (sum(lost), sum(won))}
+    is_changed_pair = is_changed(verdicts[:, C1], verdicts[:, C2])
+    n_won = int((is_changed_pair & (verdicts[:, C2] == ACCEPT)).sum())
+    return int(is_changed_pair.sum()) - n_won, n_won
 
 
 def accept_rates(replies: IntArray) -> tuple[float | None, float | None]:
@@ -230,16 +220,21 @@ class NoVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict(Planned):
+class Verdict:
     """One judge's decision on one planned prompt, once."""
 
+    prompt_hash: str
+    item_id: str
+    benchmark: str
+    dataset: str
+    condition: Condition
+    factors: Factors
     sample_index: int
     choice: int | None  # 1 accepts the claim, 2 rejects it, in whichever order the answers were shown
     reason: NoVerdict | None  # set exactly when choice is None
     text: str  # as the judge wrote it: with answer order no_first, its "1" rejects
     margin: float | None = None  # log P(accepting answer) - log P(rejecting answer) in nats; may be infinite
     p_answer: float | None = None  # P(1) + P(2), of a margin
-    unparsed_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,28 +265,32 @@ def decide(completion: Completion, reading: ReadingMode) -> tuple[int | None, No
 
 
 def judge_all(
-    plan: Sequence[Planned], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: ReadingMode
+    plan: Sequence[PlannedPrompt], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: ReadingMode
 ) -> list[Verdict]:
     """A verdict for every planned line and sample: 1 accepts, whichever answer was shown first.
 
     Raises KeyError when a completion is missing.
     """
     verdicts = []
-    for planned, k in product(plan, range(n_samples)):
-        completion = replies[planned.prompt_hash][k]
+    factors = {asked: Factors(**dict(asked)) for asked in {prompt.factors for prompt in plan}}
+    for prompt, k in product(plan, range(n_samples)):
+        completion, asked = replies[prompt.prompt_hash][k], factors[prompt.factors]
         choice, reason, margin = decide(completion, reading)
-        if planned.factors.answer_order == NO_FIRST:
+        if asked.answer_order == NO_FIRST:
             choice, margin = choice and 3 - choice, None if margin is None else -margin
-        parsers = PARSERS if reading.mode == "reason" and not completion.is_error else {}
         verdict = Verdict(
-            **{field.name: getattr(planned, field.name) for field in fields(Planned)},
+            prompt_hash=prompt.prompt_hash,
+            item_id=prompt.item_id,
+            benchmark=prompt.benchmark,
+            dataset=prompt.dataset,
+            condition=Condition(prompt.condition),
+            factors=asked,
             sample_index=completion.sample_index,
             choice=choice,
             reason=reason,
             text=completion.text,
             margin=margin,
             p_answer=None if margin is None else answer_probability(completion),
-            unparsed_by=frozenset(name for name, parse in parsers.items() if parse(completion.text) is None),
         )
         verdicts.append(verdict)
     return verdicts
