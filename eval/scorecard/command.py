@@ -31,7 +31,7 @@ from eval.report.tables import (
     write_rows,
     write_tables,
 )
-from eval.results import MOST_PRINTED, Results, judges_of, load_runs, say_warnings
+from eval.results import MOST_PRINTED, Results, hanging, judges_of, load_runs, say_warnings
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
@@ -311,7 +311,8 @@ class StudyCard:
         def lead_in(figure: CardFigure) -> tuple[Estimate, bool]:
             leads = [[changes_in(figure, of_pair)[-1] for of_pair in row] for row in changes]
             rise = lead_over_seeds([[change.change for change in row] for row in leads])
-            return rise, leads[0][0].direction == 1 if is_single else rise.low is not None and rise.low > 0
+            is_higher = rise.low is not None and rise.low > 0 and not rise.hangs
+            return rise, leads[0][0].direction == 1 if is_single else is_higher
 
         lead, is_significant = lead_in(main.figure)
         gain, is_gain = lead_in(self.kept.figure) if self.kept and self.is_right_known else (None, False)
@@ -369,7 +370,13 @@ class StudyCard:
             study=self.study, evaluation=self.evaluation, judges=self.runs, options=self.options, is_before_after=True
         )
         further = self.evaluation.own_card.warnings(self.judges, self.every_change)
-        return [*self.sentences["warnings"], *further, *results.warnings]
+        pooled = [change for each in self.figures for change in each.pooled.values()]
+        return [
+            *self.sentences["warnings"],
+            *further,
+            *hanging(self.evaluation, self.runs, pooled),
+            *results.warnings,
+        ]
 
 
 def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> float | None:

@@ -103,5 +103,7 @@ def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: An
     (whole,) = observed("orders" if panel.orders else "verdicts", [panel], denominator)
     n_orders = whole.earned.shape[1] // 4
     places = [[4 * order + i for order in range(n_orders) for i in framing] for framing in (C1, C2)]
-    first, second = (replace(whole, earned=whole.earned[:, at], counted=whole.counted[:, at]) for at in places)
+    first, second = (
+        replace(whole, earned=whole.earned[:, at], counted=whole.counted[:, at], extremes=None) for at in places
+    )
     return Paired(first=first, second=second, drawing=drawing)

@@ -108,6 +108,12 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
     return read
 
 
+def unparsed_of(run: FramedRun) -> dict[str, float]:
+    """Framing → % of its replies."""
+    shares = rates_of(run, "unread").mean(axis=(1, 2)).tolist()
+    return dict(zip(next(iter(run.grids.values())).framings, shares, strict=True))
+
+
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
     """Also the base's run as its thresholds judge it."""
     base = judges[BASE]
@@ -248,7 +254,10 @@ def sides_of(observed: Observed) -> tuple[Observed, Observed]:
     """(baseline, framing) of the columns of a shift, where the framing's stand first."""
     half = observed.earned.shape[1] // 2
     cuts = [slice(half, None), slice(half)]
-    base, side = (replace(observed, earned=observed.earned[:, cut], counted=observed.counted[:, cut]) for cut in cuts)
+    base, side = (
+        replace(observed, earned=observed.earned[:, cut], counted=observed.counted[:, cut], extremes=None)
+        for cut in cuts
+    )
     return base, side
 
 
@@ -401,6 +410,7 @@ EVALUATION = Evaluation[FramedRun](
     plots=plots_of,
     write_items=write_items,
     verdicts=verdicts_of,
+    unparsed=unparsed_of,
     calibrate=calibrate_runs,
     card=Card(
         figures=figures_of,
