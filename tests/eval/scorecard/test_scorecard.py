@@ -72,6 +72,18 @@ def rated(*rates: int, unread: int = 0) -> Answer:
     return answer
 
 
+def test_no_arm_is_recommended_for_what_it_leaves_unparsed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = {"base": rated(80, 20, 85, 35), "lost": rated(80, 20, 80, 27, unread=9), "parsed": rated(80, 20, 80, 27)}
+    base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED)}" for name, answer in answers.items())
+    base = base.partition("=")[2]
+    scored(base, named[1], "--margin", 20)
+    assert printed(capsys).startswith("Recommendation: parsed. ")
+    scored(base, named[0], "--margin", 20)
+    text = printed(capsys)
+    assert text.startswith("Cannot tell: ")
+    assert "9% of the replies of lost in c2_incorrect are unparsed" in text
+
+
 def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
