@@ -170,6 +170,14 @@ def check_no_repeats(ids: Iterable[str], dataset: str) -> None:
         seen.add(unit_id)
 
 
+def first_of_each(units: Iterable[tuple[str, str]], n: int | None) -> set[str]:
+    """The first n units of each dataset; None: all. units: (id, dataset)."""
+    by_dataset: dict[str, list[str]] = {}
+    for unit_id, dataset in units:
+        by_dataset.setdefault(dataset, []).append(unit_id)
+    return {unit_id for of_dataset in by_dataset.values() for unit_id in of_dataset[:n]}
+
+
 def set_hash(contents: Iterable[object]) -> str:
     """16 hex digits over every unit's content, so that a run notices when its data has changed under it."""
     total = hashlib.sha256()

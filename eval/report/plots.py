@@ -133,20 +133,23 @@ def interval_plot(
             axes.plot(frame["value"][frame["label"] == label], [line] * len(series), color=INK, linewidth=0.8, zorder=0)
         if zero is not None:
             axes.axvline(zero, color=INK, linewidth=0.9)
-        axes.set(xlabel=x_label, **({"xlim": (0, 100)} if is_joined else {}))
+        band = "" if frame["floor_low"].isna().all() else "; band: rewordings"
+        axes.set(xlabel=x_label + band, **({"xlim": (0, 100)} if is_joined else {}))
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)
         if len(series) > 1:
             handles, names = axes.get_legend_handles_labels()
             marks = dict(zip(names, handles, strict=True))  # a mark for each series
             figure.legend(marks.values(), marks, loc="outside lower center", ncols=min(3, len(marks)))
-    words = "; ".join(
-        f"{' '.join(filter(None, [row.label, row.series]))} {signed(row.value, digits)} "
-        f"{interval(row.low, row.high, digits)}"
-        + ("" if is_unknown(row.floor_low) else f", floor {interval(row.floor_low, row.floor_high, digits)}")
-        for row in frame.itertuples()
-    )
+    words = "; ".join(mark_words(row, digits) for row in frame.itertuples())
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
+
+
+def mark_words(row: Any, digits: int) -> str:
+    """A mark of interval_plot in words."""
+    name = " ".join(filter(None, [row.label, row.series]))
+    floor = "" if is_unknown(row.floor_low) else f", floor {interval(row.floor_low, row.floor_high, digits)}"
+    return f"{name} {signed(row.value, digits)} {interval(row.low, row.high, digits)}{floor}"
 
 
 def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, str]) -> Plot:

@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eval.shift.answer import LITTLE
 from evenhand.files import shipped_yaml, write_whole
 from evenhand.terminal import say
 
@@ -86,15 +85,6 @@ def percent(rate: float | None) -> str:
     return "an unknown share" if is_unknown(rate) else f"{100 * (rate or 0):.0f}%"
 
 
-def answered(low: float | None, high: float | None, little: float = LITTLE) -> str:
-    """Whether something moves, by its interval: No where all of it is within `little` of 0, significant or not;
-    else Yes where it excludes 0; else Cannot tell.
-    """
-    if low is None or high is None or is_unknown(low + high):
-        return "Cannot tell"
-    return "No" if -little < low and high < little else "Yes" if low > 0 or high < 0 else "Cannot tell"
-
-
 def significance(direction: int | None) -> str:
     """A change's direction in words; see Change.direction."""
     return {-1: "lower", 0: "not significant", 1: "higher"}.get(direction, DASH) if direction is not None else DASH
@@ -111,7 +101,7 @@ TEXTS.filters |= {
     "p_value": p_value,
     "significance": significance,
 }
-TEXTS.globals |= {"interval": interval, "answered": answered}
+TEXTS.globals |= {"interval": interval}
 
 
 def sentences(words: str | Path, facts: Mapping[str, Any]) -> dict[str, list[str]]:

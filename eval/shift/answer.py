@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import ALPHA, CONFIDENCE, holm, t_quantile, wilson_interval
@@ -35,6 +36,8 @@ class Shift:
     p: of the sign flip over units, not adjusted; None where unknown.
     bounds: the ends of the intervals with unparsed replies counted one way and the other; None where all were parsed.
     placebos: by how much each placebo moves the judge there.
+    contains: a measure whose shift is part of this one, as that of an answer's share is of how many answers change:
+        where that is not further than rewordings, neither is this.
     """
 
     measure: str
@@ -49,6 +52,7 @@ class Shift:
     is_average: bool = False
     bounds: tuple[float, float] | None = None
     placebos: tuple[float, ...] = ()
+    contains: str | None = None
     p_units: float = math.nan  # p, adjusted over the conditions and datasets of the measure (Holm)
     p_floor: float = math.nan  # of the prediction from the placebos, adjusted likewise; NaN where they are too few
     n_tested: int = 1  # shifts that p_units is adjusted over
@@ -122,7 +126,9 @@ class Answer:
     @cached_property
     def moved(self) -> tuple[Shift, ...]:
         """The shifts that make a Yes."""
-        return tuple(shift for shift in self.shifts if shift.obstacle is None)
+        held = {(shift.measure, shift.condition, shift.dataset) for shift in self.kept_by("floor")}
+        free = (shift for shift in self.shifts if shift.obstacle is None)
+        return tuple(shift for shift in free if (shift.contains, shift.condition, shift.dataset) not in held)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -138,7 +144,7 @@ class Answer:
     @property
     def measure(self) -> str | None:
         """The first measure that moves."""
-        return next((shift.measure for shift in self.shifts if shift.obstacle is None), None)
+        return next((shift.measure for shift in self.moved), None)
 
     @property
     def direction(self) -> int | None:
@@ -244,6 +250,16 @@ def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:
         replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan), n_tested=len(shifts), n_floored=len(floored))
         for i, (shift, p) in enumerate(zip(shifts, of_units, strict=True))
     ]
+
+
+def with_floors(
+    marks: pd.DataFrame, answers: Mapping[str, Answer], measure: str, keys: Iterable[tuple[str, str]]
+) -> pd.DataFrame:
+    """Marks of a figure with floor_low and floor_high. keys: the judge and the dataset of each."""
+    shifts = [(judge, shift) for judge, each in answers.items() for shift in each.shifts if shift.measure == measure]
+    floors = {(judge, shift.dataset): shift.floor for judge, shift in shifts if shift.has_floor}
+    ends = np.array([floors.get(key, (math.nan, math.nan)) for key in keys]).reshape(-1, 2)
+    return marks.assign(floor_low=ends[:, 0], floor_high=ends[:, 1])
 
 
 def prediction_p(shift: Shift) -> float:

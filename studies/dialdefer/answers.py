@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from eval.estimates.changes import Compared, Paired, change_in, swap_p
+from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure
 from eval.estimates.resampling import FloatArray
 from eval.shift.answer import LITTLE, Answer, Shift, answer
+from eval.shift.contrast import contrasted
 from evenhand.completions import UNLIKELY
 from studies.dialdefer import scores
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, RIGHT, UNPARSED
@@ -44,14 +46,44 @@ def answer_of(
     own = grouped(list(scores.PANELS_BY_C1[row.c1_source](panels)), panels)[row.arm, row.roles, main.variant]
     by_dataset = {panel.dataset: panel for panel in own}
     shifts = [
-        shift_of(it, measure, bool(both), [by_dataset[dataset] for dataset in it.datasets], drawing)
+        replace(shift, placebos=placebo_shifts(measure, own_panels, panels, row.denominator))
         for it in ([main] if len(row.datasets) == 1 else [main, *parts])
+        for own_panels in [[by_dataset[dataset] for dataset in it.datasets]]
         for measure in FIGURES
+        if (shift := shift_of(it, measure, bool(both), own_panels, drawing))
     ]
     p_answer = [getattr(it, f"p_answer_{framing}", None) for it in others for framing in ("c1", "c2")]
     void = ["unlikely"] if any(p is not None and p < UNLIKELY for p in p_answer) else []
     hidden = ["saturated"] if any(it.saturated for it in others) else []
-    return answer([shift for shift in shifts if shift], void, hidden)
+    return answer(shifts, void, hidden)
+
+
+def placebo_shifts(
+    measure: Measure, over: Sequence[Panel], panels: Sequence[Panel], denominator: str
+) -> tuple[float, ...]:
+    """By how much a statement in other words moves a measure from that in the panels' own, a value for each template of
+    which the statement alone was asked: the mean over the datasets of some panels that have one (r/AIO has not).
+    """
+    by_dataset = []
+    for panel in over:
+        alike = ("arm", "roles", "answer_order")
+        placebos = [
+            other
+            for other in panels
+            if (other.dataset, other.has_c1, other.has_c2) == (panel.dataset, True, False)
+            and all(getattr(other.factors, key) == getattr(panel.factors, key) for key in alike)
+            and other.factors.template != panel.factors.template
+        ]
+        by_dataset += [[placebo_shift(measure, panel, other, denominator) for other in placebos]] if placebos else []
+    return tuple(map(fmean, zip(*by_dataset, strict=False)))
+
+
+def placebo_shift(measure: Measure, panel: Panel, placebo: Panel, denominator: str) -> float:
+    """By how much the statement of a placebo moves a measure, over its items."""
+    same = panel.at(np.flatnonzero(np.isin(panel.item_ids, placebo.item_ids)))
+    sides = observed("orders" if panel.orders else "verdicts", [same, placebo], denominator)
+    before, after = (measure.statistic(side.means.reshape(-1, 4)[:, C1].ravel()) for side in sides)
+    return float(after - before)
 
 
 def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel], drawing: Drawing) -> Shift | None:
@@ -61,35 +93,27 @@ def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel],
     value, low, high = (getattr(row, f"{name}{end}_pp") for end in ("", "_ci_low", "_ci_high"))
     if value is None or low is None or high is None:
         return None
-    pairs = [pair_of_framings(panel, row.denominator, drawing) for panel in panels]
-    return Shift(
-        measure=measure.name,
+
+    def pairs(codes: Any = None) -> list[Paired]:
+        return [pair_of_framings(panel, row.denominator, drawing, codes) for panel in panels]
+
+    raised = np.full(4, ACCEPT) if measure is LEAN else RIGHT
+    lowered = REJECT + ACCEPT - raised
+    codes = [np.concatenate([c1[C1], c2[C2]]) for c1, c2 in ((raised, lowered), (lowered, raised))]
+    has_unparsed = any((order.replies == UNPARSED).any() for panel in panels for order in panel.by_order)
+    return contrasted(
+        measure,
+        as_counted := pairs(),
+        [*map(pairs, codes)] if has_unparsed else [],
         condition="dialogue",
         dataset=row.dataset,
         value=value,
         low=low,
         high=high,
-        n_units=sum(len(pair.first.units) for pair in pairs),
-        p=swap_p(measure, pairs),
+        n_units=sum(len(pair.first.units) for pair in as_counted),
         little=little,
         is_average=len(row.datasets) > 1,
-        bounds=bounds(measure, panels, row, drawing),
     )
-
-
-def bounds(measure: Measure, panels: Sequence[Panel], row: Row, drawing: Drawing) -> tuple[float, float] | None:
-    """The ends of the intervals with unparsed replies counted against the shift, and for it; None without any."""
-    if not any((order.replies == UNPARSED).any() for panel in panels for order in panel.by_order):
-        return None
-    raised = np.full(4, ACCEPT) if measure is LEAN else RIGHT
-    lowered = REJECT + ACCEPT - raised
-    ends = []
-    for c1, c2 in ((raised, lowered), (lowered, raised)):
-        codes = np.concatenate([c1[C1], c2[C2]])
-        pairs = [pair_of_framings(panel, row.denominator, drawing, codes) for panel in panels]
-        ends.append(change_in(measure, pairs, Compared("C1", "C2", {}), row.dataset).change)
-    low, high = ends[0].low, ends[1].high
-    return None if low is None or high is None else (low, high)
 
 
 def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: Any = None) -> Paired:

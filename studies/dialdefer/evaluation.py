@@ -16,7 +16,7 @@ from eval.report.tables import TableSpec, percent, signed
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
-from eval.shift.answer import Answer, in_one_family
+from eval.shift.answer import Answer, in_one_family, with_floors
 from evenhand.errors import DataError
 from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
@@ -144,6 +144,8 @@ def plots_of(results: Results) -> list[Any]:
     if rows.judge.nunique() <= MOST_JUDGES:
         ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
         marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
+        answers = {line["row"].judge: line["answer"] for line in results.facts["lines"]}
+        marks = with_floors(marks, answers, "dds", zip(rows.judge, rows.dataset, strict=True))
         plots.append(interval_plot("dds", title, marks.dropna(subset="value"), SIGNS))
     else:
         values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")

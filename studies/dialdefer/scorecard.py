@@ -124,7 +124,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     Raises DataError for a variant that the base was not asked, an arm without a run or thresholds, or other items.
     """
     base, variant = judges[BASE], options.of(DialDeferOptions).variant
-    variants = dict.fromkeys(variant_of(panel, base.panels) for panel in base.panels)
+    variants = dict.fromkeys(variant_of(panel, base.panels) for panel in scores.own_panels(base.panels))
     if not panels_in(base, base.panels, variant)[scores.OWN]:
         named = f"prompt variant '{variant}'" if variant else "its main prompt variant"
         raise DataError(

@@ -18,6 +18,7 @@ from evenhand.study import (
     Units,
     VariantsPerItem,
     check_samples_all_variants,
+    first_of_each,
 )
 from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
@@ -54,6 +55,10 @@ class PromptConfig(Closed):
     roles: Roles = "2->1"  # r/AIO: who judges whom
     answer_order: AnswerOrder = "yes_first"  # which of the two answers the prompt names first
     variants: tuple[Variant, ...] = ()
+    # Templates of which the statement alone is asked, in the same orders: how far does a rewording move the judge?
+    placebos: tuple[str, ...] = Field(default=(), exclude_if=lambda templates: not templates)
+    # On how many items of each dataset placebos are asked, the first ones; null: on all
+    placebo_items: int | None = Field(default=None, ge=1, exclude_if=is_none)
     # Training only: how many variants an item is trained in, the main one included; a whole number.
     # Which ones is drawn by a hash of optimiser.seed and the item.
     variants_per_item: VariantsPerItem = ALL
@@ -105,7 +110,7 @@ class PromptVariant(NamedTuple):
 
     settings: Mapping[str, Any]  # keywords of `render`
     datasets: tuple[str, ...] | None  # None: all
-    number: int | None  # its place in prompts.variants; None: the main variant
+    number: int | None  # its place in prompts.variants; None: the main variant, or a placebo
 
 
 def prompt_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
@@ -118,6 +123,15 @@ def prompt_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
             yield PromptVariant({**main, **named, "arm": arm}, datasets, number)
 
 
+def placebo_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
+    """Each placebo, in the order of the answers of the main variant, and in those that it is repeated in."""
+    main = {**{name: getattr(prompts, name, None) for name in SETTINGS}, "arm": "none"}
+    repeats = [variant.answer_order for variant in prompts.variants if variant.model_dump().keys() == {"answer_order"}]
+    for template in prompts.placebos:
+        for order in dict.fromkeys((prompts.answer_order, *repeats)):
+            yield PromptVariant({**main, "template": template, "answer_order": order}, None, None)
+
+
 def planned_units(section: "DialDeferSection", answer_form: str) -> Units:
     """Every item with its prompts, the main variant first, and the item set's hash.
 
@@ -126,14 +140,18 @@ def planned_units(section: "DialDeferSection", answer_form: str) -> Units:
     share a hash, so it is asked once and counts for both.
     Raises ConfigError when a variant asks nothing of its own.
     """
-    items, variants = load_items(section.benchmarks), list(prompt_variants(section.prompts))
+    items, prompts = load_items(section.benchmarks), section.prompts
+    statements = [condition for condition in prompts.conditions if not condition.is_dialogue]
+    variants = [(variant, prompts.conditions) for variant in prompt_variants(prompts)]
+    with_placebos = [*variants, *((variant, statements) for variant in placebo_variants(prompts))]
+    few = first_of_each([(item.item_id, item.dataset) for item in items], prompts.placebo_items)
 
     def prompts_of(item: Item) -> list[tuple[Prompt, int | None]]:
         """An item's prompts, each once, and the number of the variant that is the first to ask it."""
         planned: dict[tuple[str, object], tuple[Prompt, int | None]] = {}
-        for variant in variants:
+        for variant, conditions in with_placebos if item.item_id in few else variants:
             if variant.datasets is None or item.dataset in variant.datasets:
-                for condition in section.prompts.conditions:
+                for condition in conditions:
                     prompt = render(item, condition, answer_form=answer_form, **variant.settings)
                     planned.setdefault((prompt.condition, prompt.factors), (prompt, variant.number))
         return list(planned.values())
@@ -192,8 +210,9 @@ class DialDeferSection(StudySection):
         """Also where a template has no form for it; see StudySection."""
         super().check_verdict(verdict)
         try:
-            for template in (self.prompts.template, *(variant.template for variant in self.prompts.variants)):
-                template_for(template or self.prompts.template, answer_form(verdict))
+            prompts = self.prompts
+            for template in (prompts.template, *prompts.placebos, *(variant.template for variant in prompts.variants)):
+                template_for(template or prompts.template, answer_form(verdict))
         except ConfigError as error:
             raise ValueError(str(error)) from None
 

@@ -21,7 +21,7 @@ from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
-FOR_SAMPLING = ("arms", "arm", "roles", "datasets")
+FOR_SAMPLING = ("arms", "arm", "roles", "datasets", "placebos")
 UNKNOWN_LICENCES = ("not stated", "see its Hub page")
 # Our own words: a card shows nothing of any benchmark.
 EXAMPLE = Item(

@@ -1,8 +1,7 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -12,22 +11,21 @@ import numpy as np
 import pandas as pd
 
 from eval.calibration import CALIBRATED, calibrated_arms, read_fits
-from eval.estimates.changes import Change, family, paired, scores_frame, swap_p
-from eval.estimates.estimate import Drawing, Measure, Observed
+from eval.estimates.changes import Change, family, scores_frame
 from eval.estimates.resampling import FloatArray, holm
-from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles
+from eval.evaluation import Card, CardFigure, Evaluation, VerdictFiles
 from eval.options import Options
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
-from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family
+from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family, with_floors
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
-from studies.framing.measures import ALL, AVERAGE, EVERY, Sides, blocks_moved, blocks_of, flips
+from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, flips
 from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, with_thresholds
@@ -219,46 +217,14 @@ def framings_table(results: Results) -> TableSpec:
     return table_from(FILE, "framings", frame, columns=in_words)
 
 
-@lru_cache(maxsize=8)
-def p_values(results: Results, measure: str = "shift") -> pd.DataFrame:
-    """judge, dataset, framing, p, p_holm: of what each framing moves, adjusted over the framings but the placebos.
-
-    measure: shift, right_shift or net_changed.
-    """
-    rows = []
-    for name, run in results.judges.items():
-        drawing = results.options.drawing
-        blocks = blocks_moved(run, measure)
-        for over in dict.fromkeys(over for block in blocks for over in block.over):
-            tested = {}
-            for block in blocks:
-                if over in block.over:
-                    tested[block.setting["framing"]] = shift_p(run, block, block.over[over], drawing)
-            known = {framing: p for framing, p in tested.items() if p is not None}
-            adjusted = dict(zip(known, holm([*known.values()]), strict=True))
-            rows += [(name, over, framing, p, adjusted.get(framing)) for framing, p in tested.items()]
-    return pd.DataFrame(rows, columns=["judge", "dataset", "framing", "p", "p_holm"]).astype(
-        {"p": float, "p_holm": float}
-    )
-
-
-def shift_p(run: FramedRun, block: Block, datasets: Sequence[str], drawing: Drawing) -> float | None:
-    """The sign-flip p of a shift: under the null an item's replies to framing and baseline may change sides."""
-    sides = Sides(1, len(run.section.cases or [""]), len(run.section.order_names))
-    level = sides.level_of_known if block.measures[0].name == "right_shift" else sides.level
-    pairs = [paired(*sides_of(block.parts[dataset]), drawing) for dataset in datasets]
-    return swap_p(Measure(name="level", unit="", statistic=level), pairs)
-
-
-def sides_of(observed: Observed) -> tuple[Observed, Observed]:
-    """(baseline, framing) of the columns of a shift, where the framing's stand first."""
-    half = observed.earned.shape[1] // 2
-    cuts = [slice(half, None), slice(half)]
-    base, side = (
-        replace(observed, earned=observed.earned[:, cut], counted=observed.counted[:, cut], extremes=None)
-        for cut in cuts
-    )
-    return base, side
+def p_values(results: Results) -> pd.DataFrame:
+    """judge, dataset, framing, p, p_holm: of the shift of each framing, adjusted over the framings but the placebos."""
+    heads = ["judge", "dataset", "framing", "p"]
+    answers = {name: of["answer"] for name, of in results.facts["of"].items()}
+    rows = [(n, s.dataset, s.condition, s.p) for n, of in answers.items() for s in of.shifts if s.measure == "shift"]
+    frame = pd.DataFrame(rows, columns=heads).astype({"p": float})
+    tested = frame.dropna(subset="p").groupby(heads[:2], sort=False)["p"]
+    return frame.assign(p_holm=tested.transform(lambda of_dataset: pd.Series(holm([*of_dataset]), of_dataset.index)))
 
 
 def is_clustered(run: FramedRun) -> bool:
@@ -283,17 +249,11 @@ def flips_table(results: Results) -> TableSpec:
 def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
     """What the figure of shifts is made of."""
     rows = main_rows(results, "shift")
-    floors = {
-        (judge, shift.dataset): shift.floor
-        for judge, of in results.facts["of"].items()
-        for shift in of["answer"].shifts
-        if shift.measure == "shift" and shift.has_floor
-    }
-    ends = [floors.get(key, (math.nan, math.nan)) for key in zip(rows["judge"], rows["dataset"], strict=True)]
+    answers = {judge: of["answer"] for judge, of in results.facts["of"].items()}
     frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
-    frame[["floor_low", "floor_high"]] = ends
-    label = f"shift of {value_words(next(iter(results.judges.values()))).removesuffix(' %')}, points"
-    return "shifts", "Shift from the baseline", frame, label + ("; band: rewordings" if floors else "")
+    frame = with_floors(frame, answers, "shift", zip(rows["judge"], rows["dataset"], strict=True))
+    first = next(iter(results.judges.values()))
+    return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
 
 
 def rates_of(run: FramedRun, name: str) -> FloatArray:
@@ -350,9 +310,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         hidden.append("some framing has no parsed reply")
     if any(not row.high < LITTLE for row in changed):
         hidden.append("answers change, if not in one direction")
-    given = answer(
-        shifts_of(run, judge, known_scores(results), tested_by(results, judge), results.options.drawing), (), hidden
-    )
+    given = answer(shifts_of(run, judge, known_scores(results), results.options.drawing), (), hidden)
     placebos = [
         row for m in ("shift", "right_shift") for row in rows(m).values() if row.framing not in run.section.framings
     ]
@@ -380,16 +338,6 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "doubts": run.doubts,
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
-
-
-def tested_by(results: Results, judge: str) -> Callable[[str], dict[tuple[str, str], float]]:
-    """Measure → (framing, dataset) → the p of the sign flip over units, not adjusted."""
-
-    def tested(measure: str) -> dict[tuple[str, str], float]:
-        rows = p_values(results, measure).itertuples()
-        return {(row.framing, row.dataset): row.p for row in rows if row.judge == judge and not math.isnan(row.p)}
-
-    return tested
 
 
 CARD_NOTE = (

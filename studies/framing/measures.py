@@ -133,18 +133,6 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
             yield from block(run, EVERY, part)
 
 
-def blocks_moved(run: FramedRun, measure: str) -> list[Block]:
-    """The blocks of one measure of shift_parts, over all items, for each framing but the placebos."""
-    grid = first_grid(run)
-    return [
-        made
-        for framing in compared_framings(grid)
-        for part in shift_parts(run.section, grid, framing)
-        if part.measures[0].name == measure
-        for made in block(run, framing, part)
-    ]
-
-
 def first_grid(run: FramedRun) -> Grid:
     """A dataset's grid: framings, cases, orders and answers are those of every dataset."""
     return next(iter(run.grids.values()))
@@ -176,7 +164,7 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
 def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = None) -> Observed:
     """Arrays (n_items, ...) with NaN for unknown, as columns side by side, by cluster. rows: some items alone."""
     kept = np.arange(len(grid.items)) if rows is None else rows
-    flat = np.hstack([array[kept].reshape(len(kept), -1) for array in arrays])
+    flat = np.hstack([array.reshape(len(grid.items), -1)[kept] for array in arrays])
     is_known = ~np.isnan(flat)
     of_items = Observed(
         dataset=dataset,

@@ -9,7 +9,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from evenhand.config import Closed, is_none
 from evenhand.item_files import ItemSource
 from evenhand.records import Completion, Prompt
-from evenhand.study import LazyUnits, OneRound, Replies, Shown, StudySection, Units, check_no_repeats, set_hash
+from evenhand.study import (
+    LazyUnits,
+    OneRound,
+    Replies,
+    Shown,
+    StudySection,
+    Units,
+    check_no_repeats,
+    first_of_each,
+    set_hash,
+)
 from studies.framing.asking import (
     GIVEN,
     ORDER_NAMES,
@@ -221,10 +231,7 @@ class FramingSection(StudySection):
     def units(self, verdict: str) -> Units:
         """A unit an item; see StudySection."""
         rows, study, bare = self.rows, self.study_texts(verdict), self.study_texts(verdict, has_placebos=False)
-        by_dataset: dict[str, list[str]] = {}
-        for row in rows:
-            by_dataset.setdefault(row.dataset, []).append(row.item_id)
-        with_placebos = {item for items in by_dataset.values() for item in items[: self.placebo_items]}
+        with_placebos = first_of_each([(row.item_id, row.dataset) for row in rows], self.placebo_items)
         content = set_hash([row.item_id, row.group, row.dataset, row.values] for row in rows)
         has_follow_ups = any(framing.follow_up_to for framing in study.framings)
         if has_follow_ups:  # their templates are tried before replies are paid for

@@ -16,7 +16,9 @@ from eval.report.tables import TableSpec, number, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
 from eval.runs import FinishedRun, load_finished
 from eval.scorecard.arms import BASE, CardArm
+from eval.shift.answer import in_one_family
 from evenhand.errors import DataError
+from studies.pluraleval.answers import answer_of
 from studies.pluraleval.facts import facts_of
 from studies.pluraleval.observe import BIASED, MEASURES, Quantity, observed, vote_gaps, wilcoxon_tests
 from studies.pluraleval.options import PluralEvalOptions
@@ -122,7 +124,9 @@ def facts(results: Results) -> dict[str, Any]:
     main, whole = main_changes(results, results.changes), results.judges[results.base].whole
     known = main[main["change"].notna() & main["p_holm"].notna()]
     afters = [name for name in results.judges if name != results.base and results.is_before_after]
+    drawing = results.options.drawing
     return {
+        "answers": in_one_family({name: answer_of(run, drawing) for name, run in results.judges.items()}),
         "levels": {name: facts_of(run) for name, run in results.judges.items()},
         "fallen": fallen_levels(change for change in results.change_rows if change.dataset == whole),
         "changes": [(row, MEASURE_WORDS[row.measure], PAIRING_WORDS[row.pairing]) for row in known.itertuples()],

@@ -18,7 +18,7 @@ from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.json_replies import OK
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
-from studies.pluraleval.observe import MEASURES, Quantity, Reply, Values, judged_lists, observed, values_of
+from studies.pluraleval.observe import MEASURES, JudgedList, Quantity, Reply, Values, judged_lists, observed, values_of
 from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.reply_reading import (
@@ -84,10 +84,14 @@ class PluralEvalRun:
 
     @cached_property
     def values(self) -> Values:
-        """Every quantity with the threads that it is known of. Raises DataError as judged_lists."""
+        """Every quantity with the threads that it is known of. Raises DataError as observe.judged_lists."""
+        return values_of(self.replies, self.judged_lists, self.references, self.unread)
+
+    @cached_property
+    def judged_lists(self) -> list[JudgedList]:
+        """The lists of responses that the judge read. Raises DataError as observe.judged_lists."""
         kept = (reply for reply in self.replies if reply.thread_id not in self.left_out)
-        lists = [] if self.judgements is None else judged_lists(self.judgements, kept, self.references, self.lists)
-        return values_of(self.replies, lists, self.references, self.unread)
+        return [*judged_lists(self.judgements, kept, self.references, self.lists)] if self.judgements else []
 
     @cached_property
     def communities(self) -> dict[str, list[str]]:

@@ -7,11 +7,15 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
+from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import FloatArray, draws_p, percentile_interval
 from eval.shift.answer import Answer, Shift, answer, in_one_family
+from studies.pluraleval.answers import FIGURES, RECALL, shifts_of
 
 SEED, N_DRAWS = 7, 400
 SPREAD, KNOWS = 2.0, 1.5  # logits: how far claims lie apart, and how far the true ones above the false
@@ -52,6 +56,7 @@ class Judge:
     cluster: int = 1
     cluster_sd: float = 0.0
     n_judges: int = 1
+    n_flips: int = N_DRAWS  # of signs: p is never below 1 / (1 + n_flips), and is adjusted over all judges
 
 
 def answered(judge: Judge, rng: np.random.Generator) -> Answer:
@@ -81,7 +86,7 @@ def answered(judge: Judge, rng: np.random.Generator) -> Answer:
         of_placebos = range(judge.n_framings, len(wordings))
         placebos = [float(np.mean([rises[d][f][: judge.placebo_items, 0].mean() for d in over])) for f in of_placebos]
         for f, name in enumerate(names):
-            shifts.append(shift_of(name, [rises[d][f] for d in over], placebos, over, rng))
+            shifts.append(shift_of(name, [rises[d][f] for d in over], placebos, over, judge.n_flips, rng))
     return answer(shifts)
 
 
@@ -91,12 +96,17 @@ def known_mean(rise: FloatArray) -> FloatArray:
 
 
 def shift_of(
-    framing: str, rises: Sequence[FloatArray], placebos: Sequence[float], over: Sequence[int], rng: np.random.Generator
+    framing: str,
+    rises: Sequence[FloatArray],
+    placebos: Sequence[float],
+    over: Sequence[int],
+    n_flips: int,
+    rng: np.random.Generator,
 ) -> Shift:
     """A shift over some datasets, by the same intervals and the same test as those of real runs."""
     value = float(np.mean([rise[:, 0].mean() for rise in rises]))
     drawn = np.mean([rise[rng.integers(len(rise), size=(N_DRAWS, len(rise)))].mean(axis=1) for rise in rises], axis=0)
-    flips = [(rng.choice([-1.0, 1.0], (N_DRAWS, len(rise))) * rise[:, 0]).mean(axis=1) for rise in rises]
+    flips = [(rng.choice([-1.0, 1.0], (n_flips, len(rise))) * rise[:, 0]).mean(axis=1) for rise in rises]
     ends = [percentile_interval(column) or (np.nan, np.nan) for column in drawn.T]
     is_unparsed = any((rise[:, 1] != rise[:, 2]).any() for rise in rises)
     return Shift(
@@ -114,19 +124,50 @@ def shift_of(
     )
 
 
-def verdicts(judge: Judge, n_runs: int) -> Counter[str]:
+@dataclass(frozen=True, kw_only=True)
+class Threads:
+    """A simulated model of PluralEval. moved: share of the threads in which it follows the belief by 50 points.
+
+    noise: SD of each recall, in fractions.
+    """
+
+    n_items: int
+    moved: float = 0.0
+    noise: float = 0.0
+
+
+def answered_threads(model: Threads, rng: np.random.Generator) -> Answer:
+    """The answer of one simulated run, from recall alone."""
+    threads = [str(i) for i in range(model.n_items)]
+    is_moved = rng.random(model.n_items) < model.moved
+    values = {
+        quantity: dict(
+            zip(
+                threads, 0.5 + 0.25 * np.sign(weight) * is_moved + rng.normal(0, model.noise, len(threads)), strict=True
+            )
+        )
+        for quantity, weight in FIGURES[RECALL].items()
+    }
+    run: Any = SimpleNamespace(values=values, communities={"all": threads}, judged_lists=[], replies=[])
+    return answer(shifts_of(run, Drawing(n_draws=1_000, seed=SEED)))
+
+
+def verdicts(judge: Judge | Threads, n_runs: int) -> Counter[str]:
     """How often each answer is given; of several judges: the first that is not No, Yes before Cannot tell."""
     rng = np.random.default_rng(SEED)
-    fair = replace(judge, shifts=(0.0,))
     counts = Counter[str]()
     for _ in range(n_runs):
-        answers = {str(i): answered(fair if i else judge, rng) for i in range(judge.n_judges)}
+        if isinstance(judge, Threads):
+            counts[answered_threads(judge, rng).verdict] += 1
+            continue
+        judges = [judge, *[replace(judge, shifts=(0.0,))] * (judge.n_judges - 1)]
+        answers = {str(i): answered(each, rng) for i, each in enumerate(judges)}
         given = {each.verdict for each in in_one_family(answers).values()}
         counts[next(word for word in ("yes", "cannot tell", "no") if word in given)] += 1
     return counts
 
 
-CELLS = {
+CELLS: dict[str, Sequence[Judge | Threads]] = {
     "fair, no placebos": [Judge(n_items=n, n_placebos=0) for n in (40, 100, 300)],
     "fair, rewordings SD 2": [Judge(n_items=n, wording_sd=2) for n in (40, 100, 300)],
     "fair, rewordings SD 4": [Judge(n_items=n, wording_sd=4) for n in (40, 100, 300)],
@@ -168,14 +209,20 @@ CELLS = {
     "fair, twins that a framing moves apart": [
         Judge(n_items=n, n_placebos=0, cluster=2, cluster_sd=1.0) for n in (80, 300)
     ],
-    "six fair judges, no placebos": [Judge(n_items=n, n_judges=6, n_placebos=0) for n in (100, 300)],
-    "six fair judges, rewordings SD 4": [Judge(n_items=n, n_judges=6, wording_sd=4) for n in (100, 300)],
-    "one of six judges has a shift of 8, rewordings SD 2": [
-        Judge(n_items=n, n_judges=6, shifts=(8,), wording_sd=2) for n in (100, 300)
-    ],
-    "one of six judges has a shift of 15, rewordings SD 2": [
-        Judge(n_items=n, n_judges=6, shifts=(15,), wording_sd=2) for n in (100, 300)
-    ],
+    **{
+        f"{words}, rewordings SD {sd}": [
+            Judge(n_items=n, n_judges=6, n_flips=2_000, shifts=(true,), wording_sd=sd) for n in (100, 300)
+        ]
+        for words, true, sd in (
+            ("six fair judges", 0, 2),
+            ("six fair judges", 0, 4),
+            ("one of six judges has a shift of 8", 8, 2),
+            ("one of six judges has a shift of 15", 15, 2),
+        )
+    },
+    "PluralEval, fair, recall varies by 20": [Threads(n_items=n, noise=0.2) for n in (9, 30, 100, 300)],
+    "PluralEval, 8: a sixth of the threads by 50": [Threads(n_items=n, moved=0.16) for n in (6, 9, 30, 100, 300)],
+    "PluralEval, the same, recall varies by 20": [Threads(n_items=n, moved=0.16, noise=0.2) for n in (9, 30, 100, 300)],
 }
 
 

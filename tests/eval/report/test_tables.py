@@ -13,7 +13,6 @@ import pytest
 from eval.report.page import TEMPLATES
 from eval.report.tables import (
     TableSpec,
-    answered,
     comma_separated,
     console,
     csv_cell,
@@ -109,14 +108,6 @@ def test_an_endless_cell_is_whole_in_files_and_cut_on_the_page() -> None:
     table = with_rows("t", "T", {"name": ""}, [["a" * 5000 + "z"]])
     _, ((_, [[cell]]),), _ = page_lines(table)
     assert (len(cell), cell[-1], len(comma_separated(table)) > 5000) == (400, "z", True)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "answer"),
-    [(0.1, 9, "Yes"), (-9, -0.1, "Yes"), (0.2, 1.7, "No"), (-5.1, 1, "Cannot tell"), (None, 1, "Cannot tell")],
-)
-def test_a_shift_is_answered_by_its_interval(low: float | None, high: float, answer: str) -> None:
-    assert answered(low, high) == answer
 
 
 def test_no_text_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:

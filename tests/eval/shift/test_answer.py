@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from eval.shift.answer import Shift, answer, in_one_family, prediction_p
-from tests.made.simulated_answers import Judge, verdicts
+from tests.made.simulated_answers import Judge, Threads, verdicts
 
 
 def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:
@@ -146,11 +146,21 @@ def test_a_detectable_shift_makes_a_yes_in_80_percent(half: float, detectable: f
         (Judge(n_items=100, n_datasets=9, n_framings=1, n_placebos=0, shifts=(*[0] * 7, 15, -25)), "yes", 0.95, 1),
         (Judge(n_items=100, n_framings=1, n_placebos=0, unparsed=0.1), "yes", 0, 0.03),
         (Judge(n_items=100, n_placebos=0, cluster=5, cluster_sd=1.0), "yes", 0, 0.09),
-        (Judge(n_items=100, n_framings=1, n_judges=6, wording_sd=4), "yes", 0, 0.09),
+        (Judge(n_items=100, n_framings=1, n_judges=6, n_flips=2_000, wording_sd=4), "yes", 0, 0.09),
+        (Threads(n_items=9, moved=0.16), "no", 0, 0.05),
+        (Threads(n_items=100, noise=0.2), "yes", 0, 0.09),
     ],
 )
 def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(
-    judge: Judge, word: str, least: float, most: float
+    judge: Judge | Threads, word: str, least: float, most: float
 ) -> None:
     n_runs = 60
     assert least <= verdicts(judge, n_runs)[word] / n_runs <= most
+
+
+def test_what_contains_a_shift_within_the_floor_makes_no_yes() -> None:
+    moved = shift(20, placebos=(20, -20, 15, -15, 10))
+    more = replace(moved, measure="changed", placebos=(0.1, 0, -0.1, 0, 0), contains=moved.measure)
+    assert answer([more]).verdict == "yes"
+    assert answer([moved, more]).verdict == "cannot tell"
+    assert answer([replace(moved, condition="another"), more]).verdict == "yes"

@@ -103,7 +103,7 @@ def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_le
         return check.state, check.says
 
     state, says = window_of("inference/pocket.yaml", "engine.max_model_len=130")
-    assert (state, says) == ("wrong", "longest prompt with answer 147 of 130 tokens")
+    assert (state, says) == ("wrong", "longest prompt with answer 202 of 130 tokens")
     few = "narrator.corpus.n_conversations=3"
     assert window_of("narrator/pocket-exact.yaml", few, "engine.max_model_len=130")[0] == "ok"
     assert window_of("inference/pocket.yaml", "engine.max_model_len=9000")[0] == "wrong", "the model has 8,192"

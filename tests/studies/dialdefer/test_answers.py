@@ -10,6 +10,7 @@ from studies.dialdefer.answers import answer_of
 from studies.dialdefer.evaluation import in_both_orders
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.scores import records
+from studies.dialdefer.templates import SETS
 from tests.made.made_runs import lean
 from tests.made.paper_figures import frame_of
 from tests.made.scorecard_runs import ITEMS, run
@@ -47,3 +48,35 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert in_both_orders(main, frame.loc[[main.Index]]) is None
         alone = answer_of(panels, main, None, [main], frame, drawing)
         assert (alone.measure, alone.direction) == ("dds", 1), "by one order alone"
+
+
+def test_statements_in_other_words_are_placebos_and_a_shift_must_be_further_from_0_than_theirs(tmp_path: Path) -> None:
+    """A judge accepts 5 of 10 claims as statements, in other words some more or fewer, and all from a speaker."""
+    more = dict(zip(SETS["training"][1:2] + SETS["training"][4:], (0, 1, -1, 1, -1, 1, -1, 0), strict=False))
+
+    def accepts(p: Any, scale: int) -> bool:
+        return p.condition.is_dialogue or int(p.item_id[-1]) < 5 + scale * more.get(p.factors.template, 0)
+
+    variants = ({"template": "matched"}, *({"template": name} for name in more))
+    answers = {}
+    for scale in (0, 1, 2):
+        path = run(
+            tmp_path,
+            f"run{scale}",
+            lambda p, scale=scale: lean(5 if accepts(p, scale) else -5),
+            is_asked=lambda p: p.factors.template == "matched" or not (p.condition.is_dialogue or p.item_id[-1] == "0"),
+            variants=variants,
+            verdict="margin",
+            items=ITEMS,
+        )
+        panels = load_run(path).panels
+        frame = frame_of("owner/model", panels)
+        row = next(row for row in records(frame) if row.dataset == "bench_avg")
+        answers[scale] = answer_of(panels, row, None, [row], frame, Drawing(n_draws=400, seed=1))
+    # Of 9 items one more claim of either kind accepted raises DDS by 2/9.
+    mean, *parts = (shift for shift in answers[1].shifts if shift.measure == "dds")
+    assert [shift.placebos for shift in (mean, *parts)] == [pytest.approx([200 * n / 9 for n in more.values()])] * 3
+    assert mean.value == 100
+    assert [answers[scale].verdict for scale in answers] == ["yes", "yes", "cannot tell"]
+    assert answers[2].kept_by("floor")
+    assert answers[1].least_beyond_floor < 100 < answers[2].least_beyond_floor

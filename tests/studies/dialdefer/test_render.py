@@ -133,3 +133,14 @@ def test_a_variant_that_asks_nothing_of_its_own_is_refused() -> None:
     asked = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "prompts": {"variants": [{"roles": "1->2"}]}}
     with pytest.raises(ConfigError, match=r"variants\[0\]: asks nothing that is not asked already"):
         DialDeferSection.model_validate(asked).units("margin")
+
+
+def test_of_a_placebo_the_statement_alone_is_asked_in_every_order_and_of_the_first_items() -> None:
+    prompts = {"template": "matched", "variants": [{"answer_order": "no_first"}], "placebos": ["v1", "t1"]}
+    tree = {"benchmarks": [{"dataset": "pocket", "n_items": 4}], "prompts": {**prompts, "placebo_items": 3}}
+    section = DialDeferSection.model_validate(tree)
+    asked = [prompt for unit in section.units("margin").units for prompt in unit.next_prompts({})]
+    of_placebos = [prompt for prompt in asked if prompt.factors.template != "matched"]
+    assert (len(asked), len(of_placebos)) == (4 * 8 + 3 * 8, 3 * 8)
+    assert {prompt.condition for prompt in of_placebos} == {Condition.C1_TRUE, Condition.C1_FALSE}
+    assert {prompt.factors.answer_order for prompt in of_placebos} == {"yes_first", "no_first"}

@@ -405,3 +405,9 @@ def test_without_labels_answers_that_change_both_ways_count_beyond_those_under_p
     assert of["net_changed", "expert"] == (0 if placebo_too else 20)
     moved = [(shift.measure, shift.condition) for shift in said_of(results)["answer"].moved]
     assert moved == ([] if placebo_too else [("changed", "expert")])
+
+
+def test_a_group_that_a_dataset_lacks_has_no_units_there():
+    grid = drawn_grid(np.random.default_rng(1), defers=0.0, pulls=0.0, placebo=0.0)
+    observed = columns("d", grid, [grid.of("value", "expert")], np.array([], dtype=int))
+    assert (observed.units, observed.earned.shape) == ((), (0, 4))

@@ -1,0 +1,20 @@
+"""A condition held against its baseline, unit by unit, as a typed shift."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from eval.estimates.changes import Paired, by_draws, swap_p
+from eval.estimates.estimate import Measure
+from eval.shift.answer import Shift
+
+
+def contrasted(measure: Measure, pairs: Sequence[Paired], extremes: Sequence[Sequence[Paired]], **facts: Any) -> Shift:
+    """The shift of a measure of one side's columns, with the p of the sign flip over units.
+
+    pairs: (baseline, condition) of each dataset. extremes: the same with unparsed replies counted against the shift,
+    and for it; empty where every reply was parsed. facts: the other fields of Shift.
+    """
+    ends = [by_draws(measure, of_extreme)[2] for of_extreme in extremes]
+    low, high = (ends[0].low, ends[1].high) if ends else (None, None)
+    bounds = None if low is None or high is None else (low, high)
+    return Shift(measure=measure.name, p=swap_p(measure, pairs), bounds=bounds, **facts)
