@@ -270,10 +270,10 @@ def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
 def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base, sft, _ = three(tmp_path)
     mute = run(tmp_path, "mute", lambda _: say("Hm."))
-    row = scored(base, f"mute={mute}", sft, "--margin", 50)["mute"]
+    row = scored(base, f"mute={mute}", sft, "--margin", 50, "--unparsed", "wrong")["mute"]
     assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies in c1_true are unparsed")
     assert ": sft, 10.0 (" in printed(capsys)
-    row = scored(base, f"mute={mute}", sft, "--unparsed", "excluded")["mute"]
+    row = scored(base, f"mute={mute}", sft)["mute"]
     assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
 
 
