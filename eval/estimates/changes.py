@@ -156,14 +156,7 @@ class Compared:
 
 def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dataset: str) -> Change:
     """The change of a measure over some datasets, a part each; dataset: its name, or the average's."""
-    if measure.interval == "cluster_t":  # a unit's parts are subtracted before they are squared
-        (part,) = parts
-        before, after = clustered(measure, part.first), clustered(measure, part.second)
-        gap = float(np.diff(measure.statistic(part.means))[0])
-        more = moved_more(moved_by(measure, [part.first]), moved_by(measure, [part.second]))
-        rise = cluster_t(measure, gap, more, is_share=False)
-    else:
-        before, after, rise = by_draws(measure, parts)
+    before, after, rise = estimates_in(measure, parts)
     p = swap_p(measure, parts)
     return Change(
         first=compared.first,
@@ -182,6 +175,17 @@ def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dat
         n_draws=parts[0].drawing.n_draws,
         seed=parts[0].drawing.seed,
     )
+
+
+def estimates_in(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estimate, Estimate]:
+    """(before, after, change) of a measure over some datasets, with intervals."""
+    if measure.interval != "cluster_t":
+        return by_draws(measure, parts)
+    (part,) = parts  # a unit's parts are subtracted before they are squared
+    gap = float(np.diff(measure.statistic(part.means))[0])
+    more = moved_more(moved_by(measure, [part.first]), moved_by(measure, [part.second]))
+    rise = cluster_t(measure, gap, more, is_share=False)
+    return clustered(measure, part.first), clustered(measure, part.second), rise
 
 
 def swap_p(measure: Measure, parts: Sequence[Paired]) -> float | None:

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import ALPHA, CONFIDENCE, holm, t_quantile, wilson_interval
 
 POWER = 0.8
@@ -234,11 +233,6 @@ def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
         for (judge, _), shift in pairs:
             shifts[judge].append(shift)
     return {judge: replace(each, shifts=tuple(shifts[judge])) for judge, each in answers.items()}
-
-
-def bounds_between(least: Estimate, most: Estimate) -> tuple[float, float] | None:
-    """Bounds of a shift, of its estimates with unparsed replies counted against it and for it."""
-    return None if least.low is None or most.high is None else (least.low, most.high)
 
 
 def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from eval.estimates.changes import Paired, by_draws, swap_p
+from eval.estimates.changes import Paired, estimates_in, swap_p
 from eval.estimates.estimate import Measure
 from eval.shift.answer import Shift
 
@@ -14,7 +14,7 @@ def contrasted(measure: Measure, pairs: Sequence[Paired], extremes: Sequence[Seq
     pairs: (baseline, condition) of each dataset. extremes: the same with unparsed replies counted against the shift,
     and for it; empty where every reply was parsed. facts: the other fields of Shift.
     """
-    ends = [by_draws(measure, of_extreme)[2] for of_extreme in extremes]
+    ends = [estimates_in(measure, of_extreme)[2] for of_extreme in extremes]
     low, high = (ends[0].low, ends[1].high) if ends else (None, None)
     bounds = None if low is None or high is None else (low, high)
     return Shift(measure=measure.name, p=swap_p(measure, pairs), bounds=bounds, **facts)

@@ -26,7 +26,6 @@ FloatArray = NDArray[np.float64]
 CONDITIONS = tuple(Condition)
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = range(4)
 C1, C2 = [C1_TRUE, C1_FALSE], [C2_CORRECT, C2_INCORRECT]
-CLAIM_PAIRS = {"correct": (C1_TRUE, C2_CORRECT), "incorrect": (C1_FALSE, C2_INCORRECT)}
 
 # Codes of a reply, in an order that the code relies on: no reply < undecided < unparsed < a choice. A condition that
 # an arm does not ask at all is ABSENT throughout.
@@ -104,23 +103,13 @@ def flip_masks(replies: IntArray) -> tuple[BoolArray, BoolArray]:
     return lost[:, 1], lost[:, 0]
 
 
-def discordant(replies: IntArray, denominator: str) -> dict[str, tuple[int, int]]:
-    """Pairs (C1 only, C2 only) for McNemar: right on true claims, right on false claims, and acceptance of any claim.
-
-    With denominator "answered", and always for acceptance, a pair with an unparsed side is left out: an unparsed
-    reply can be called wrong, but it neither accepts nor rejects. A pair with a tie is always left out.
-    """
+def discordant(replies: IntArray) -> tuple[int, int]:
+    """Claims accepted in C1 only, and in C2 only, for McNemar. A pair with an unparsed side or a tie is left out: an
+    unparsed reply can be called wrong, but it neither accepts nor rejects."""
     verdicts = majority(replies)
-    readable = verdicts > UNPARSED
-    kept = readable if denominator == "answered" else verdicts != TIE
-
-    def one_sided(is_so: BoolArray, kept_rows: BoolArray, pair: tuple[int, int]) -> tuple[int, int]:
-        (first, second), keep = is_so[:, pair].T, kept_rows[:, pair].all(axis=1)
-        return int((first & ~second & keep).sum()), int((~first & second & keep).sum())
-
-    counts = {name: one_sided(verdicts == RIGHT, kept, pair) for name, pair in CLAIM_PAIRS.items()}
-    lost, won = zip(*(one_sided(verdicts == ACCEPT, readable, pair) for pair in CLAIM_PAIRS.values()), strict=True)
-    return {**counts, "acceptance": (sum(lost), sum(won))}
+    is_changed_pair = is_changed(verdicts[:, C1], verdicts[:, C2])
+    n_won = int((is_changed_pair & (verdicts[:, C2] == ACCEPT)).sum())
+    return int(is_changed_pair.sum()) - n_won, n_won
 
 
 def accept_rates(replies: IntArray) -> tuple[float | None, float | None]:
@@ -239,7 +228,6 @@ class Verdict(Planned):
     text: str  # as the judge wrote it: with answer order no_first, its "1" rejects
     margin: float | None = None  # log P(accepting answer) - log P(rejecting answer) in nats; may be infinite
     p_answer: float | None = None  # P(1) + P(2), of a margin
-    unparsed_by: frozenset[str] = frozenset()  # the parsers that cannot read the text; only in mode `reason`
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +270,6 @@ def judge_all(
         choice, reason, margin = decide(completion, reading)
         if planned.factors.answer_order == NO_FIRST:
             choice, margin = choice and 3 - choice, None if margin is None else -margin
-        parsers = PARSERS if reading.mode == "reason" and not completion.is_error else {}
         verdict = Verdict(
             **{field.name: getattr(planned, field.name) for field in fields(Planned)},
             sample_index=completion.sample_index,
@@ -291,7 +278,6 @@ def judge_all(
             text=completion.text,
             margin=margin,
             p_answer=None if margin is None else answer_probability(completion),
-            unparsed_by=frozenset(name for name, parse in parsers.items() if parse(completion.text) is None),
         )
         verdicts.append(verdict)
     return verdicts

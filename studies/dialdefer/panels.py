@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ from eval.runs import FinishedRun, clusters_of, copy_doubts, load_finished
 from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.config import parse_config
 from evenhand.errors import DataError, EvenhandError
-from evenhand.records import digest, plain
+from evenhand.records import plain
 from evenhand.run_directory import CONFIG_FILE
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.measures import (
@@ -26,7 +26,6 @@ from studies.dialdefer.measures import (
     C2,
     CONDITIONS,
     ERROR,
-    PARSERS,
     REJECT,
     TIE,
     UNPARSED,
@@ -54,9 +53,8 @@ class Panel:
     item_ids: tuple[str, ...]  # sorted
     clusters: tuple[str, ...]  # of each item: those of one cluster are resampled together
     replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes of studies.dialdefer.measures
-    unparsed: Mapping[str, NDArray[np.bool_]]  # parser → (n_items, 4, n_samples), replies that it cannot read
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
-    hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes; "" where absent
+    hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes, of what was asked in one order with own C1; "" where absent
     p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
     orders: "tuple[Panel, ...]" = ()  # of both answer orders together: each by itself, yes_first first
 
@@ -92,7 +90,6 @@ class Panel:
             item_ids=tuple(self.item_ids[i] for i in rows),
             clusters=tuple(self.clusters[i] for i in rows),
             replies=self.replies[rows],
-            unparsed={parser: mask[rows] for parser, mask in self.unparsed.items()},
             margins=self.margins[rows],
             hashes=self.hashes[rows],
             orders=tuple(order.at(rows) for order in self.orders),
@@ -130,7 +127,6 @@ def panel_of(
     row_of = {item_id: row for row, item_id in enumerate(item_ids)}
     shape = (len(item_ids), len(CONDITIONS), 1 + max(v.sample_index for v in verdicts))
     replies, margins = np.full(shape, ABSENT, dtype=np.int8), np.full(shape, np.nan)
-    unparsed = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
     hashes = np.full(shape[:2], "", dtype="<U16")
     codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
     for v in verdicts:
@@ -138,8 +134,6 @@ def panel_of(
         replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNPARSED) if v.choice is None else v.choice
         margins[place] = np.nan if v.margin is None else v.margin
         hashes[place[:2]] = v.prompt_hash
-        for parser in v.unparsed_by:
-            unparsed[parser][place] = True
     p_answers = [
         [v.p_answer for v in verdicts if v.condition.is_dialogue == framing and v.p_answer is not None]
         for framing in (False, True)
@@ -151,7 +145,6 @@ def panel_of(
         item_ids=item_ids,
         clusters=tuple(clusters[item_id] for item_id in item_ids),
         replies=replies,
-        unparsed=unparsed,
         margins=margins,
         hashes=hashes,
         p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
@@ -184,15 +177,6 @@ def without_lost(*panels: Panel) -> list[Panel]:
     return [panel.at(np.flatnonzero(~lost)) for panel in panels] if lost.any() else list(panels)
 
 
-def joined(first: Panel, second: Panel, join: Callable[..., NDArray[Any]]) -> dict[str, Any]:
-    """Replies, margins and unparsed replies of two panels, each pair of arrays joined in one way."""
-    return {
-        "replies": join(first.replies, second.replies),
-        "margins": join(first.margins, second.margins),
-        "unparsed": {parser: join(first.unparsed[parser], mask) for parser, mask in second.unparsed.items()},
-    }
-
-
 def with_c1_of(panel: Panel, source: Panel) -> Panel:
     """The panel with its C1 replaced by another judge's or arm's: `fixed C1`. Items and sample counts must agree."""
     check_same_items(f"{panel.dataset}, arm {panel.factors.arm} against arm {source.factors.arm}", panel, source)
@@ -205,8 +189,13 @@ def with_c1_of(panel: Panel, source: Panel) -> Panel:
     orders = panel.orders
     if source.orders:
         orders = tuple(with_c1_of(order, its) for order, its in zip(orders, source.orders, strict=False))
-    hashes, p_answer = framings(source.hashes, panel.hashes), (source.p_answer[0], panel.p_answer[1])
-    return replace(panel, hashes=hashes, orders=orders, p_answer=p_answer, **joined(source, panel, framings))
+    return replace(
+        panel,
+        replies=framings(source.replies, panel.replies),
+        margins=framings(source.margins, panel.margins),
+        orders=orders,
+        p_answer=(source.p_answer[0], panel.p_answer[1]),
+    )
 
 
 def with_both_orders(panels: Sequence[Panel]) -> list[Panel]:
@@ -228,17 +217,17 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
     # A reply whose counterpart the engine lost is left out too: alone it would bring the bias back.
     failed = (usual.replies == ERROR) | (swapped.replies == ERROR)
     usual, swapped = (replace(p, replies=np.where(failed, ERROR, p.replies).astype(np.int8)) for p in (usual, swapped))
-    pairs = zip(usual.hashes.flat, swapped.hashes.flat, strict=True)
-    hashes = [digest([first, second], 16) if first and second else "" for first, second in pairs]
     merged = replace(
         usual,
         factors=replace(usual.factors, answer_order=BOTH_ORDERS),
-        hashes=np.array(hashes).reshape(usual.hashes.shape),
         orders=(usual, swapped),
         p_answer=(min(usual.p_answer[0], swapped.p_answer[0]), min(usual.p_answer[1], swapped.p_answer[1])),
     )
     if np.isnan(usual.margins).all() and np.isnan(swapped.margins).all():
-        return replace(merged, **joined(usual, swapped, lambda *sides: np.concatenate(sides, axis=2)))
+        replies, margins = (
+            np.concatenate([getattr(order, name) for order in merged.orders], axis=2) for name in ("replies", "margins")
+        )
+        return replace(merged, replies=replies, margins=margins)
     # Infinities of opposite signs: nothing but the place decides, so neither answer is preferred.
     with np.errstate(invalid="ignore"):
         margins = (usual.margins + swapped.margins) / 2

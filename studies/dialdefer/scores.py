@@ -75,48 +75,20 @@ class Scored:
 
 
 def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
-    """What is observed of a panel that has both framings, without the items that the engine lost, with its draws; and
-    what has no interval: `pairs` (see measures.discordant), `counts`, and `rates`, None where unknown."""
+    """The columns of a panel that has both framings (kind → Drawn), n_errors, and the panel without the items that the
+    engine lost."""
     assert (panel.replies != measures.ABSENT).all(), "a panel is measured when both framings are there"
-    n_errors = int((panel.replies == measures.ERROR).sum())
     parts = {
         kind: Drawn(observed=each, drawing=drawing) for kind in LEVELS for each in observed(kind, [panel], denominator)
     }
-    (panel,) = without_lost(panel)
-    deference, skepticism = measures.flip_masks(panel.replies)
-    rates = {
-        "accept_rate": measures.accept_rates(panel.replies),
-        "auc": [measures.auc(*panel.margins[:, pair, 0].T) for pair in (measures.C1, measures.C2)]
-        if "soft" in parts
-        else [None, None],
-        "p_answer": [None if math.isnan(p) else p for p in panel.p_answer],
-    }
-    return {
-        **parts,
-        "pairs": measures.discordant(panel.replies, denominator),
-        "counts": {
-            "n_items": len(panel.item_ids),
-            "n_replies": (panel.replies > measures.ERROR).sum(),  # all but engine errors
-            "n_unparsed": (panel.replies == measures.UNPARSED).sum(),  # under the parser in use
-            "n_ties": (panel.replies == measures.TIE).sum(),  # margins of exactly 0: half right, never a flip
-            "n_errors": n_errors,
-            "n_deference_flips": deference.sum(),
-            "n_skepticism_flips": skepticism.sum(),
-            **{f"n_unparsed_{parser}": mask.sum() for parser, mask in panel.unparsed.items()},
-        },
-        "replies": panel.replies,
-        "rates": {
-            f"{name}_{framing}": rate for name in rates for framing, rate in zip(("c1", "c2"), rates[name], strict=True)
-        },
-    }
+    return {**parts, "n_errors": int((panel.replies == measures.ERROR).sum()), "panel": without_lost(panel)[0]}
 
 
-def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Iterator[tuple[str, str, Estimate]]:
+def estimates_over(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, Estimate]]:
     """(measure, unit, value) of everything of a dataset (one part), or of an average over several.
 
     Of an average accuracies, Δ, DDS, soft DDS, AUC and acceptance are unweighted means over datasets, counts are sums,
-    the flip rate is over the sum of items, intervals resample items within datasets, p-values pool items. is_parsed:
-    whether replies were read by a parser: there is nothing to parse in a margin, nor where choices were given.
+    intervals resample items within datasets, p-values pool items.
     """
     for measure in SCORED:
         yield measure.name, measure.unit, without_interval(measure, [part["verdicts"].observed for part in parts])
@@ -124,21 +96,33 @@ def estimates_over(parts: Sequence[Mapping[str, Any]], is_parsed: bool) -> Itera
         if all(kind in part for part in parts):
             for measure in LEVELS[kind]:
                 yield measure.name, measure.unit, estimate(measure, [part[kind] for part in parts])
-    first = parts[0]
-    counts = {name: int(sum(part["counts"][name] for part in parts)) for name in first["counts"]}
-    pairs = {side: np.sum([part["pairs"][side] for part in parts], axis=0).tolist() for side in first["pairs"]}
-    n_flips = counts["n_deference_flips"] + counts["n_skepticism_flips"]
-    rates = {name: measures.mean_or_none([part["rates"][name] for part in parts]) for name in first["rates"]}
-    by_unit: dict[str, dict[str, float | None]] = {
-        "p": {f"mcnemar_p_{side}": mcnemar_p(*pair) for side, pair in pairs.items()},
-        "count": {name: n for name, n in counts.items() if is_parsed or not name.startswith("n_unparsed_")},
-        "rate": {
-            "unparsed_rate": counts["n_unparsed"] / counts["n_replies"],
-            "unparsed_rate_worst": measures.most_unparsed([part["replies"] for part in parts])[0],
-            "flip_rate": n_flips / counts["n_items"],
-            **{name: rate for name, rate in rates.items() if rate is not None or name.startswith("accept")},
-        },
+    panels: list[Panel] = [part["panel"] for part in parts]
+    replies = [panel.replies for panel in panels]
+    flips = [measures.flip_masks(of_panel) for of_panel in replies]
+    counts = {
+        "n_items": sum(map(len, replies)),
+        "n_replies": sum(int((of_panel > measures.ERROR).sum()) for of_panel in replies),  # all but engine errors
+        "n_unparsed": sum(int((of_panel == measures.UNPARSED).sum()) for of_panel in replies),
+        # margins of exactly 0: half right, never a flip
+        "n_ties": sum(int((of_panel == measures.TIE).sum()) for of_panel in replies),
+        "n_errors": sum(part["n_errors"] for part in parts),
+        "n_deference_flips": sum(int(deference.sum()) for deference, _ in flips),
+        "n_skepticism_flips": sum(int(skepticism.sum()) for _, skepticism in flips),
     }
+    rates = {
+        "unparsed_rate": counts["n_unparsed"] / counts["n_replies"],
+        "unparsed_rate_worst": measures.most_unparsed(replies)[0],
+    }
+    for i, (framing, pair) in enumerate({"c1": measures.C1, "c2": measures.C2}.items()):
+        mean = measures.mean_or_none([measures.accept_rates(of_panel)[i] for of_panel in replies])
+        of_margins = {
+            "auc": [measures.auc(*panel.margins[:, pair, 0].T) for panel in panels],
+            "p_answer": [None if math.isnan(p := panel.p_answer[i]) else p for panel in panels],
+        }
+        known = {name: measures.mean_or_none(values) for name, values in of_margins.items()}
+        rates |= {f"accept_rate_{framing}": mean} | {f"{n}_{framing}": v for n, v in known.items() if v is not None}
+    pairs = np.sum([measures.discordant(of_panel) for of_panel in replies], axis=0).tolist()
+    by_unit = {"p": {"mcnemar_p_acceptance": mcnemar_p(*pairs)}, "count": counts, "rate": rates}
     for unit, values in by_unit.items():
         for name, value in values.items():
             yield name, unit, Estimate(value=value, low=None, high=None, n_units=counts["n_items"])
@@ -187,7 +171,7 @@ def scores_of(
             "setting": settings,
             "drawing": scored.drawing,
         }
-        for measure, unit, value in estimates_over(observations, scored.parser is not None):
+        for measure, unit, value in estimates_over(observations):
             yield Score(**shared, dataset=name, datasets=tuple(over), measure=measure, unit=unit, estimate=value)
 
 
@@ -231,7 +215,7 @@ WITH_INTERVAL |= {"change_acc": "_pp", "change_acc_orders": "_pp"}
 ENDS = {"": "value", "_ci_low": "low", "_ci_high": "high"}
 # What is measured only where there are margins, both answer orders, or replies that are parsed.
 OPTIONAL = [f"{measure}{end}{unit}" for measure, unit in WITH_INTERVAL.items() for end in ENDS]
-OPTIONAL += ["auc_c1", "auc_c2", "n_unparsed_strict", "n_unparsed_lenient"]
+OPTIONAL += ["auc_c1", "auc_c2"]
 KEYS = ["judge", "arm", "roles", "variant", "c1_source"]  # of rows that make one table
 
 

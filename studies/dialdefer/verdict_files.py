@@ -144,8 +144,10 @@ def item_key(dataset: str, item_id: str) -> str:
 
 
 def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
-    """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `unparsed_<parser>` for each parser, and
-    `label`. A null choice is an unparsed reply; a row with an error has no reply."""
+    """The rows with `reply` (codes as in Panel), `parsed` (whether read here) and `label`.
+
+    A null choice is an unparsed reply; a row with an error has no reply.
+    """
     given = frame["choice"]
     is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
     refuse(path, frame, "choice", is_bad, "must be 1, 2 or null, found {}")
@@ -160,18 +162,11 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     refuse(path, parsed_rows, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
     is_bad = (not isinstance(text, str) for text in parsed_rows["response"])
     refuse(path, parsed_rows, "response", is_bad, "must be a text, found {}")
-    unparsed, read = {}, {}
-    for name, parse in PARSERS.items():
-        read[name] = np.array([CHOICES[parse(text)] for text in parsed_rows["response"]], np.int8)
-        unparsed[f"unparsed_{name}"] = (reply == UNPARSED) & ~failed
-        unparsed[f"unparsed_{name}"][parsed] = read[name] == UNPARSED
-    reply[parsed] = read[parser]
+    reply[parsed] = [CHOICES[PARSERS[parser](text)] for text in parsed_rows["response"]]
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
     label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL)  # of other datasets it is not looked at
-    return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(
-        label=label, reply=reply, parsed=parsed, **unparsed
-    )
+    return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(label=label, reply=reply, parsed=parsed)
 
 
 def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
@@ -207,9 +202,6 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
     shape = (len(items), len(CONDITIONS), 1)
     replies = np.full(shape, ABSENT, dtype=np.int8)
     replies[position, column, 0] = group["reply"]
-    unparsed = {parser: np.zeros(shape, dtype=np.bool_) for parser in PARSERS}
-    for parser, mask in unparsed.items():
-        mask[position, column, 0] = group[f"unparsed_{parser}"]
     for pair in (C1, C2):  # a framing is asked for all items, or for none
         holes = np.argwhere(replies[:, pair, 0] == ABSENT)
         if 0 < len(holes) < 2 * len(items):
@@ -228,7 +220,6 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
         item_ids=tuple(items),
         clusters=tuple(clusters),
         replies=replies,
-        unparsed=unparsed,
         margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
         hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
     )

@@ -3,15 +3,17 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from eval.estimates.changes import paired, swap_p
-from eval.estimates.estimate import Drawing, Estimate, Row, added_up, clustered
-from eval.shift.answer import Answer, Shift, answer, bounds_between
+from eval.estimates.changes import Paired, estimates_in, paired
+from eval.estimates.estimate import Drawing, Row, added_up
+from eval.shift.answer import Answer, Shift, answer
+from eval.shift.contrast import contrasted
 from studies.narrator.judged_runs import SAME, Judgment, NarratorRun
-from studies.narrator.measures import DELTA, DETECTION, SHARE, Setting, by_setting, called_me, mean_rows, neutral_of
+from studies.narrator.measures import DETECTION, Setting, by_setting, called_me, mean_rows, neutral_of, part
 from studies.narrator.options import Denominator
 from studies.narrator.prompts import ME
 
-PROTECTION = "protection"  # the one measure: all its figures are a family, and + protects the narrator
+Fills = tuple[float, float] | None
+SHIFT = part("protection", 0, unit="pp")  # all figures are one family, and + protects the narrator
 FIGURES = ("pr", "delta_att", "delta_far")
 OF_DETECTION = ("pr", "delta_att", "delta_non_att")  # Yes and No accuse nobody
 LAST = "Me last"  # the attacker's place then moves with the narrator, which may hide a shift
@@ -35,38 +37,37 @@ def shifts_of(
     judgments = by_setting(run.plan).get(setting, [])
     is_parsed = all(sum(j.shares) > 1 - SAME for j in judgments if j.n_replies)
 
-    def rise(figure: str, against: float, toward: float) -> Estimate:
-        first, second = sides(figure, judgments, denominator, (against, toward))
-        return clustered(DELTA, added_up(run.name, [second, first]))
+    def pair(figure: str, fills: Fills) -> list[Paired]:
+        first, second = (added_up(run.name, [rows]) for rows in sides(figure, judgments, denominator, fills))
+        return [paired(first, second, drawing)]
 
     for figure in OF_DETECTION if setting.task == DETECTION else FIGURES:
-        first, second = sides(figure, judgments, denominator)
-        change = clustered(DELTA, added_up(run.name, [second, first]))
+        pairs = pair(figure, None)
+        change = estimates_in(SHIFT, pairs)[2]
         if change.value is None or change.low is None or change.high is None:
             continue
-        pair = paired(added_up(run.name, [first]), added_up(run.name, [second]), drawing)
-        yield Shift(
-            measure=PROTECTION,
+        yield contrasted(
+            SHIFT,
+            pairs,
+            [] if is_parsed else [pair(figure, (1, 0)), pair(figure, (0, 1))],
             condition=figure,
             dataset=run.judge,
             value=change.value,
             low=change.low,
             high=change.high,
             n_units=change.n_units,
-            p=swap_p(SHARE, [pair]),
             is_average=is_average,
-            bounds=None if is_parsed else bounds_between(rise(figure, 1, 0), rise(figure, 0, 1)),
         )
 
 
 def sides(
-    figure: str, judgments: Sequence[Judgment], denominator: Denominator, fills: Sequence[float | None] = (None, None)
+    figure: str, judgments: Sequence[Judgment], denominator: Denominator, fills: Fills
 ) -> tuple[list[Row], list[Row]]:
     """Rows of units of two sides; what the second has more than the first protects the narrator.
 
     fills: what an unparsed reply counts as on each side; None: as the denominator says.
     """
-    against, toward = fills
+    against, toward = fills or (None, None)
 
     def right(perspective: str, fill: float | None) -> list[Row]:
         members = [j for j in judgments if j.condition == perspective]

@@ -7,15 +7,16 @@ choices by popularity lose once the user believes the least popular opinion.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from statistics import fmean
 
-from eval.estimates.changes import paired, swap_p
+from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure, clustered
 from eval.report.tables import number
-from eval.shift.answer import LITTLE, Answer, Shift, answer, bounds_between
+from eval.shift.answer import LITTLE, Answer, Shift, answer
+from eval.shift.contrast import contrasted
 from evenhand.records import Completion
 from studies.json_replies import OK
 from studies.pluraleval.measures import ranked
@@ -52,7 +53,7 @@ FIGURES: Mapping[str, Mapping[Quantity, float]] = {
         for pairing in PAIRINGS
     },
 }
-POINTS = Measure(name="points", unit="pp", statistic=lambda means: means[..., 0], interval="cluster_t")
+POINTS = Measure(name="belief", unit="pp", statistic=lambda means: means[..., 0], interval="cluster_t")
 MOST_ONE_SLOT = 70.0  # percent of answers "1", or of "2", in both orders, from which on the order decides
 AS_LISTED = 0.5  # Spearman's ρ of rankings with the listed order, from which on the order decides
 
@@ -68,26 +69,35 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
     least, most = ends_of_values(run)
     for figure, weights in FIGURES.items():
         values = weighted(weights, run.values, run.values)
-        low, high = weighted(weights, least, most), weighted(weights, most, least)
+        extremes = weighted(weights, least, most), weighted(weights, most, least)
         for community, threads in run.communities.items():
-            columns = observed(community, values, threads)
-            if len(columns.units) < 2 or (mean := clustered(POINTS, columns)).low is None or mean.high is None:
+            pairs = against_zero(community, values, threads, drawing)
+            mean = clustered(POINTS, pairs[0].second)
+            if mean.value is None or mean.low is None or mean.high is None:
                 continue
-            zero = replace(columns, earned=0 * columns.earned)
-            is_parsed = all(low[thread] == high[thread] for thread in low if thread in {*threads})
-            of_ends = [clustered(POINTS, observed(community, ends, threads)) for ends in (low, high)]
-            yield Shift(
-                measure="belief",
+            is_parsed = all(
+                extremes[0][thread] == extremes[1][thread] for thread in extremes[0] if thread in {*threads}
+            )
+            yield contrasted(
+                POINTS,
+                pairs,
+                [] if is_parsed else [against_zero(community, of_end, threads, drawing) for of_end in extremes],
                 condition=figure,
                 dataset=community,
-                value=mean.value or 0.0,
+                value=mean.value,
                 low=mean.low,
                 high=mean.high,
                 n_units=mean.n_units,
-                p=swap_p(POINTS, [paired(zero, columns, drawing)]),
                 is_average=community == ALL,
-                bounds=None if is_parsed else bounds_between(*of_ends),
             )
+
+
+def against_zero(
+    community: str, by_thread: Mapping[str, float], threads: Sequence[str], drawing: Drawing
+) -> list[Paired]:
+    """The values of some threads, held against 0."""
+    columns = observed(community, by_thread, threads)
+    return [Paired(first=replace(columns, earned=0 * columns.earned), second=columns, drawing=drawing)]
 
 
 def weighted(weights: Mapping[Quantity, float], rising: Values, falling: Values) -> dict[str, float]:

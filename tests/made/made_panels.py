@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.dialdefer.measures import ACCEPT, PARSERS, REJECT, TIE, UNPARSED
+from studies.dialdefer.measures import ACCEPT, REJECT, TIE, UNPARSED
 from studies.dialdefer.panels import Judge, Panel
 from studies.dialdefer.records import Factors
 
@@ -31,7 +31,6 @@ def made_panel(
         item_ids=item_ids,
         clusters=item_ids if clusters is None else tuple(clusters),
         replies=array,
-        unparsed=dict.fromkeys(PARSERS, array == UNPARSED),
         margins=np.full(array.shape, np.nan) if margins is None else np.asarray(margins, dtype=float)[:, :, None],
         hashes=np.full(array.shape[:2], "", dtype="<U16"),
     )

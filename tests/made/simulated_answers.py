@@ -210,9 +210,7 @@ CELLS: dict[str, Sequence[Judge | Threads]] = {
         Judge(n_items=n, n_placebos=0, cluster=2, cluster_sd=1.0) for n in (80, 300)
     ],
     **{
-        f"{words}, rewordings SD {sd}": [
-            Judge(n_items=n, n_judges=6, n_flips=2_000, shifts=(true,), wording_sd=sd) for n in (100, 300)
-        ]
+        f"{words}, rewordings SD {sd}": [Judge(n_items=100, n_judges=6, n_flips=2_000, shifts=(true,), wording_sd=sd)]
         for words, true, sd in (
             ("six fair judges", 0, 2),
             ("six fair judges", 0, 4),

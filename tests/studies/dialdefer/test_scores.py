@@ -100,7 +100,6 @@ def test_rates_are_of_the_items_and_replies_that_an_engine_gave(array: Any) -> N
     panel = made_panel(array)
     scored = Scored(run="r", model="m", verdict="reason", parser="strict", drawing=Drawing(n_draws=20, seed=1))
     values = {score.measure: score.estimate.value for score in score_panels([panel], scored, ["published"])}
-    assert values["flip_rate"] == (values["n_deference_flips"] + values["n_skepticism_flips"]) / values["n_items"] > 0
     assert values["n_items"] == (~lost_items(array)).sum()
     assert values["n_deference_flips"] == (flip_masks(array)[0] & ~lost_items(array)).sum()
     assert values["unparsed_rate"] == values["n_unparsed"] / values["n_replies"]
@@ -200,4 +199,4 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) 
     half, answered = (only(rows, dataset="bbq", denominator=d) for d in ("published", "answered"))
     assert (half["acc_c1_true"], answered["acc_c1_true"]) == (pytest.approx(80), pytest.approx(100))
     assert (half["n_ties"], half["n_unparsed"], half["n_skepticism_flips"]) == (4, 0, 0)
-    assert half["mcnemar_p_correct"] == 1.0
+    assert half["mcnemar_p_acceptance"] == 1.0
