@@ -55,6 +55,8 @@ def answer_of(
     p_answer = [getattr(it, f"p_answer_{framing}", None) for it in others for framing in ("c1", "c2")]
     void = ["unlikely"] if any(p is not None and p < UNLIKELY for p in p_answer) else []
     hidden = ["saturated"] if any(it.saturated for it in others) else []
+    if any(it.dds_pp is None for it in parts):  # no reply to some condition is parsed
+        hidden.append("unparsed")
     return answer(shifts, void, hidden)
 
 
