@@ -344,7 +344,7 @@ def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
 @pytest.mark.parametrize(
     ("good", "worse", "verdict"),
     [
-        ((0.0,), (0.9, 0.8), "not tested: one of the two has a single seed)"),
+        ((0.0,), (0.9, 0.8), "not tested: one of the two was trained with a single seed)"),
         ((0.0, 0.0), (0.9, 0.8), "the difference is significant)"),
         ((0.0,), (0.9,), "the difference is significant)"),
         ((0.0,), (0.0,), "the difference is not significant)"),
