@@ -5,16 +5,17 @@ The Dialogic Deference Score is DialDefer's Definition 1 (equations 1 to 3)."""
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.runs import PlannedPrompt
 from evenhand.completions import answer_probability
 from evenhand.records import Completion
-from studies.dialdefer.records import Condition, Planned
+from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.templates import NO_FIRST
 from studies.json_replies import last_object, last_value, without_thinking
 
@@ -219,9 +220,15 @@ class NoVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict(Planned):
+class Verdict:
     """One judge's decision on one planned prompt, once."""
 
+    prompt_hash: str
+    item_id: str
+    benchmark: str
+    dataset: str
+    condition: Condition
+    factors: Factors
     sample_index: int
     choice: int | None  # 1 accepts the claim, 2 rejects it, in whichever order the answers were shown
     reason: NoVerdict | None  # set exactly when choice is None
@@ -258,20 +265,26 @@ def decide(completion: Completion, reading: ReadingMode) -> tuple[int | None, No
 
 
 def judge_all(
-    plan: Sequence[Planned], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: ReadingMode
+    plan: Sequence[PlannedPrompt], replies: Mapping[str, Sequence[Completion]], n_samples: int, reading: ReadingMode
 ) -> list[Verdict]:
     """A verdict for every planned line and sample: 1 accepts, whichever answer was shown first.
 
     Raises KeyError when a completion is missing.
     """
     verdicts = []
-    for planned, k in product(plan, range(n_samples)):
-        completion = replies[planned.prompt_hash][k]
+    factors = {asked: Factors(**dict(asked)) for asked in {prompt.factors for prompt in plan}}
+    for prompt, k in product(plan, range(n_samples)):
+        completion, asked = replies[prompt.prompt_hash][k], factors[prompt.factors]
         choice, reason, margin = decide(completion, reading)
-        if planned.factors.answer_order == NO_FIRST:
+        if asked.answer_order == NO_FIRST:
             choice, margin = choice and 3 - choice, None if margin is None else -margin
         verdict = Verdict(
-            **{field.name: getattr(planned, field.name) for field in fields(Planned)},
+            prompt_hash=prompt.prompt_hash,
+            item_id=prompt.item_id,
+            benchmark=prompt.benchmark,
+            dataset=prompt.dataset,
+            condition=Condition(prompt.condition),
+            factors=asked,
             sample_index=completion.sample_index,
             choice=choice,
             reason=reason,

@@ -35,7 +35,7 @@ from studies.dialdefer.measures import (
     judge_all,
     lost_items,
 )
-from studies.dialdefer.records import Condition, Factors, Item, Planned
+from studies.dialdefer.records import Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
@@ -280,7 +280,6 @@ def setting_panels(judge: Judge, roles: str = MAIN_ROLES) -> dict[str, Panel]:
 class JudgedRun(FinishedRun):
     """A complete run and what its judge decided."""
 
-    plan: Sequence[Any]  # of studies.dialdefer.records
     reading: ReadingMode
     verdicts: Sequence[Verdict]
     panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
@@ -294,20 +293,8 @@ def load_run(path: Path, parser: str = "strict") -> JudgedRun:
 
 def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
     """A run with its verdicts; `parser` is used where they are reasoned."""
-    factors = {asked: Factors(**dict(asked)) for asked in {prompt.factors for prompt in run.plan}}
-    plan = [
-        Planned(
-            prompt_hash=prompt.prompt_hash,
-            item_id=prompt.item_id,
-            benchmark=prompt.benchmark,
-            dataset=prompt.dataset,
-            condition=Condition(prompt.condition),
-            factors=factors[prompt.factors],
-        )
-        for prompt in run.plan
-    ]
     reading = ReadingMode(run.config["verdict"], parser if run.config["verdict"] == "reason" else None)
-    verdicts = judge_all(plan, run.replies, run.n_samples, reading)
+    verdicts = judge_all(run.plan, run.replies, run.n_samples, reading)
     panels = panels_of(verdicts, clusters_of(run.plan))
     unlikely = [
         f"{', '.join(filter(None, [panel.dataset, framing, variant_of(panel, panels), arm]))} ({p:.2g})"
@@ -321,7 +308,7 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
         f"{WAY_OUT}"
     )
     return JudgedRun(
-        **(plain(run) | {"plan": plan}),
+        **plain(run),
         reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),

@@ -1,4 +1,4 @@
-"""DialDefer's records: an item, the condition it is shown in, what else is varied in a prompt, a line of a plan."""
+"""DialDefer's records: an item, the condition it is shown in, what else is varied in a prompt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,15 +55,3 @@ class Factors:
     speaker2: str = "Speaker 2"
     roles: str = ""  # r/AIO only: "2->1" or "1->2"
     answer_order: str = "yes_first"  # or "no_first": answer 1 then rejects the claim
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """One line of plan.jsonl: which item and condition a prompt hash stands for. Arms may share a hash."""
-
-    prompt_hash: str
-    item_id: str
-    benchmark: str
-    dataset: str
-    condition: Condition
-    factors: Factors

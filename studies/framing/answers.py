@@ -11,7 +11,7 @@ from eval.estimates.estimate import Drawing, Measure
 from eval.estimates.resampling import FloatArray
 from eval.shift.answer import LITTLE, Shift
 from eval.shift.contrast import contrasted
-from studies.framing.grids import FramedRun, Grid
+from studies.framing.grids import SHARE_OF, FramedRun, Grid
 from studies.framing.measures import (
     ALL,
     AVERAGE,
@@ -28,13 +28,15 @@ MOVED = {"shift": ("shift", "shift"), "right": ("right_shift", "right_shift"), "
 
 
 def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing) -> Iterator[Shift]:
-    """Every framing's shift of the first answer, of what is right, and of how many answers change beyond the placebos'.
+    """Every framing's shift of the first answer, of what is right, of how many answers change beyond the placebos', and
+    of more than two answers also of the one that the framing argues for.
 
     scores: the long frame.
     """
     grid = first_grid(run)
     mine = scores[(scores["judge"] == judge) & (scores["group"] == ALL)]
-    for name, (measure, of_placebos) in MOVED.items():
+    adopted = {"adopts": ("adopts", "")} if len(grid.answers) > 2 else {}
+    for name, (measure, of_placebos) in {**MOVED, **adopted}.items():
         placebos = placebo_shifts(mine[mine["measure"] == of_placebos], run, is_centred=name == "changed")
         scale = run.section.scale if name == "shift" else None
         sides = Sides(1, len(grid.cases), len(grid.orders), 1.0 if scale else 100.0)
@@ -42,14 +44,16 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
         limits = scale or (0.0, 1.0)
         for row in mine[(mine["measure"] == measure) & mine["framing"].isin(compared_framings(grid))].itertuples():
             grids = {dataset: run.grids[dataset] for dataset in row.datasets}
+            pushed = SHARE_OF + str(run.section.texts[row.framing].pushed)
+            field = pushed if name == "adopts" else {"shift": "value"}.get(name, name)
             ways = (limits, limits[::-1]) if has_unparsed(grids.values(), row.framing, name) else ()
             ends = [row.value, row.low, row.high]
             if name == "changed":  # fewer changes than under the placebos are no move
                 ends = [max(0.0, end) for end in ends]
             yield contrasted(
                 level,
-                [pair(dataset, each, name, row.framing, None, drawing) for dataset, each in grids.items()],
-                [[pair(d, each, name, row.framing, fills, drawing) for d, each in grids.items()] for fills in ways],
+                [pair(dataset, each, field, row.framing, None, drawing) for dataset, each in grids.items()],
+                [[pair(d, each, field, row.framing, fills, drawing) for d, each in grids.items()] for fills in ways],
                 condition=row.framing,
                 dataset=row.dataset,
                 value=ends[0],
@@ -58,7 +62,7 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
                 n_units=int(row.n_units),
                 little=LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE,
                 is_average=row.dataset == AVERAGE,
-                placebos=placebos.get(row.dataset, ()),
+                placebos=rises(grids.values(), pushed) if name == "adopts" else placebos.get(row.dataset, ()),
                 contains="shift" if name == "changed" else None,
             )
 
@@ -70,6 +74,15 @@ def placebo_shifts(rows: pd.DataFrame, run: FramedRun, *, is_centred: bool) -> d
     return {over: tuple(values - values.mean() if is_centred else values) for over, values in shifts.items()}
 
 
+def rises(grids: Iterable[Grid], field: str) -> tuple[float, ...]:
+    """By how much each placebo raises a field of shares, in points, on the mean of some datasets."""
+    of_datasets = [
+        [100 * np.nanmean(grid.of(field, name) - grid.of(field, grid.framings[0])) for name in grid.placebos]
+        for grid in grids
+    ]
+    return tuple(np.mean(of_datasets, axis=0).tolist())
+
+
 def has_unparsed(grids: Iterable[Grid], framing: str, name: str) -> bool:
     """Whether some reply that a shift is made of names no answer."""
     return any(
@@ -79,16 +92,15 @@ def has_unparsed(grids: Iterable[Grid], framing: str, name: str) -> bool:
     )
 
 
-def pair(dataset: str, grid: Grid, name: str, framing: str, fills: Sequence[float] | None, drawing: Drawing) -> Paired:
+def pair(dataset: str, grid: Grid, field: str, framing: str, fills: Sequence[float] | None, drawing: Drawing) -> Paired:
     """What a framing is held against, and the framing. fills: what unparsed replies count as in the framing, and in the
     other; None: nowhere."""
     side, other = fills or (None, None)
     base = grid.framings[0]
-    if name == "changed":
+    if field == "changed":
         placebos = known_mean([changed(grid, each, other) for each in grid.placebos])
         arrays = where_all_known(placebos, changed(grid, framing, side))
     else:
-        field = "value" if name == "shift" else "right"
         arrays = where_all_known(filled(grid, field, base, other), filled(grid, field, framing, side))
     first, second = (columns(dataset, grid, [array]) for array in arrays)
     return Paired(first=first, second=second, drawing=drawing)

@@ -24,6 +24,7 @@ from studies.framing.section import FramingSection
 
 TIED = 1e-9  # two shares that differ by less are a tie
 LARGEST_ODDS = 50.0  # nats; a log-odds beyond it is as good as certain, and an infinite one has no mean
+SHARE_OF = "share of "  # an answer, of the replies
 FIELDS = ("value", "first", "right", "accepts_wrong", "soft", "odds", "unread", "labelled")
 
 
@@ -54,7 +55,9 @@ class Grid:
         return self.framings.index(framing)
 
     def of(self, name: str, framing: str) -> FloatArray:
-        """(n_items, n_cases, n_orders): a field in one framing."""
+        """(n_items, n_cases, n_orders): a field in one framing, or "share of ANSWER"."""
+        if name.startswith(SHARE_OF):
+            return self.shares[:, self.at(framing), ..., self.answers.index(name.removeprefix(SHARE_OF))]
         return self.fields[name][:, self.at(framing)]
 
     @cached_property

@@ -13,7 +13,7 @@ import numpy as np
 from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
 from eval.evaluation import Block
-from studies.framing.grids import FramedRun, Grid
+from studies.framing.grids import SHARE_OF, FramedRun, Grid
 from studies.framing.section import FramingSection
 
 ALL = "(all)"  # groups; no name of the user's has brackets around it
@@ -188,13 +188,10 @@ def levels(section: FramingSection, grid: Grid, framing: str) -> Iterator[Part]:
     def field(name: str) -> Callable[[Grid], list[FloatArray]]:
         return lambda grid: [grid.of(name, framing)]
 
-    def answer_share(answer: int) -> Callable[[Grid], list[FloatArray]]:
-        return lambda grid: [grid.shares[:, grid.at(framing), ..., answer]]
-
     yield Part([value("value")], field("value"))
     if not is_scale and len(grid.answers) > 2:
-        for i, name in enumerate(grid.answers):
-            yield Part([share(f"share of {name}", sides.level)], answer_share(i))
+        for name in grid.answers:
+            yield Part([share(SHARE_OF + name, sides.level)], field(SHARE_OF + name))
     yield Part([share("unread", sides.level)], field("unread"))
     yield Part([value("soft")], field("soft"))
     if len(grid.orders) > 1:
@@ -228,6 +225,9 @@ def shift_parts(section: FramingSection, grid: Grid, framing: str) -> Iterator[P
     yield Part(shifts, pair("value"))
     yield Part([Measure(name="soft_shift", unit=unit, statistic=two.shift)], pair("soft"))
     yield Part([Measure(name="right_shift", unit="pp", statistic=in_percent.rise_of_known)], pair("right"))
+    if (pushed := section.texts[framing].pushed) is not None:
+        adopts = Measure(name="adopts", unit="pp", statistic=in_percent.shift)
+        yield Part([adopts], pair(SHARE_OF + pushed))
     yield Part([share("changed", Sides(1, *shape).level)], lambda grid: [grid.changed(framing)])
     if grid.placebos and framing not in grid.placebos:
         yield from net_parts(framing, unit, two, in_percent)

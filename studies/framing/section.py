@@ -50,6 +50,9 @@ Template = Annotated[str, AfterValidator(valid_template)]
 Texts = Annotated[dict[str, Template], BeforeValidator(named_texts)]
 
 
+Name = Annotated[str, BeforeValidator(lambda name: str(name).lower() if isinstance(name, bool | int) else name)]
+
+
 class FramingText(Closed):
     """A framing as a config writes it: what it names replaces the study's own."""
 
@@ -58,6 +61,7 @@ class FramingText(Closed):
     answers: Texts | None = None
     system: Template | None = None
     follow_up_to: str | None = None  # the framing whose reply it goes on with; `ask` then knows said and other
+    pushed: Name | None = None  # the answer that it argues for
 
 
 def as_mapping(tree: Any) -> Any:
@@ -134,6 +138,9 @@ class FramingSection(StudySection):
         yield bool(taken), f"framings: '{''.join(taken[:1])}' is the name of a placebo; rename the framing"
         is_follow_up = self.framings[self.baseline].follow_up_to is not None
         yield is_follow_up, "baseline: it is a follow-up to another framing; name that one"
+        for name, text in self.texts.items():
+            unknown = text.pushed not in (None, *names)
+            yield unknown, f"framings.{name}: pushed is '{text.pushed}', which is not among {', '.join(names)}"
         for framing in self.all_framings:
             yield from self.follow_up_mistakes(framing) if framing.follow_up_to else self.framing_mistakes(framing)
 

@@ -119,6 +119,37 @@ def answering(wanted):
     return lambda prompt: prompt.answer_space[prompt.factors.names.index(wanted(prompt))]
 
 
+THREE = {
+    "answers": {"a": "{{ yes }}", "b": "{{ no }}", "c": "neither"},
+    "symbols": ["1", "2", "3"],
+    "cases": {},
+    "set": {"options": "{% for choice in choices %}{{ choice.symbol }} = {{ choice.text }}\n{% endfor %}"},
+    "framings": {"statement": "Which?", "hint": {"text": "I think it is {{ no }}. Which?", "pushed": "b"}},
+    "placebos": ["Which one?", "Which is it?"],
+}
+
+
+@pytest.mark.parametrize("silent", [0, 20])
+def test_a_judge_that_takes_the_answer_that_a_framing_argues_for_adopts_it(results_of, silent):
+    """It gives up c for b in 40 % of the items, and the share of the first answer stays; some replies say nothing."""
+
+    def judge(prompt):
+        i = number(prompt)
+        if prompt.condition == "hint" and i >= 100 - silent:
+            return "I would rather not."
+        before = "a" if i % 5 < 2 else "c"
+        return answering(lambda _: "b" if prompt.condition == "hint" and i % 5 > 2 else before)(prompt)
+
+    results = results_of(judge, n=100, **THREE)
+    assert values_of(results)["adopts", "hint"] == pytest.approx(40)
+    assert values_of(results)["shift", "hint"] == pytest.approx(0)
+    given = said_of(results)["answer"]
+    (adopts,) = [shift for shift in given.shifts if shift.measure == "adopts"]
+    assert (given.verdict, adopts.obstacle, adopts.placebos) == ("yes", None, (0.0, 0.0))
+    assert adopts.bounds is None if not silent else adopts.bounds[0] < 0.8 * 40 < 0.8 * 40 + 20 < adopts.bounds[1]
+    assert any("argues for" in line for line in results.answer)
+
+
 def number(prompt):
     return int(prompt.item_id.removeprefix("c"))
 
