@@ -38,10 +38,10 @@ demo: venv ## the whole loop on the embedded model: a judge is bent on purpose, 
 	$(BIN)/evenhand demo $(ARGS)
 
 test: venv-dev ## all tests that need no CUDA device, in JOBS=2 processes
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-all: venv-dev ## the same with many drawn cases, and the campaigns: commands killed before KILLS=40 file operations
-	FUZZ=many HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not gpu and not slurm" $(ARGS)
+	FUZZ=many HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not gpu and not slurm" $(ARGS)
 
 test-gpu: venv-dev ## what GPU jobs run, on a CUDA device: half precision, dropout, kernels, compiled vLLM
 	@$(BIN)/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' || { \

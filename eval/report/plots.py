@@ -133,7 +133,7 @@ def interval_plot(
             axes.plot(frame["value"][frame["label"] == label], [line] * len(series), color=INK, linewidth=0.8, zorder=0)
         if zero is not None:
             axes.axvline(zero, color=INK, linewidth=0.9)
-        band = "" if frame["floor_low"].isna().all() else "; band: rewordings"
+        band = "" if frame["floor_low"].isna().all() else "\nband: rewordings"
         axes.set(xlabel=x_label + band, **({"xlim": (0, 100)} if is_joined else {}))
         axes.grid(axis="x", color=FAINT, linewidth=0.5)
         name_lines(axes, labels)

@@ -21,6 +21,7 @@ the first one mentioned in half of the items, for each fixed key too, so that it
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,14 +54,15 @@ FAMILIES: Sequence[Family] = [
 ]
 
 
-def pocket_items(split: str) -> Iterator[Item]:
+@cache
+def pocket_items(split: str) -> Sequence[Item]:
     """The items of "train" (4,000) or "test" (800), always the same ones in the same order.
 
     Any prefix holds the families evenly, to within one item each. Any prefix of 50 k items has k pair items of each
     family; any prefix of 100 k items has the correct answer mentioned first in exactly half of those.
     """
-    for number, draft in enumerate(Dealer(split).drafts()):
-        yield replace(draft, item_id=f"pocket-{split}-{number}")
+    drafts = Dealer(split).drafts()
+    return [replace(draft, item_id=f"pocket-{split}-{number}") for number, draft in enumerate(drafts)]
 
 
 class Dealer:

@@ -113,7 +113,7 @@ def facts(results: Results) -> dict[str, Any]:
         "not_pooled": judged_runs.reason_not_to_pool(runs) if is_beside else "",
         "n_shared": len(shared),
         "n_lacking": {name: n for name, n in lacking.items() if n} if POOLED in levels.judges else {},
-        "moves": [move(results, name) for name in afters],
+        "moves": [move(results, answers, name) for name in afters],
         "questions": [questions(levels, judge) for judge in levels.shown[:MOST_ASKED]],
         # Each model's Δ_att in that setting, from the lowest on.
         "models": sorted(models, key=lambda pair: pair[1].value or 0.0) if is_beside else [],
@@ -207,10 +207,6 @@ def said_of(levels: Levels, judge: str, answer: Answer, runs: Mapping[str, Narra
         "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
         "unread": unread(levels, judge),
         "doubts": run.doubts if run else [],
-        "answered": [
-            (TASK_WORDS[asked.task].lower(), SIDE_WORDS[asked.visibility], *who, size)
-            for (asked, *who), size in (measures.answered_differences(run.plan) if run else {}).items()
-        ],
     }
 
 
@@ -222,7 +218,7 @@ def is_other(first: Estimate, second: Estimate) -> bool:
     return None not in (first.half, second.half) and difference > max(LITTLE, half)
 
 
-def move(results: Results, judge: str) -> dict[str, Any]:
+def move(results: Results, answers: Mapping[str, Answer], judge: str) -> dict[str, Any]:
     """What the template says of how PR, neutral M and FAR moved to a run, in the main_setting of both."""
     changes = results.changes[(results.changes["second"] == judge) & results.changes["measure"].isin(TOLD)]
     rows = list(changes.itertuples())
@@ -231,10 +227,9 @@ def move(results: Results, judge: str) -> dict[str, Any]:
     told = main_setting((row.task, row.visibility, row.option_order) for row in prs)
     of = {(r.measure, r.option_order): r for r in rows if (r.task, r.visibility) == told[:2]}
     pr, far = of["pr", told.option_order], of.get(("far", told.option_order))
-    both = [results.judges[name].plan for name in (results.base, judge)]
     return {
         "judge": judge,
-        "is_unread": any(told == asked for of_run in both for asked, *_ in measures.answered_differences(of_run)),
+        "is_unread": any(answers[name].kept_by("unparsed") for name in (results.base, judge)),
         "task": TASK_WORDS[told.task].lower(),
         "side": SIDE_WORDS[told.visibility],
         "pr": pr,

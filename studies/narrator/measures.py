@@ -9,12 +9,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
-from statistics import NormalDist, fmean
+from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from eval.estimates.changes import Score
 from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
-from eval.estimates.resampling import ALPHA, mcnemar_p
+from eval.estimates.resampling import mcnemar_p
 from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
 from studies.narrator.options import Denominator, Detection
 from studies.narrator.prompts import ME, NO, YES
@@ -27,12 +27,6 @@ ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
 ANSWERED = "answered under every narrator"  # where some were not: what is left when each is compared with itself
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected")
 FEWEST_CONVERSATIONS = 10  # a number of speakers with fewer leaves Figure 3
-SMALLEST_BIAS = 1.0  # percentage points by which they differ, from which on a warning is worth it
-COMPARED: tuple[tuple[Perspective, Perspective], ...] = (
-    ("attacker", "neutral"),
-    ("non_attacker", "neutral"),
-    ("non_attacker", "attacker"),
-)
 
 Outcome = Literal["correct", "incorrect", "tied", "unanswered"]
 Unit = Callable[[Judgment], str]
@@ -439,38 +433,3 @@ def state_rates(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
                 rates["tied"] = 100 * fmean(len(prompt.leaders) > 1 for prompt in prompts)
                 rates["unanswered"] = 100 * fmean(not prompt.leaders for prompt in prompts)
                 yield {**setting._asdict(), "perspective": perspective}, {"n_prompts": len(prompts), **rates}
-
-
-def widening(n_intervals: int) -> float:
-    """By how much 95 % intervals are widened where several are read together (Bonferroni's rule)."""
-    return NormalDist().inv_cdf(1 - ALPHA / 2 / max(n_intervals, 1)) / NormalDist().inv_cdf(1 - ALPHA / 2)
-
-
-def answered_differences(judgments: Sequence[Judgment]) -> dict[tuple[Setting, Perspective, Perspective], Estimate]:
-    """How much more of one judge's replies name an option under a perspective than under another, in every setting.
-
-    M is of the replies that name an option. Where fewer do under one perspective than under another, those that are
-    left may be another kind of replies, and that difference is a bias of PR. Prompts that the engine failed are left
-    out. Only differences that are no chance, the largest first: their 95 % intervals, widened by Bonferroni's rule,
-    exclude 0.
-    """
-    differences: dict[tuple[Setting, Perspective, Perspective], Estimate] = {}
-    chosen, error = STATES.index("chosen"), STATES.index("error")
-    for setting, members in by_setting(judgments).items():
-        rows = [
-            [
-                (j.unit, j.states[chosen] / (1 - j.states[error]), 1.0)
-                for j in members
-                if j.condition == who and j.n_replies
-            ]
-            for who in PERSPECTIVES
-        ]
-        answered = added_up(members[0].dataset, rows)
-        for first, second in COMPARED:
-            i, k = PERSPECTIVES.index(first), PERSPECTIVES.index(second)
-            if rows[i] and rows[k]:
-                differences[setting, first, second] = clustered(part("answered", i, k, unit="pp"), answered)
-    wider = widening(len(differences))
-    sized = [(abs(e.value or 0.0), key, e) for key, e in differences.items() if e.half is not None]
-    clear = [(size, key, e) for size, key, e in sized if size >= max(SMALLEST_BIAS, wider * (e.half or 0.0))]
-    return {key: e for _, key, e in sorted(clear, key=lambda triple: -triple[0])}

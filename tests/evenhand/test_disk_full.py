@@ -79,7 +79,7 @@ def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room
 ) -> None:
     model = tiny_model(tmp_path / "model")
     undisturbed = train(tiny_run("sft", model, tmp_path / "roomy"))
-    resize(small_disk, "10m")  # a checkpoint takes some 4 MiB, most of it the tokenizer; a third has no room
+    resize(small_disk, "2400k")  # a checkpoint takes some 900 KiB, most of it the tokenizer; a third has no room
     config = tiny_run("sft", model, small_disk, run={"save_steps": 1})
     with pytest.raises(DataError) as caught:
         train(config)

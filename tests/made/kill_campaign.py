@@ -32,6 +32,11 @@ OF_THE_MOMENT = (
     *("code", "seconds", "reference_seconds", "peak_memory_gib", "created", "time", "mtime"),
     *("adapter_hash", "provenance_sha256"),
 )
+IMPORTS = [
+    *("training.train", "training.merge", "training.__main__", "eval.__main__", "inference.__main__"),
+    *("inference.transformers_engine", "inference.openai_engine", "transformers.models.llama.modeling_llama"),
+    *("evenhand.cli.build", "studies.dialdefer.aio.command", "praw", "tests.made.kill_host"),
+]
 WHEN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
 
@@ -56,6 +61,7 @@ def run(command: Command, folder: Path, kill: Kill | None = None) -> int:
     """The exit code of a command; -9 when it was killed. It leaves FOLDER.log, and FOLDER.operations at its end."""
     settings = {**LEASES, **command.settings}
     words = (folder, command.entry, command.words, settings, kill.at if kill else None, bool(kill and kill.tear))
+    PROCESSES.set_forkserver_preload(IMPORTS)
     process = PROCESSES.Process(target=run_killed, args=(dict(os.environ), *words))
     process.start()
     process.join()
@@ -178,7 +184,7 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
         server = stack.enter_context(FakeServer(quote))
         engine = {"kind": "openai", "base_url": server.base_url, "concurrency": 4, "timeout_s": 30}
         return sampling({"name": "judge"}, engine)
-    model = tiny_model(folder / "model", max_shard_size="3MB")  # several weight files
+    model = tiny_model(folder / "model", max_shard_size="300KB")  # several weight files
     if name == "sample":
         return sampling({"name": str(model)}, {"kind": "transformers", "batch_size": 4})
     settings = {"lora": {"r": 4, "dropout": 0.1}, "optimiser": {"max_steps": 6}, "run": {"save_steps": 2}}

@@ -17,11 +17,7 @@ import pytest
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    [
-        *("training.train", "training.merge", "training.__main__", "eval.__main__", "inference.__main__"),
-        *("inference.transformers_engine", "inference.openai_engine", "transformers.models.llama.modeling_llama"),
-        *("evenhand.cli.build", "studies.dialdefer.aio.command", "praw", "tests.made.kill_host"),
-    ]
+    ["training.train", "training.__main__", "transformers.models.llama.modeling_llama", "tests.made.process_runs"]
 )
 
 

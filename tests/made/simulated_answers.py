@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from eval.estimates.estimate import Drawing
-from eval.estimates.resampling import FloatArray, draws_p, percentile_interval
+from eval.estimates.resampling import FloatArray, draws_p, percentile_interval, swapped_sums
 from eval.shift.answer import Answer, Shift, answer, in_one_family
 from studies.pluraleval.answers import FIGURES, RECALL, shifts_of
 
@@ -56,7 +56,7 @@ class Judge:
     cluster: int = 1
     cluster_sd: float = 0.0
     n_judges: int = 1
-    n_flips: int = N_DRAWS  # of signs: p is never below 1 / (1 + n_flips), and is adjusted over all judges
+    n_flips: int = 0  # of signs, drawn by kind of item, for the small p of a large family; 0: N_DRAWS, item by item
 
 
 def answered(judge: Judge, rng: np.random.Generator) -> Answer:
@@ -106,7 +106,7 @@ def shift_of(
     """A shift over some datasets, by the same intervals and the same test as those of real runs."""
     value = float(np.mean([rise[:, 0].mean() for rise in rises]))
     drawn = np.mean([rise[rng.integers(len(rise), size=(N_DRAWS, len(rise)))].mean(axis=1) for rise in rises], axis=0)
-    flips = [(rng.choice([-1.0, 1.0], (n_flips, len(rise))) * rise[:, 0]).mean(axis=1) for rise in rises]
+    flips = [sign_flips(rise[:, 0], n_flips, rng) for rise in rises]
     ends = [percentile_interval(column) or (np.nan, np.nan) for column in drawn.T]
     is_unparsed = any((rise[:, 1] != rise[:, 2]).any() for rise in rises)
     return Shift(
@@ -150,6 +150,13 @@ def answered_threads(model: Threads, rng: np.random.Generator) -> Answer:
     }
     run: Any = SimpleNamespace(values=values, communities={"all": threads}, judged_lists=[], replies=[])
     return answer(shifts_of(run, Drawing(n_draws=1_000, seed=SEED)))
+
+
+def sign_flips(rise: FloatArray, n_flips: int, rng: np.random.Generator) -> FloatArray:
+    """Means of rises of items with random signs."""
+    if not n_flips:
+        return np.asarray((rng.choice([-1.0, 1.0], (N_DRAWS, len(rise))) * rise).mean(axis=1))
+    return np.asarray((rise.sum() - 2 * swapped_sums(rise[:, None], n_flips, rng)[:, 0]) / len(rise))
 
 
 def verdicts(judge: Judge | Threads, n_runs: int) -> Counter[str]:

@@ -1,7 +1,10 @@
 """Tiny random models of the four families, with real architectures and chat templates in each family's manner."""
 
+import json
 from pathlib import Path
 from typing import Any
+
+N_TOKENS = 11_000  # that a tokenizer keeps, "yes" among them; the embedded model's 49,152 take a second to load
 
 QWEN = (
     "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou are Qwen.<|im_end|>\n{% endif %}"
@@ -50,15 +53,16 @@ SIZES: dict[str, Any] = {
 def save_family(folder: Path, family: str, tokenizer_from: Path, max_shard_size: str = "50GB", **sizes: Any) -> Path:
     """The folder of a new checkpoint of one family ("qwen2", "gemma3", "llama", "mistral"), the same every time.
 
-    tokenizer_from: a checkpoint whose tokenizer it borrows; its chat template is the family's. max_shard_size: of a
-    weight file.
+    tokenizer_from: a checkpoint whose tokenizer it borrows, the first N_TOKENS of it; its chat template is the
+    family's. max_shard_size: of a weight file.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     own = {"gemma3": {"sliding_window": 64}, "mistral": {"sliding_window": None}}.get(family, {})
     head = {} if family == "qwen2" else {"head_dim": 32}
-    tokenizer = AutoTokenizer.from_pretrained(tokenizer_from)
+    copy_tokenizer(tokenizer_from, folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.chat_template = TEMPLATES[family]
     tokenizer.model_max_length = SIZES["max_position_embeddings"]
     tokenizer.save_pretrained(folder)
@@ -74,3 +78,14 @@ def save_family(folder: Path, family: str, tokenizer_from: Path, max_shard_size:
     )
     AutoModelForCausalLM.from_config(config).to(torch.bfloat16).save_pretrained(folder, max_shard_size=max_shard_size)
     return folder
+
+
+def copy_tokenizer(source: Path, folder: Path) -> None:
+    """Write the first N_TOKENS tokens of a checkpoint's BPE tokenizer, and their merges, to another folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tree = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
+    bpe = tree["model"]
+    bpe["vocab"] = {token: number for token, number in bpe["vocab"].items() if number < N_TOKENS}
+    bpe["merges"] = [pair for pair in bpe["merges"] if "".join(pair) in bpe["vocab"]]
+    (folder / "tokenizer.json").write_text(json.dumps(tree), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_bytes((source / "tokenizer_config.json").read_bytes())

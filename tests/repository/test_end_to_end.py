@@ -76,13 +76,16 @@ def one_process() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not torch.cuda.is_available():  # on a GPU the engine is to run as it does for users
             patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+            patch.setattr(
+                "torch._dynamo.config.disable", True
+            )  # compiling a function takes longer than all calls of it
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
         yield
 
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_family(tmp_path_factory.mktemp("llama"), "llama", embedded_model_path(), "2MB")
+    return save_family(tmp_path_factory.mktemp("llama"), "llama", embedded_model_path(), "300KB")
 
 
 def asks(model: Path, engine: dict[str, Any], **changes: Any) -> InferenceConfig:
@@ -114,7 +117,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtyp
         return sample(asks(judge, engine, name=name, run={"root": root}))
 
     runs = [sampled("before", model)]
-    for method, hold, more in ARMS:
+    for method, hold, more in ARMS[:1] if dtype == "float32" else ARMS:  # on a CPU a start of vLLM takes long
         held = {"compute_dtype": dtype, "weights": hold}
         sections = {**more, "optimiser": optimiser, "quantisation": held, "lora": {"dropout": 0.05}}
         run = train(tiny_run(method, model, root, **sections))
@@ -130,7 +133,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtyp
     assert max(abs(margin) for margin in before.values()) > 0.01
     assert all(set(margin) == set(before) for margin in after), "before and after are asked the same prompts"
     assert all(margin != before for margin in after), "training changed nothing"
-    compare_main([*map(str, runs), "--out", str(root / "report")])
+    compare_main([*map(str, runs), "--draws", "200", "--out", str(root / "report")])
     printed = capsys.readouterr().out
     assert "of the claims as statements and" in " ".join(printed.split())
     assert (root / "report" / "report.html").stat().st_size > 10_000
@@ -240,11 +243,11 @@ def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(
     def held_to(max_tokens: int) -> InferenceConfig:
         return asks(llama, VLLM, verdict="reason", sampling={"structured": "json", "max_tokens": max_tokens})
 
-    prompts = first_prompts(held_to(300))
+    prompts = first_prompts(held_to(280))
     reading(engine, held_to(400))
     with pytest.raises(PromptsTooLong, match=r"do not fit the context window, the first .*pocket-test.*window 512"):
         list(engine.generate(prompts))
-    reading(engine, held_to(300))
+    reading(engine, held_to(280))
     for completion in engine.generate(prompts[:2]):
         if completion.finish_reason == "stop":
             assert json.loads(completion.text)["chosen_answer"] in ("1", "2")

@@ -57,12 +57,12 @@ def test_the_archives_of_the_knowing_judge_give_its_tables_again(
     folder = ROOT / "docs" / "evidence" / "knowing-judge"
     read = runpy.run_path(str(folder / "read.py"))["main"]
     monkeypatch.chdir(tmp_path)
-    for run in ("knowing-screening-b30c6826", "knowing-gate-161586de"):
+    for run in ("knowing-screening-b30c6826", "knowing-gate-a5813a8e"):
         with tarfile.open(folder / f"{run}.tar.xz") as archive:
             archive.extractall(filter="data")
     read(["families", "runs/inference/knowing-screening-b30c6826"])
     assert capsys.readouterr().out.split() == ["capitals", "kinds", "opposites", "pocket"]
-    read(["gate", "runs/inference/knowing-gate-161586de"])
+    read(["gate", "runs/inference/knowing-gate-a5813a8e"])
     table = capsys.readouterr().out
     assert "| expert | 3.8 | 100.0 | -102.5 [-111.2, -93.8] | -0.46 [-0.51, -0.42] |" in table
     assert "| are you sure? | 93.8 | 26.2 | +61.2 [+48.8, +73.8] | +0.07 [+0.01, +0.13] |" in table

@@ -1,4 +1,4 @@
-"""A study of one's own, as `evenhand init` writes it, goes through the whole loop on the embedded model."""
+"""A study of one's own, as `evenhand init` writes it, goes through the whole loop on a tiny model."""
 
 import json
 
@@ -11,7 +11,7 @@ from studies.framing.measures import ALL
 pytestmark = pytest.mark.slow
 
 
-def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again(tmp_path, monkeypatch, capfd):
+def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again(model, tmp_path, monkeypatch, capfd):
     def run(words: str) -> str:
         """A command's last printed line."""
         verb, *rest = words.split()
@@ -25,18 +25,18 @@ def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again
     assert len(text.splitlines()) <= 30
     framings = yaml.safe_load(text)["framing"]["framings"]
     run("show study.yaml --only case=true --only order=given")
-    small = "framing.items.n_items=2 framing.placebos=[] engine.row_tokens=2048"
-    before = run(f"sample study.yaml {small}")
+    small, tiny = "framing.items.n_items=2 framing.placebos=[] engine.row_tokens=2048", f"model.name={model}"
+    before = run(f"sample study.yaml {small} {tiny}")
     run(f"score {before} --draws 200")
     trained = run(
-        "train training.yaml framing=<study.yaml framing.items.split=train framing.items.n_items=2 "
+        f"train training.yaml {tiny} framing=<study.yaml framing.items.split=train framing.items.n_items=2 "
         "framing.placebos=[] optimiser.per_device_batch_size=12 optimiser.epochs=1"
     )
     merged = run(f"merge {trained} --onto bf16")
     after = run(f"sample study.yaml {small} name=after model.name={merged} model.label=trained")
     run(f"compare {before} {after} --draws 200 --out compared")
     run(f"report {before} {after} --draws 200 --out report")
-    fitted = run(f"sample study.yaml {small} name=fitted framing.items.split=train")
+    fitted = run(f"sample study.yaml {small} {tiny} name=fitted framing.items.split=train")
     run(f"calibrate {fitted} {before}")
     run(f"scorecard {before} sft={after} --calibrated {before}/calibrated/thresholds.json --draws 200 --out card")
     changes = json.loads((tmp_path / "mine" / "compared" / "compare.json").read_text())

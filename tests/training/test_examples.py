@@ -17,8 +17,8 @@ from tests.made.training_runs import pocket, tiny_run
 from training.config import AnyRun
 from training.examples import set_padding
 
-ITEMS = list(pocket_items("train"))[:6]
-BENT = list(pocket_items("train"))[:400]
+ITEMS = pocket_items("train")[:6]
+BENT = pocket_items("train")[:400]
 FAMILIES = ["owner", "colour", "gift", "animal"]
 LABELS = ["Alice", "Bob"]
 

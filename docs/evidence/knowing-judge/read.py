@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from eval.calibration import nearest_threshold
 from eval.report.plots import Plot, finish, line_plot
 from eval.results import read_run
 from evenhand.terminal import run_main
-from studies.dialdefer.calibrate import fit_threshold
 
 LEAST_RIGHT = 90.0  # % of true and of false claims
 FEWEST = 80  # test items
@@ -61,9 +61,7 @@ def read(path: str) -> Margins:
 def with_thresholds(margins: Margins, fitted_on: Margins) -> Margins:
     """Each framing's margins less the threshold that accepts half of the claims it is fitted on."""
     accepts = fitted_on.right * ACCEPTS
-    thresholds = np.array(
-        [fit_threshold(true, false, 0.5)["threshold_nats"] for true, false in np.moveaxis(accepts, 0, -1)]
-    )
+    thresholds = np.array([nearest_threshold([*of_framing], 0.5) for of_framing in np.moveaxis(accepts, 0, -1)])
     return margins._replace(right=margins.right - thresholds[:, None] * ACCEPTS)
 
 

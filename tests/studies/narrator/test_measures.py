@@ -17,7 +17,6 @@ from studies.narrator.measures import (
     EFFECTS,
     Definitions,
     Levels,
-    answered_differences,
     conditioned,
     effects,
     elimination_rows,
@@ -294,33 +293,6 @@ def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path
     assert pooled["neutral"].value == pytest.approx(50)
     assert levels.of("often", "blame", "visible")["n_conversations"].value == 12
     assert "over the 11 conversations that every run judged, and leave out 1 of often." in said(both)
-
-
-REFUSES = {"I cannot answer that.": 1.0}
-
-
-def shy(prompt: Prompt) -> dict[str, float]:
-    """A fair judge that refuses a tenth of all prompts, and in blame three in ten where the attacker is Me."""
-    factors = factors_of(prompt)
-    is_shy = factors.perspective == "attacker" and factors.task == "blame"
-    return mixed(REFUSES, fair(prompt), 0.3 if is_shy else 0.1)
-
-
-def test_shares_of_answers_that_depend_on_who_is_me_are_warned_of(tmp_path):
-    judges = {"shy": shy, "as_shy": lambda prompt: mixed(REFUSES, fair(prompt), 0.2)}
-    made, few = made_conversations({2: 30, 3: 30}), {**BLAME, "tasks": ("identification", "blame")}
-    runs = [make_narrator_run(tmp_path, judges[key], made, name=key, model=f"x/{key}", **few) for key in judges]
-    of = results_of_runs(*runs)
-    is_shy, as_shy = of.judges.values()
-    clear = answered_differences(is_shy.plan)
-    assert {(asked.task, first, second) for asked, first, second in clear} == {
-        ("blame", "attacker", "neutral"),
-        ("blame", "non_attacker", "attacker"),
-    }
-    assert [e.value for (_, first, _), e in clear.items() if first == "attacker"] == [pytest.approx(-20, abs=6)] * 2
-    assert answered_differences(as_shy.plan) == {}
-    warned = [warning.partition(":")[0] for warning in of.warnings if "depends on who is Me" in warning]
-    assert warned == ["shy"]
 
 
 CORRECT, WRONG, EVEN, OTHERS_EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.2, 0.4, 0.4), ()
