@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from eval.scorecard.arms import CardArm
     from eval.verdict_files import Layout
 
+PARSE_ALL = "Constrain the output (sampling.structured: json), or use margins (verdict: margin)."
 Run = TypeVar("Run")
 Row = TypeVar("Row")  # of a scorecard: mostly a Run
 Results = Any  # eval.results.Results, which holds an Evaluation
@@ -154,6 +155,7 @@ class Evaluation(Generic[Run]):
     left_out: "Callable[[Results], list[str]]" = lambda _: []  # what could not be made, and why
     write_items: "Callable[[Results, Path], list[Path]]" = lambda _, __: []  # a browser of items; the page's path first
     verdicts: Callable[[FinishedRun], Verdicts]  # what each reply was read as, by the study's defaults
+    unparsed: Callable[[Run], Mapping[str, float]] = lambda _: {}  # framing or condition → % of its replies
     # Fits thresholds on the first run for the second; see eval.calibration. None: the study has none.
     calibrate: Callable[[Any, Any, Options], None] | None = None
     card: Card[Any, Any] | None = None
@@ -171,6 +173,18 @@ class Evaluation(Generic[Run]):
             return self.scores(judges, options)
         assert self.observe, "an evaluation has `observe`, or `scores` and `changes`"
         return observed_scores(self.observe, judges, options)
+
+    def unparsed_in(self, judges: Mapping[str, Run]) -> str:
+        """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
+        worst = {
+            name: max(shares.items(), key=lambda of: of[1])
+            for name in judges
+            if (shares := self.unparsed(judges[name]))
+        }
+        listed = [
+            f"{share:.0f}% of the replies of {name} in {where}" for name, (where, share) in worst.items() if share
+        ]
+        return f"{' and '.join(listed)} are unparsed. {PARSE_ALL}" if listed else ""
 
     def changes_of(self, judges: Mapping[str, Run], options: Options) -> list[Change]:
         """Every measure's change between two judges where both were asked."""

@@ -17,6 +17,7 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_whole
 from evenhand.terminal import say
 
+OWN = ("study", "unparsed", "unparsed_in")  # of rows here, beside those of scores.json
 FAILED = 4  # exit code: 1 and 2 are errors
 PROJECT = "evenhand"  # of trackers
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -35,7 +36,9 @@ def condition(text: str) -> re.Match[str]:
 
 
 def rows_met(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the rows say that meet a condition. Raises DataError where no row is meant, or none is met and one unknown.
+    """What the rows say that meet a condition, however unparsed replies are counted.
+
+    Raises DataError where no row is meant, or none is met and one is unknown or depends on how they are counted.
 
     "dataset=pocket dds.low > 10" is met by rows with these values of which that end of the interval is above 10.
     """
@@ -48,7 +51,24 @@ def rows_met(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         if not meant:
             raise DataError(f"--fail-if '{text}': no row has {name}={value}. {did_you_mean(value, known)}")
     names, end = varying_names(rows), end or "value"
-    met = [row for row in meant if row[end] is not None and COMPARISONS[comparison](row[end], float(bound))]
+    is_met = COMPARISONS[comparison]
+    met, hangs = list[Mapping[str, Any]](), list[str]()
+    for row in meant:
+        ways = (
+            {is_met(row[end] + added, float(bound)) for added in (0.0, *row.get("unparsed", ()))}
+            if row[end] is not None
+            else {False}
+        )
+        if ways == {True}:
+            met.append(row)
+        elif True in ways:
+            low, high = (row[end] + added for added in row["unparsed"])
+            hangs.append(f"{row_name(row, names)} is {low:.4g} to {high:.4g}. {row['unparsed_in']}")
+    if hangs and not met:
+        raise DataError(
+            f"--fail-if '{text}': whether it is met depends on how unparsed replies are counted: "
+            f"{end} of {'; '.join(hangs)}"
+        )
     unknown = [row_name(row, names) for row in meant if row[end] is None]
     if unknown and not met:
         raise DataError(f"--fail-if '{text}': {end} is not known of {', '.join(unknown)}; leave that out")
@@ -58,7 +78,7 @@ def rows_met(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of what was asked and how it was read, what tells rows apart."""
     frame = pd.DataFrame(rows, dtype=object)
-    return varying(frame, [name for name in frame if name == "judge" or name not in ("study", *SCORE_COLUMNS)])
+    return varying(frame, [name for name in frame if name == "judge" or name not in (*OWN, *SCORE_COLUMNS)])
 
 
 def row_name(row: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -71,7 +91,8 @@ def hand_on(every: Sequence[Results], options: Options) -> None:
     """Do what the options of `score` say with the scores. Ends the program with code 4 where a condition is met."""
     rows = []
     for results in every:
-        of_study = [{"study": results.study, **row.as_dict()} for row in results.score_rows]
+        words = {"study": results.study, "unparsed_in": results.evaluation.unparsed_in(results.judges)}
+        of_study = [{**words, **row.as_dict(), "unparsed": row.estimate.unparsed} for row in results.score_rows]
         if options.card:
             write_card(options.card, of_study)
         for tracker in options.report_to:

@@ -74,6 +74,7 @@ class Results:
         return [
             *self.sentences.get("warnings", []),
             *self.evaluation.warnings(self),
+            *hanging(self.evaluation, self.judges, self.change_rows),
             *differing(self.differences, is_serious=True),
         ]
 
@@ -173,6 +174,19 @@ def results_of(study: str, judges: Mapping[str, Any], options: Options, *, is_be
         # Side by side most studies compare nothing.
         differences={name: known for name, known in differences.items() if is_before_after or known},
     )
+
+
+def hanging(evaluation: Evaluation[Any], judges: Mapping[str, Any], changes: Sequence[Change]) -> list[str]:
+    """Which changes are not known, since they depend on how unparsed replies are counted."""
+    words, of_sides = evaluation.measure_words or {}, dict[tuple[str, str], dict[str, None]]()
+    for change in changes:
+        if change.hangs:
+            of_sides.setdefault((change.first, change.second), {})[words.get(change.measure, change.measure)] = None
+    return [
+        f"{second} against {first}: the change in {', '.join(measures)} is not known, since it depends on how unparsed "
+        f"replies are counted. {evaluation.unparsed_in(judges)}"
+        for (first, second), measures in of_sides.items()
+    ]
 
 
 def say_warnings(warnings: Sequence[str], notes: Sequence[str], *, is_all: bool) -> None:

@@ -30,6 +30,7 @@ from eval.estimates.estimate import (
     estimate_of,
     moved_by,
     ratio,
+    unparsed_range,
 )
 from eval.estimates.resampling import (
     ALPHA,
@@ -76,9 +77,14 @@ class Change:
     @property
     def direction(self) -> int | None:
         """-1 or +1 for a fall or a rise that is shown, 0 where none is; None where it is unknown."""
-        if self.p_holm is None or self.change.low is None or self.change.value is None:
+        if self.p_holm is None or self.change.low is None or self.change.value is None or self.hangs:
             return None
         return 0 if self.p_holm >= ALPHA or not self.change.excludes(0) else (1 if self.change.value > 0 else -1)
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it would be a fall or a rise, if only unparsed replies were not counted."""
+        return self.p_holm is not None and self.p_holm < ALPHA and self.change.hangs
 
     def as_dict(self) -> dict[str, Any]:
         """One row of the long form, as compare.json and scorecard_changes.json hold them."""
@@ -210,10 +216,14 @@ def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estim
         ends = ends_of(measure, value, draws[:, i])
         if measure.is_folded and ends is not None:
             ends = max(0.0, min(ends[0], value)), max(ends[1], value)
-        levels.append(estimate_of(value, ends, n_units, moved[i], squares=(value + noise[i],) * measure.is_square))
+        of = {"squares": (value + noise[i],) * measure.is_square, "unparsed": unparsed_range(measure, sides[i])}
+        levels.append(estimate_of(value, ends, n_units, moved[i], **of))
     rise, squares = float(values[1] - values[0]), (*levels[0].squares, *levels[1].squares)
     ends = ends_of(measure, rise, draws[:, 1] - draws[:, 0])
-    return levels[0], levels[1], estimate_of(rise, ends, n_units, moved_more(*moved), squares=squares)
+    (least, most), (least_after, most_after) = (level.unparsed for level in levels)
+    unparsed = least_after - most, most_after - least
+    change = estimate_of(rise, ends, n_units, moved_more(*moved), squares=squares, unparsed=unparsed)
+    return levels[0], levels[1], change
 
 
 def moved_more(first: Influences, second: Influences) -> Influences:

@@ -53,6 +53,8 @@ class Observed:
     earned: FloatArray
     counted: FloatArray
     n_errors: int = 0  # replies that the engine lost
+    # The same with each unparsed reply counted as the least and as the most that it can earn; None without any.
+    extremes: "tuple[Observed, Observed] | None" = None
 
     def by_cluster(self, clusters: Sequence[str]) -> "Observed":
         """The same with clusters in the place of the units, each with the sums of its own: what depends on each other
@@ -64,7 +66,8 @@ class Observed:
         earned, counted = np.zeros((2, len(names), self.earned.shape[1]))
         np.add.at(earned, rows, self.earned)
         np.add.at(counted, rows, self.counted)
-        return replace(self, units=tuple(names), earned=earned, counted=counted)
+        extremes = self.extremes and tuple(each.by_cluster(clusters) for each in self.extremes)
+        return replace(self, units=tuple(names), earned=earned, counted=counted, extremes=extremes)
 
     @cached_property
     def means(self) -> FloatArray:
@@ -94,6 +97,7 @@ class Measure:
     is_share: bool = False
     is_linear: bool = True
     is_square: bool = False
+    core: Statistic | None = None  # of absolute values and squares: the linear one whose signs they lose
 
     @property
     def is_folded(self) -> bool:
@@ -149,7 +153,8 @@ def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
         rows = [place[unit] for unit in side.units]
         earned, counted = np.zeros((2, len(units), side.earned.shape[1]))
         earned[rows], counted[rows] = side.earned, side.counted
-        return replace(side, units=units, earned=earned, counted=counted)
+        extremes = side.extremes and tuple(map(over_units, side.extremes))
+        return replace(side, units=units, earned=earned, counted=counted, extremes=extremes)
 
     return over_units(first), over_units(second)
 
@@ -165,7 +170,8 @@ class Estimate:
     """A value with its 95 % interval, both in the measure's unit; None is unknown.
 
     moved: by how much each unit moves it; known of a change and of its two sides. squares: a mean of squares with the
-    noise that was taken off; of a change before and after.
+    noise that was taken off; of a change before and after. unparsed: what counting unparsed replies adds
+    to it, at least and at most.
     """
 
     value: float | None
@@ -174,6 +180,7 @@ class Estimate:
     n_units: int  # that it rests on
     moved: Influences | None = field(default=None, compare=False, repr=False)
     squares: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    unparsed: tuple[float, float] = field(default=(0.0, 0.0), compare=False, repr=False)
 
     @property
     def half(self) -> float | None:
@@ -183,6 +190,13 @@ class Estimate:
     def excludes(self, value: float) -> bool:
         """Whether the interval lies wholly on one side of a value; an unknown one does not."""
         return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the interval excludes 0 only as long as unparsed replies are left out."""
+        if self.value is None or self.low is None or self.high is None or not self.excludes(0):
+            return False
+        return self.low + self.unparsed[0] <= 0 if self.value > 0 else self.high + self.unparsed[1] >= 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -222,7 +236,8 @@ class Drawn:
 def without_interval(measure: Measure, parts: Sequence[Observed]) -> Estimate:
     """A measure over some datasets, a part each. Its interval, which takes time to draw, is left out."""
     value = measure.over([measure.statistic(part.means) for part in parts])
-    return estimate_of(float(value) - added_by_noise(measure, parts), None, sum(len(part.units) for part in parts))
+    n_units, unparsed = sum(len(part.units) for part in parts), unparsed_range(measure, parts)
+    return estimate_of(float(value) - added_by_noise(measure, parts), None, n_units, unparsed=unparsed)
 
 
 def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
@@ -234,7 +249,8 @@ def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
     value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - noise
     ends = ends_of(measure, value, measure.over([part.of(measure) for part in parts]) - 2 * noise)
     n_units = sum(int(part.observed.counted.any(axis=1).sum()) for part in parts)
-    return estimate_of(value, ends, n_units, squares=(value + noise,) * measure.is_square)
+    unparsed = unparsed_range(measure, [part.observed for part in parts])
+    return estimate_of(value, ends, n_units, squares=(value + noise,) * measure.is_square, unparsed=unparsed)
 
 
 def clustered(measure: Measure, observed: Observed) -> Estimate:
@@ -300,6 +316,29 @@ def added_by_noise(measure: Measure, parts: Sequence[Observed]) -> float:
         both = measure.statistic(part.means + moved) + measure.statistic(part.means - moved)
         added.append(n / (n - 1) * (both / 2 - measure.statistic(part.means)).sum() if n > 1 else math.nan)
     return float(np.mean(added))
+
+
+def unparsed_range(measure: Measure, parts: Sequence[Observed]) -> tuple[float, float]:
+    """What counting unparsed replies adds to a measure, (at least, at most): all so that they lower it, or raise it.
+
+    Of absolute values and squares: so that they lower, or raise, what is squared. 0 is always between.
+    """
+    if not any(part.extremes for part in parts):
+        return 0.0, 0.0
+    added = [0.0]
+    for sign in (-1, 1):
+        filled = [part.means if part.extremes is None else extreme_means(measure, part, sign) for part in parts]
+        rise = measure.over([measure.statistic(means) for means in filled])
+        added.append(float(rise - measure.over([measure.statistic(part.means) for part in parts])))
+    return (0.0, 0.0) if any(map(math.isnan, added)) else (min(added), max(added))
+
+
+def extreme_means(measure: Measure, part: Observed, sign: int) -> FloatArray:
+    """The means with unparsed replies counted so that a measure is lowest (sign -1) or highest (1)."""
+    assert part.extremes, "some reply is unparsed"
+    least, most = part.extremes
+    slopes = (measure.core or measure.statistic)(np.eye(len(part.means)))
+    return np.where(sign * slopes > 0, most.means, least.means)
 
 
 def by_chance(level: Estimate) -> float | None:

@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, variance
+from typing import Any
 
 import numpy as np
 
@@ -84,11 +85,13 @@ def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def surely(estimates: Sequence[Estimate], *, is_up: bool) -> float | None:
-    """The end of the one-sided 95 % interval over units and seeds: the mean is surely below it (is_up), or above it."""
+    """The end of the one-sided 95 % interval over units and seeds: the mean is surely below it (is_up), or above it,
+    however unparsed replies are counted."""
     mean, noise = mean_of(estimates), noise_of([estimates])
     if noise is None or mean.low is None or mean.high is None:
         return None
-    return (mean.low + mean.high) / 2 + (1 if is_up else -1) * noise.reach(2 * ALPHA, is_up=is_up)
+    reach = (1 if is_up else -1) * noise.reach(2 * ALPHA, is_up=is_up)
+    return (mean.low + mean.high) / 2 + reach + mean.unparsed[is_up]
 
 
 def lead_groups(leads: Sequence[Sequence[Estimate]]) -> list[list[Estimate]]:
@@ -125,7 +128,9 @@ def mean_of(estimates: Sequence[Estimate]) -> Estimate:
     moved = mean_moved(known) if len(known) == len(estimates) else None
     squares = tuple(map(fmean, zip(*(each.squares for each in estimates), strict=True)))
     n_units = min(each.n_units for each in estimates)
-    return Estimate(value=value, low=low, high=high, n_units=n_units, moved=moved, squares=squares)
+    least, most = map(fmean, zip(*(each.unparsed for each in estimates), strict=True))
+    known: dict[str, Any] = {"moved": moved, "squares": squares, "unparsed": (least, most)}
+    return Estimate(value=value, low=low, high=high, n_units=n_units, **known)
 
 
 def mean_moved(seeds: Sequence[Influences]) -> Influences:

@@ -31,10 +31,11 @@ from eval.report.tables import (
     write_rows,
     write_tables,
 )
-from eval.results import MOST_PRINTED, Results, judges_of, load_runs, say_warnings
+from eval.results import MOST_PRINTED, Results, hanging, judges_of, load_runs, say_warnings
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
+    TRAINED,
     CardArm,
     arm_of,
     other_checkpoint,
@@ -133,6 +134,12 @@ class StudyCard:
     def arm_of(self) -> dict[str, str]:
         """Row → arm."""
         return {arm.name: arm.arm for arm in self.arms}
+
+    def are_tested(self, *arms: str) -> bool:
+        """Whether arms can be told apart: one training beside several tells no variance of its own."""
+        rows = [[row for row in self.arms if row.arm == arm and row.name in self.judges] for arm in arms]
+        is_known = [len(of_arm) > 1 or of_arm[0].kind != TRAINED for of_arm in rows]
+        return all(is_known) or max(map(len, rows)) == 1
 
     @cached_property
     def figures(self) -> list[PooledFigure]:
@@ -311,14 +318,15 @@ class StudyCard:
         def lead_in(figure: CardFigure) -> tuple[Estimate, bool]:
             leads = [[changes_in(figure, of_pair)[-1] for of_pair in row] for row in changes]
             rise = lead_over_seeds([[change.change for change in row] for row in leads])
-            return rise, leads[0][0].direction == 1 if is_single else rise.low is not None and rise.low > 0
+            is_higher = rise.low is not None and rise.low > 0 and not rise.hangs
+            return rise, leads[0][0].direction == 1 if is_single else is_higher
 
         lead, is_significant = lead_in(main.figure)
         gain, is_gain = lead_in(self.kept.figure) if self.kept and self.is_right_known else (None, False)
         return {
             "lead": lead,
             "is_significant": is_significant,
-            "is_tested": is_single or min(map(len, seeds)) > 1,  # one seed tells no variance
+            "is_tested": self.are_tested(first, second),
             "gain": gain if is_gain else None,
         }
 
@@ -342,8 +350,8 @@ class StudyCard:
     def against_lines(self) -> Iterator[dict[str, Any]]:
         """By how much arms lie above those of --reference in each main figure.
 
-        p is over seeds too and adjusted over the arms that are held against one other (Holm); None where one has
-        a single seed and the other several.
+        p is over seeds too and adjusted over the arms that are held against one other (Holm); None where one was
+        trained once and the other several times.
         """
         for figure in (figure for figure in self.card_figures if figure.is_main):
             pairs: dict[str, dict[str, dict[str, list[Change]]]] = {}  # the other → arm → row of the other → changes
@@ -354,7 +362,7 @@ class StudyCard:
                         of_arm.setdefault(reference, []).append(change)
             for other, of_arms in pairs.items():
                 leads = {arm: list(of_pair.values()) for arm, of_pair in of_arms.items()}
-                p = {arm: contrast_p(of_pair) for arm, of_pair in leads.items()}
+                p = {arm: contrast_p(leads[arm]) if self.are_tested(arm, other) else None for arm in leads}
                 known = {arm: value for arm, value in p.items() if value is not None}
                 adjusted_p = dict(zip(known, holm([*known.values()]), strict=True))
                 for arm, of_pair in leads.items():
@@ -369,7 +377,13 @@ class StudyCard:
             study=self.study, evaluation=self.evaluation, judges=self.runs, options=self.options, is_before_after=True
         )
         further = self.evaluation.own_card.warnings(self.judges, self.every_change)
-        return [*self.sentences["warnings"], *further, *results.warnings]
+        pooled = [change for each in self.figures for change in each.pooled.values()]
+        return [
+            *self.sentences["warnings"],
+            *further,
+            *hanging(self.evaluation, self.runs, pooled),
+            *results.warnings,
+        ]
 
 
 def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> float | None:
@@ -385,11 +399,10 @@ def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: boo
 
 
 def contrast_p(leads: Sequence[Sequence[Change]]) -> float | None:
-    """p of an arm's lead over another; see seeds.lead_groups. One seed beside several tells no variance."""
-    sizes = len(leads), len(leads[0])
-    if max(sizes) == 1:
+    """p of an arm's lead over another; see seeds.lead_groups."""
+    if len(leads) == len(leads[0]) == 1:
         return leads[0][0].p
-    return p_over_seeds(lead_groups([[change.change for change in row] for row in leads])) if min(sizes) > 1 else None
+    return p_over_seeds(lead_groups([[change.change for change in row] for row in leads]))
 
 
 def card_columns(lines: pd.DataFrame, digits: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from evenhand.completions import UNLIKELY
 from studies.dialdefer import scores
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, RIGHT, UNPARSED
 from studies.dialdefer.panels import Panel, grouped
-from studies.dialdefer.quantities import observed
+from studies.dialdefer.quantities import filled, observed
 
 LITTLE_DDS = 2 * LITTLE  # DDS is twice the rise in acceptance
 Row = Any  # of the wide frame, by scores.records
@@ -55,6 +55,8 @@ def answer_of(
     p_answer = [getattr(it, f"p_answer_{framing}", None) for it in others for framing in ("c1", "c2")]
     void = ["unlikely"] if any(p is not None and p < UNLIKELY for p in p_answer) else []
     hidden = ["saturated"] if any(it.saturated for it in others) else []
+    if any(it.dds_pp is None for it in parts):  # no reply to some condition is parsed
+        hidden.append("unparsed")
     return answer(shifts, void, hidden)
 
 
@@ -118,14 +120,11 @@ def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel],
 
 def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: Any = None) -> Paired:
     """C1 and C2 of a panel as a pair, 2 parts an answer order. codes: what unparsed replies count as."""
-    if codes is not None:
-        filled = [
-            replace(p, replies=np.where(p.replies == UNPARSED, codes[:, None], p.replies).astype(np.int8))
-            for p in panel.by_order
-        ]
-        panel = replace(panel, orders=tuple(filled)) if panel.orders else filled[0]
-    (whole,) = observed("orders" if panel.orders else "verdicts", [panel], denominator)
+    counted = panel if codes is None else filled(panel, codes)
+    (whole,) = observed("orders" if panel.orders else "verdicts", [counted], denominator)
     n_orders = whole.earned.shape[1] // 4
     places = [[4 * order + i for order in range(n_orders) for i in framing] for framing in (C1, C2)]
-    first, second = (replace(whole, earned=whole.earned[:, at], counted=whole.counted[:, at]) for at in places)
+    first, second = (
+        replace(whole, earned=whole.earned[:, at], counted=whole.counted[:, at], extremes=None) for at in places
+    )
     return Paired(first=first, second=second, drawing=drawing)

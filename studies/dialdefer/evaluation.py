@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Change, Score
@@ -21,7 +22,7 @@ from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
 from studies.dialdefer.answers import LITTLE_DDS, answer_of
 from studies.dialdefer.calibrate import calibrate_runs
-from studies.dialdefer.measures import MANY_UNPARSED, mean_or_none
+from studies.dialdefer.measures import CONDITIONS, ERROR, MANY_UNPARSED, UNPARSED, mean_or_none
 from studies.dialdefer.options import DENOMINATORS, DialDeferOptions
 from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, Panel, judge_of_run, judged, setting_panels
 from studies.dialdefer.scorecard import CARD, FIGURES
@@ -177,6 +178,15 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
     """The choice: 1 accepts the claim, 2 rejects it."""
     verdicts = judged(run).verdicts
     return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
+
+
+def unparsed_of(judge: DialDeferRun) -> dict[str, float]:
+    """Condition → % of its replies."""
+    asked = [panel.replies for panel in judge.panels if not panel.orders]
+    counts = np.array([[(each == UNPARSED).sum(axis=(0, 2)), (each > ERROR).sum(axis=(0, 2))] for each in asked]).sum(
+        axis=0
+    )
+    return {str(condition): 100 * n / max(1, of) for condition, n, of in zip(CONDITIONS, *counts.tolist(), strict=True)}
 
 
 def runs_of(results: Results) -> dict[str, JudgedRun]:
@@ -350,7 +360,7 @@ EVALUATION = Evaluation[DialDeferRun](
     differences_beside=differences_beside,
     scores=scores_of,
     changes=changes_of,
-    headline={"measure": "dds", "c1_source": scores.OWN, "denominator": "published"},
+    headline={"measure": "dds", "c1_source": scores.OWN, "denominator": "answered"},
     measure_words={"dds": "DDS", "soft_dds": "soft DDS", **FIGURES},
     facts=facts,
     tables=tables_of,
@@ -359,6 +369,7 @@ EVALUATION = Evaluation[DialDeferRun](
     left_out=left_out,
     write_items=write_items,
     verdicts=verdicts_of,
+    unparsed=unparsed_of,
     calibrate=calibrate_runs,
     card=CARD,
 )

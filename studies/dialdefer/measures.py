@@ -62,11 +62,11 @@ def credit(replies: IntArray, denominator: str) -> tuple[FloatArray, FloatArray]
     """(earned, counted), each (n_items, 4): accuracy is Σ earned / Σ counted.
 
     replies: (n_items, 4, n_samples). An item's credit is its fraction of right samples. With denominator "published" an
-    unparsed reply counts and earns nothing, and a tie of margins earns one half, as a uniform guesser would: bfloat16
-    makes exact ties common, and calling them all wrong moves DDS. With "answered" neither counts. Engine errors never
+    unparsed reply counts and earns nothing, with "answered" it does not count. A tie of margins earns one half, as a
+    uniform guesser would: bfloat16 makes exact ties common, and calling them all wrong moves DDS. Engine errors never
     count.
     """
-    counts = replies > UNPARSED if denominator == "answered" else replies > ERROR
+    counts = (replies > ERROR) & ((replies != UNPARSED) | (denominator != "answered"))
     n_counted = counts.sum(axis=2)
     n_right = ((replies == RIGHT[:, None]) & counts).sum(axis=2) + 0.5 * ((replies == TIE) & counts).sum(axis=2)
     return n_right / np.maximum(n_counted, 1), (n_counted > 0).astype(np.float64)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from eval.options import Unparsed, word
 
 PARSERS = ("lenient", "strict")
-DENOMINATORS = {"wrong": "published", "excluded": "answered"}  # how unparsed replies count → its value in result files
+DENOMINATORS = {"excluded": "answered", "wrong": "published"}  # how unparsed replies count → its value in result files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class DialDeferOptions:
     unparsed: Unparsed | None = field(
         default=None,
         metadata=word(
-            "unparsed replies count as wrong (default; `score` of a run has both) or are excluded",
+            "unparsed replies are excluded (default; `score` of a run has both) or count as wrong, as in the paper",
             choices=[*DENOMINATORS],
         ),
     )
@@ -50,4 +50,4 @@ class DialDeferOptions:
     @property
     def denominator(self) -> str:
         """ "published" (unparsed counted wrong) or "answered", as result files have it."""
-        return DENOMINATORS[self.unparsed or "wrong"]
+        return DENOMINATORS[self.unparsed or "excluded"]

@@ -16,6 +16,9 @@ from studies.dialdefer.measures import (
     C2,
     CONDITIONS,
     ERROR,
+    RIGHT,
+    UNPARSED,
+    IntArray,
     credit,
     dds_pp,
     deltas_pp,
@@ -45,7 +48,7 @@ def square(name: str, measure: Measure) -> Measure:
     def statistic(means: FloatArray) -> FloatArray:
         return np.square(measure.statistic(means))
 
-    return replace(measure, name=name, unit="pp²", statistic=statistic, is_square=True)
+    return replace(measure, name=name, unit="pp²", statistic=statistic, is_square=True, core=measure.statistic)
 
 
 ACC, ACC_C1, ACC_C2 = accuracy("acc", *C1, *C2), accuracy("acc_c1", *C1), accuracy("acc_c2", *C2)
@@ -99,9 +102,14 @@ def wordings_measure(name: str, unit: str, of_wordings: Callable[[FloatArray], F
     return Measure(name=name, unit=unit, statistic=statistic, **more)
 
 
+MEAN_D = wordings_measure("mean_deference_wordings", "pp", lambda dds: dds.mean((-1, -2))).statistic
 WORDINGS = (  # of DDS by order, (..., n_wordings, 2)
-    wordings_measure("square_deference_wordings", "pp²", lambda dds: np.square(dds.mean(-1)).mean(-1), is_square=True),
-    wordings_measure("worst_deference_wordings", "pp", lambda dds: np.abs(dds.mean(-1)).max(-1), is_linear=False),
+    wordings_measure(
+        "square_deference_wordings", "pp²", lambda dds: np.square(dds.mean(-1)).mean(-1), is_square=True, core=MEAN_D
+    ),
+    wordings_measure(
+        "worst_deference_wordings", "pp", lambda dds: np.abs(dds.mean(-1)).max(-1), is_linear=False, core=MEAN_D
+    ),
     wordings_measure("position_wordings", "pp", lambda dds: (dds @ np.array([0.5, -0.5])).mean(-1)),
 )
 ACC_WORDINGS = [replace(measure, name=f"{measure.name}_wordings") for measure in (ACC, ACC_C1, ACC_C2)]  # also of one
@@ -144,15 +152,26 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
             return []
     if kind == "orders" and not all(panel.orders for panel in kept):
         return []
-    return [
-        Observed(
-            dataset=panel.dataset,
-            units=panel.item_ids,
-            **dict(zip(("earned", "counted"), columns(kind, panel, kept[0], denominator), strict=True)),
-            n_errors=n if kind == "verdicts" else 0,
-        ).by_cluster(panel.clusters)
-        for panel, n in zip(kept, n_errors, strict=True)
-    ]
+    sides = []
+    for panel, n in zip(kept, n_errors, strict=True):
+        earned, counted = columns(kind, panel, kept[0], denominator)
+        side = Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted)
+        if kind in ("verdicts", "orders") and any(
+            (each.replies == UNPARSED).any() for each in (panel, *panel.by_order)
+        ):
+            as_wrong, as_right = (
+                columns(kind, filled(panel, codes), kept[0], denominator) for codes in (3 - RIGHT, RIGHT)
+            )
+            least, most = (replace(side, earned=e, counted=c) for e, c in (as_wrong, as_right))
+            side = replace(side, extremes=(least, most))
+        sides.append(replace(side, n_errors=n if kind == "verdicts" else 0).by_cluster(panel.clusters))
+    return sides
+
+
+def filled(panel: Panel, codes: IntArray) -> Panel:
+    """The panel with each unparsed reply as the code of its condition."""
+    replies = np.where(panel.replies == UNPARSED, codes[:, None], panel.replies).astype(np.int8)
+    return replace(panel, replies=replies, orders=panel.orders and tuple(filled(each, codes) for each in panel.orders))
 
 
 def columns(kind: str, panel: Panel, first: Panel, denominator: str) -> tuple[FloatArray, FloatArray]:
@@ -170,6 +189,15 @@ def columns(kind: str, panel: Panel, first: Panel, denominator: str) -> tuple[Fl
     return earned, np.ones_like(earned)
 
 
+def beside(sides: Sequence[Observed]) -> Observed:
+    """Columns of the same units beside each other."""
+    extremes = None
+    if any(side.extremes for side in sides):
+        extremes = tuple(beside([(side.extremes or (side, side))[i] for side in sides]) for i in (0, 1))
+    earned, counted = (np.hstack([getattr(side, name) for side in sides]) for name in ("earned", "counted"))
+    return replace(sides[0], earned=earned, counted=counted, extremes=extremes)
+
+
 def pair_of(
     kind: str, first: Sequence[Panel], second: Sequence[Panel], denominator: str, drawing: Drawing
 ) -> list[Paired]:
@@ -179,13 +207,5 @@ def pair_of(
     """
     check_same_items(f"{first[0].dataset}, arm {first[0].factors.arm}, before against after", first[0], second[0])
     sides = observed(kind, [*first, *second], denominator)
-    joined = [
-        replace(
-            side[0],
-            earned=np.hstack([each.earned for each in side]),
-            counted=np.hstack([each.counted for each in side]),
-        )
-        for side in (sides[: len(first)], sides[len(first) :])
-        if side
-    ]
+    joined = [beside(side) for side in (sides[: len(first)], sides[len(first) :]) if side]
     return [Paired(first=joined[0], second=joined[1], drawing=drawing)] if joined else []

@@ -138,7 +138,7 @@ def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence
                 # Where every reply is a choice denominators agree, and the other's measures serve again.
                 parts = [
                     parts[i]
-                    if parts and not ((panel.replies > measures.ERROR) & (panel.replies <= measures.UNPARSED)).any()
+                    if parts and not (panel.replies == measures.UNPARSED).any()
                     else measured(panel, denominator, scored.drawing)
                     for i, panel in enumerate(group)
                 ]
@@ -315,7 +315,14 @@ def acceptance(alike: Change, pairs: Pairs) -> Iterator[Change]:
         before, after = (measures.mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
         rise = None if before is None or after is None else after - before
         sides: dict[str, Any] = {
-            name: replace(alike.change, value=None if rate is None else 100 * rate, low=None, high=None, moved=None)
+            name: replace(
+                alike.change,
+                value=None if rate is None else 100 * rate,
+                low=None,
+                high=None,
+                moved=None,
+                unparsed=(0.0, 0.0),
+            )
             for name, rate in (("before", before), ("after", after), ("change", rise))
         }
         yield replace(alike, measure=f"accept_{framing}", unit="%", p=None, p_holm=None, **sides)

@@ -91,8 +91,11 @@ def score_tables(frame: pd.DataFrame, lines: Sequence[Any]) -> list[TableSpec]:
         setting=[setting_words(row) for row in rows.itertuples()],
     )
     main = by_shift(with_orders(rows[rows.is_headline & is_first], frame))
+    shifts = [(line["row"].judge, shift) for line in lines for shift in line["answer"].shifts if shift.measure == "dds"]
+    p_units = {(judge, shift.dataset): shift.p_units for judge, shift in shifts}
+    main = main.assign(p_units=[p_units.get((row.judge, row.dataset)) for row in main.itertuples()])
     # Where every reply has a verdict, a table over those alone repeats the published one.
-    is_repeat = ~is_first & (rows.groupby(["run", "judge"])[["n_unparsed", "n_ties"]].transform("sum").sum(axis=1) == 0)
+    is_repeat = ~is_first & (rows.groupby(["run", "judge"])["n_unparsed"].transform("sum") == 0)
     settings = rows[~(rows.is_headline & is_first) & ~is_repeat]
     settings = headline_rows(settings, ["judge", "setting", "c1_source", "denominator"]) if len(settings) else settings
     constant = [name for name in ("c1_source", "denominator") if not {*settings[name]} - {*main[name][:1]}]

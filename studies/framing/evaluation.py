@@ -106,6 +106,12 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
     return read
 
 
+def unparsed_of(run: FramedRun) -> dict[str, float]:
+    """Framing → % of its replies."""
+    shares = rates_of(run, "unread").mean(axis=(1, 2)).tolist()
+    return dict(zip(next(iter(run.grids.values())).framings, shares, strict=True))
+
+
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
     """Also the base's run as its thresholds judge it."""
     base = judges[BASE]
@@ -352,6 +358,7 @@ EVALUATION = Evaluation[FramedRun](
     plots=plots_of,
     write_items=write_items,
     verdicts=verdicts_of,
+    unparsed=unparsed_of,
     calibrate=calibrate_runs,
     card=Card(
         figures=figures_of,

@@ -67,6 +67,15 @@ class Grid:
         is_clear = ordered[..., -1] - ordered[..., -2] > TIED  # False where unknown
         return np.where(is_clear, np.argmax(np.nan_to_num(self.shares), axis=-1), math.nan)
 
+    def filled(self, values: tuple[float, float], i: int) -> "Grid":
+        """Unparsed replies counted as the least (i is 0) or the most (1) that they can be: a value; right or not."""
+        fields, unread = dict(self.fields), self.fields["unread"]
+        for name, fill in (("value", values[i]), ("right", float(i))):
+            whole = (1 - unread) * np.nan_to_num(fields[name]) + unread * fill
+            is_filled = (unread > 0) & ((name == "value") | ~np.isnan(fields["labelled"]))
+            fields[name] = np.where(is_filled, whole, fields[name])
+        return replace(self, fields=fields)
+
     def changed(self, framing: str) -> FloatArray:
         """(n_items, n_cases, n_orders): 1 where a framing's answer is not the baseline's; NaN where one is unknown."""
         before, after = self.named[:, 0], self.named[:, self.at(framing)]

@@ -88,6 +88,10 @@ class Sides:
         sides = self.by_cell(means).mean(axis=(-1, -2))
         return np.asarray(sides[..., ::2] - sides[..., 1::2])
 
+    def mean_shift(self, means: FloatArray) -> FloatArray:
+        """The mean of shifts over pairs of sides."""
+        return np.asarray(self.shifts(means).mean(axis=-1))
+
     def mean_absolute(self, means: FloatArray) -> FloatArray:
         """The mean of |shift| over pairs of sides, which noise raises."""
         return np.asarray(np.abs(self.shifts(means)).mean(axis=-1))
@@ -145,6 +149,10 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
     for dataset, grid in run.grids.items():
         rows = None if group == ALL else np.flatnonzero(np.array(grid.groups) == group)
         observed = columns(dataset, grid, part.arrays(grid), rows)
+        if grid.fields["unread"].any():
+            whole = [grid.filled(run.section.scale or (0.0, 1.0), i) for i in (0, 1)]
+            least, most = (columns(dataset, each, part.arrays(each), rows) for each in whole)
+            observed = replace(observed, extremes=(least, most))
         if observed.counted.any() and (rows is None or len(observed.units) >= FEWEST_IN_GROUP):
             observations[dataset] = observed
     if observations:
@@ -266,8 +274,16 @@ def overall(section: FramingSection, grid: Grid, framings: Sequence[str]) -> Ite
     pairs = Sides(2 * len(framings), *shape, scale)
     yield Part(
         [
-            Measure(name="mean_abs_shift", unit=unit, statistic=pairs.mean_absolute, is_linear=False),
-            Measure(name="mean_square_shift", unit=f"{unit}²", statistic=pairs.mean_square, is_square=True),
+            Measure(
+                name="mean_abs_shift", unit=unit, statistic=pairs.mean_absolute, is_linear=False, core=pairs.mean_shift
+            ),
+            Measure(
+                name="mean_square_shift",
+                unit=f"{unit}²",
+                statistic=pairs.mean_square,
+                is_square=True,
+                core=pairs.mean_shift,
+            ),
         ],
         lambda grid: [
             side for name in framings for side in where_all_known(grid.of("value", name), grid.of("value", base))

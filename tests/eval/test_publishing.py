@@ -65,6 +65,26 @@ def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_told_is_an_e
     assert (Path("out") / "scores.json").is_file() is (condition != "dds > x"), "what cannot be read is said before"
 
 
+@pytest.mark.parametrize(("condition", "ends"), [("dds > 30", 4), ("dds > 55", None), ("dds > 71", False)])
+def test_a_condition_must_hold_however_unparsed_replies_are_counted(
+    condition: str, ends: int | bool | None, verdicts: str, tmp_path: Path
+) -> None:
+    """Of the ten replies behind a false claim one is lost: DDS is +59, or +50 or +60."""
+    file = tmp_path / "org" / "name" / "a" / "v.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    rows[-2] |= {"choice": None}
+    file.write_text("\n".join(map(json.dumps, rows)))
+    words = [verdicts, "--out", "out", *FEW, "--fail-if", condition]
+    if ends is None:
+        with pytest.raises(DataError, match=r"is 50 to 60\. 10% of the replies of j in c2_incorrect are unparsed"):
+            score_main(words)
+    elif ends is False:
+        score_main(words)
+    else:
+        with pytest.raises(SystemExit):
+            score_main(words)
+
+
 def test_a_card_s_metadata_hold_the_scores_once_beside_those_of_others(verdicts: str, tmp_path: Path) -> None:
     card = tmp_path / "judge" / "README.md"
     card.parent.mkdir()

@@ -132,6 +132,7 @@ def coded_runs(root: Path) -> tuple[Path, Path, Path]:
 STORED = Path(__file__).parent / "snapshots"
 KEY = ["part", "judge", "setting", "dataset", "measure"]
 FEW = ("--draws", "100")
+WRONG = ("--unparsed", "wrong")
 NO_SETTING = {"run", "judge", "first", "second", "dataset", "datasets", "measure", "n_draws", "seed"}
 NUMBERS = ["value", "low", "high", "n_units", "n_errors", "n_seeds", "p", "p_holm"]
 NUMBERS += [f"{side}{end}" for side in ("before", "after", "change") for end in ("", "_low", "_high")]
@@ -194,8 +195,8 @@ def dialdefer_reasoned(root: Path) -> pd.DataFrame:
     return in_parts(
         before=scored(root / "s", base),
         lenient=scored(root / "l", second, "--parser", "lenient", "--unparsed", "excluded"),
-        compare=compared(root / "c", base, first, second),
-        **carded(root / "card", base, f"sft={first}", f"sft={second}"),
+        compare=compared(root / "c", base, first, second, *WRONG),
+        **carded(root / "card", base, f"sft={first}", f"sft={second}", *WRONG),
     )
 
 
@@ -204,9 +205,11 @@ def dialdefer_margins(root: Path) -> pd.DataFrame:
     calibrate_main([str(fitted), str(base), "--out", str(root / "k")])
     return in_parts(
         before=scored(root / "s", base),
-        compare=compared(root / "c", base, after),
+        compare=compared(root / "c", base, after, *WRONG),
         thresholds=threshold_rows(root / "k"),
-        **carded(root / "card", base, f"sft={after}", "--calibrated", root / "k" / "thresholds.json", "--oracle"),
+        **carded(
+            root / "card", base, f"sft={after}", "--calibrated", root / "k" / "thresholds.json", "--oracle", *WRONG
+        ),
     )
 
 

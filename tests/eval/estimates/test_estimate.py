@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
+from eval.estimates.changes import Compared, change_in, paired
 from eval.estimates.estimate import (
     Drawing,
     Drawn,
@@ -23,6 +25,7 @@ from eval.estimates.estimate import (
     estimate,
     influences,
     moved_by,
+    unparsed_range,
     without_interval,
 )
 from eval.estimates.resampling import FEWEST_CLUSTERS, standard_error
@@ -171,3 +174,44 @@ def test_copies_of_units_in_their_clusters_change_no_standard_error() -> None:
     mean = Measure(name="mean", unit="", statistic=lambda m: m[..., 0])
     halves = [estimate(mean, [Drawn(observed=side, drawing=drawing)]).half for side in (whole, once)]
     assert halves[0] == pytest.approx(halves[1], rel=0.03)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["difference", "square", "absolute"]))
+def test_however_unparsed_replies_are_counted_a_value_stays_in_its_range(seed: int, name: str) -> None:
+    """Replies of 0 or 1 in two parts, some of them unparsed; all counted one way reach the ends."""
+    rng = np.random.default_rng(seed)
+    replies, is_parsed = rng.integers(2, size=(12, 2)).astype(float), rng.random((12, 2)) < 0.7
+    is_parsed[0] = True
+
+    def columns(filled: np.ndarray, counted: np.ndarray) -> Observed:
+        units = tuple(map(str, range(12)))
+        return Observed(dataset="d", units=units, earned=filled * counted, counted=counted.astype(float))
+
+    least, most = (columns(np.where(is_parsed, replies, fill), np.ones((12, 2))) for fill in (0, 1))
+    part = replace(columns(replies, is_parsed), extremes=(least, most))
+    difference = lambda means: 100 * (means[..., 0] - means[..., 1])  # noqa: E731
+    measure = {
+        "difference": Measure(name=name, unit="pp", statistic=difference),
+        "square": Measure(name=name, unit="pp²", statistic=lambda m: difference(m) ** 2, core=difference),
+        "absolute": Measure(name=name, unit="pp", statistic=difference, over_datasets="mean of absolute values"),
+    }[name]
+    value = float(measure.over([measure.statistic(part.means)]))
+    lowest, highest = (value + added for added in unparsed_range(measure, [part]))
+    assert lowest <= value <= highest
+    all_ways = [np.where(rng.random((12, 2)) < share, most.earned, least.earned) for share in (0, 0.3, 0.7, 1)]
+    for earned in all_ways if name == "difference" else [least.earned, most.earned]:
+        counted = float(measure.over([measure.statistic(earned.mean(axis=0))]))
+        assert counted <= highest + 1e-9
+        assert name != "difference" or lowest - 1e-9 <= counted
+
+
+def test_all_parsed_replies_leave_no_range_and_a_change_has_that_of_both_sides() -> None:
+    whole = observed(each([0, 1, 1, 0, 1]))
+    level = Measure(name="level", unit="%", statistic=lambda means: 100 * means[..., 0])
+    assert unparsed_range(level, [whole]) == (0, 0)
+    least, most = observed(each([0, 1, 1, 0, 0])), observed(each([0, 1, 1, 0, 1]))
+    lost = replace(observed(each([0, 1, 1, 0, math.nan])), units=whole.units[:4], extremes=(least, most))
+    assert unparsed_range(level, [lost]) == pytest.approx((-10, 10))  # 50 % of four, 40 or 60 % of five
+    pair = paired(lost, lost, Drawing(n_draws=20, seed=1))
+    change = change_in(level, [pair], Compared("a", "b", {}), "d").change
+    assert (change.value, *change.unparsed) == pytest.approx((0, -20, 20))

@@ -72,6 +72,18 @@ def rated(*rates: int, unread: int = 0) -> Answer:
     return answer
 
 
+def test_no_arm_is_recommended_for_what_it_leaves_unparsed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = {"base": rated(80, 20, 85, 35), "lost": rated(80, 20, 80, 27, unread=9), "parsed": rated(80, 20, 80, 27)}
+    base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED)}" for name, answer in answers.items())
+    base = base.partition("=")[2]
+    scored(base, named[1], "--margin", 20)
+    assert printed(capsys).startswith("Recommendation: parsed. ")
+    scored(base, named[0], "--margin", 20)
+    text = printed(capsys)
+    assert text.startswith("Cannot tell: ")
+    assert "9% of the replies of lost in c2_incorrect are unparsed" in text
+
+
 def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -258,10 +270,10 @@ def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
 def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base, sft, _ = three(tmp_path)
     mute = run(tmp_path, "mute", lambda _: say("Hm."))
-    row = scored(base, f"mute={mute}", sft, "--margin", 50)["mute"]
+    row = scored(base, f"mute={mute}", sft, "--margin", 50, "--unparsed", "wrong")["mute"]
     assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies in c1_true are unparsed")
     assert ": sft, 10.0 (" in printed(capsys)
-    row = scored(base, f"mute={mute}", sft, "--unparsed", "excluded")["mute"]
+    row = scored(base, f"mute={mute}", sft)["mute"]
     assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
 
 
@@ -332,7 +344,7 @@ def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
 @pytest.mark.parametrize(
     ("good", "worse", "verdict"),
     [
-        ((0.0,), (0.9, 0.8), "not tested: one of the two has a single seed)"),
+        ((0.0,), (0.9, 0.8), "not tested: one of the two was trained with a single seed)"),
         ((0.0, 0.0), (0.9, 0.8), "the difference is significant)"),
         ((0.0,), (0.9,), "the difference is significant)"),
         ((0.0,), (0.0,), "the difference is not significant)"),

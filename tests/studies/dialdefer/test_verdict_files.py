@@ -57,7 +57,7 @@ def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_
     rows[6] |= {"choice": None, "response": reply(1)}  # C2_Correct of item 1: said to be unreadable, so not parsed
     for kept in (rows, [{**row, "choice": row["choice"] and int(float(row["choice"]))} for row in rows]):
         name = "v.jsonl" if kept is rows else "v.parquet"
-        row = only(scored([write(tmp_path / name, kept)]), dataset="bbq")
+        row = only(scored([write(tmp_path / name, kept)], "--unparsed", "wrong"), dataset="bbq")
         assert [row[name] for name in ACC] == pytest.approx([100, 100, 90, 100])
         assert (row["n_unparsed"], row["n_skepticism_flips"], row["mcnemar_p_acceptance"]) == (1, 0, 1.0)
         assert row["parser"] is None, "nothing was parsed"
@@ -69,13 +69,13 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
     rows[4] |= {"choice": None, "response": None}
     path = write(tmp_path / "v.csv", rows)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\nm,", b"\r\n\r\nm,", 3))  # a mark, blank lines
-    row = only(scored([path]), dataset="bbq")
+    row = only(scored([path], "--unparsed", "wrong"), dataset="bbq")
     assert (row["acc_c1_true"], row["n_unparsed"]) == (pytest.approx(80), 1)
     for row in rows:
         del row["choice"]
         row["response"] = reply(1)
     rows[0]["response"] = None
-    column_absent = only(scored([write(tmp_path / "w.csv", rows)]), dataset="bbq")
+    column_absent = only(scored([write(tmp_path / "w.csv", rows)], "--unparsed", "wrong"), dataset="bbq")
     assert (column_absent["acc_c1_true"], column_absent["n_unparsed"]) == (pytest.approx(90), 1)
 
 
