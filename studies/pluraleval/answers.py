@@ -144,12 +144,11 @@ def rho_ends(reply: Reply, sample: Completion) -> tuple[float, float]:
 
 def accuracy_ends(straight: Reply, swapped: Reply) -> Iterator[tuple[float, float]]:
     """The least and the most that the accuracy of each sample of a pair can be; in two orders each is half of it."""
-    for samples in zip(straight.samples, swapped.samples, strict=True):
-        pair = [reply._replace(samples=[sample]) for reply, sample in zip((straight, swapped), samples, strict=True)]
-        least = dict(pair_values(*pair, "wrong"))["accuracy"]
-        n_unread = (
-            0 if dict(pair_values(*pair, "excluded")) else sum(choice_in(sample).value is None for sample in samples)
-        )
+    for first, second in zip(straight.samples, swapped.samples, strict=True):
+        given, turned = straight._replace(samples=[first]), swapped._replace(samples=[second])
+        least = dict(pair_values(given, turned, "wrong"))["accuracy"]
+        is_read = bool(dict(pair_values(given, turned, "excluded")))
+        n_unread = 0 if is_read else sum(choice_in(sample).value is None for sample in (first, second))
         yield least, least + n_unread / 2
 
 
