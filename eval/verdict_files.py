@@ -115,6 +115,18 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
         raise DataError(f"{path}: holds no verdict; is this the right file?")
 
 
+def read_rows(
+    paths: Sequence[Path], layout: Layout, read: Callable[[Path, pd.DataFrame], pd.DataFrame] = lambda _, frame: frame
+) -> tuple[pd.DataFrame, list[str]]:
+    """(the rows of some files as `read` makes them, batch by batch, with path and line; columns without a meaning)."""
+    parts, ignored = list[pd.DataFrame](), dict[str, None]()
+    for path in paths:
+        for frame, unused in read_frames(path, layout):
+            ignored |= dict.fromkeys(unused)
+            parts.append(read(path, frame).assign(path=path, line=frame.index))
+    return pd.concat(parts, ignore_index=True), list(ignored)
+
+
 def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column) -> list[str]:
     """What the texts of a column stand for."""
     known: dict[Any, str] = {}

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from eval.verdict_files import Absent, Column, Layout, one_of, place, read_frames, refuse, texts_of
+from eval.verdict_files import Absent, Column, Layout, one_of, place, read_rows, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
@@ -94,12 +95,7 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
     An arm that lacks a framing on a dataset is left out there, and named. Raises DataError for whatever else is wrong:
     with a row, naming file and line; with the whole, naming the items; and for such an arm where nothing else is left.
     """
-    parts, ignored = list[pd.DataFrame](), dict[str, None]()
-    for path in paths:
-        for frame, unknown_columns in read_frames(path, LAYOUT):
-            ignored |= dict.fromkeys(unknown_columns)
-            parts.append(read_replies(path, frame, parser).assign(path=path, line=frame.index))
-    rows = pd.concat(parts, ignore_index=True)
+    rows, ignored = read_rows(paths, LAYOUT, partial(read_replies, parser=parser))
     given = rows[["dataset", "item_id"]].drop_duplicates()
     given["item"] = list(map(item_key, given["dataset"], given["item_id"]))  # spellings of one id are one item
     rows = rows.merge(given, on=["dataset", "item_id"])
@@ -127,7 +123,7 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
         name = paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
         how = parser if is_parsed[judge.model] else None
         judges.append(replace(judge, panels=kept, files=name, parser=how, left_out=left_out))
-    return judges, list(ignored)
+    return judges, ignored
 
 
 def item_key(dataset: str, item_id: str) -> str:

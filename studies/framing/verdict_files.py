@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from eval.runs import PlannedPrompt
-from eval.verdict_files import Column, Layout, place, read_frames
+from eval.verdict_files import Column, Layout, place, read_rows
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
 from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
@@ -37,12 +37,8 @@ def load_answers(paths: Sequence[Path]) -> tuple[dict[str, FramedRun], list[str]
 
     Raises DataError naming file and line for an answer or a label that is not among `answers`.
     """
-    parts, ignored = list[pd.DataFrame](), dict[str, None]()
-    for path in paths:
-        for frame, unused in read_frames(path, LAYOUT):
-            ignored |= dict.fromkeys(unused)
-            parts.append(frame.assign(where=[place(path, line) for line in frame.index]))
-    rows = pd.concat(parts, ignore_index=True)
+    rows, ignored = read_rows(paths, LAYOUT)
+    rows["where"] = list(map(place, rows["path"], rows["line"]))
     listed = rows["answers"].iloc[0]
     answers = [name.strip() for name in listed.split(BETWEEN)]
     for row in rows.itertuples():
@@ -55,7 +51,7 @@ def load_answers(paths: Sequence[Path]) -> tuple[dict[str, FramedRun], list[str]
             raise DataError(f"{row.where}: order is '{row.order[:40]}'; it is {GIVEN} or {SWAPPED}")
     section = section_of(rows, answers)
     models = {str(model): run_of(paths[0], of_model, section) for model, of_model in rows.groupby("model", sort=False)}
-    return models, list(ignored)
+    return models, ignored
 
 
 def section_of(rows: pd.DataFrame, answers: Sequence[str]) -> FramingSection:

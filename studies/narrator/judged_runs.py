@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from eval.runs import FinishedRun, Verdicts
-from eval.verdict_files import Column, Layout, one_of, place, read_frames
+from eval.verdict_files import Column, Layout, one_of, place, read_rows
 from evenhand.built_folder import read_manifest
 from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
@@ -240,12 +240,8 @@ def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[Narra
 
     Raises DataError naming file and line for a value that cannot be, or a conversation without a known attacker.
     """
-    parts, ignored = list[pd.DataFrame](), set[str]()
-    for path in paths:
-        for frame, unused in read_frames(path, LAYOUT):
-            parts.append(frame.assign(where=[place(path, line) for line in frame.index]))
-            ignored.update(unused)
-    rows = pd.concat(parts, ignore_index=True)
+    rows, ignored = read_rows(paths, LAYOUT)
+    rows["where"] = list(map(place, rows["path"], rows["line"]))
     facts = conversations_in(rows) if corpus is None else conversations_of(corpus)
     for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
         if row.conversation not in facts:
@@ -257,9 +253,7 @@ def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[Narra
             )
     # An id counts as one, with and without the corpus's name.
     rows["conversation"] = [facts[key].conversation_id or key for key in rows["conversation"]]
-    return [run_of(paths[0], str(m), of_model, facts) for m, of_model in rows.groupby("model", sort=False)], sorted(
-        ignored
-    )
+    return [run_of(paths[0], str(m), of_model, facts) for m, of_model in rows.groupby("model", sort=False)], ignored
 
 
 def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:

@@ -1,0 +1,46 @@
+"""Laws of a condition held against its baseline."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from eval.estimates.changes import Paired
+from eval.estimates.estimate import Drawing, Measure, Observed
+from eval.shift.answer import Shift
+from eval.shift.contrast import contrasted
+
+RATE = Measure(name="rate", unit="%", statistic=lambda means: 100 * means.mean(axis=-1))
+FACTS: dict[str, Any] = {"condition": "expert", "dataset": "d", "value": 0.0, "low": -1.0, "high": 1.0, "n_units": 12}
+replies = hnp.arrays(float, (12, 2), elements=st.sampled_from([0.0, 1.0]))
+
+
+def pair(first: Any, second: Any) -> Paired:
+    """Two sides in which everything counts."""
+    sides = [
+        Observed(dataset="d", units=tuple(map(str, range(12))), earned=side, counted=np.ones_like(side))
+        for side in (first, second)
+    ]
+    return Paired(first=sides[0], second=sides[1], drawing=Drawing(n_draws=100, seed=1))
+
+
+def shift(first: Any, second: Any, extremes: Any = ()) -> Shift:
+    return contrasted(RATE, [pair(first, second)], [[pair(*sides)] for sides in extremes], **FACTS)
+
+
+@given(replies, replies)
+def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds(first: Any, second: Any) -> None:
+    lowest, highest = (np.maximum(first, second), second), (first, np.maximum(first, second))
+    one, other = shift(first, second, (lowest, highest)), shift(second, first, (highest[::-1], lowest[::-1]))
+    assert one.p == other.p
+    assert one.bounds
+    assert other.bounds
+    assert one.bounds == pytest.approx([-end for end in reversed(other.bounds)])
+
+
+def test_where_every_reply_was_parsed_there_are_no_bounds_and_equal_sides_have_p_1() -> None:
+    same = np.tile([0.0, 1.0], (12, 1))
+    assert (shift(same, same).bounds, shift(same, same).p) == (None, 1.0)

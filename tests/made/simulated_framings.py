@@ -1,0 +1,91 @@
+"""Fair judges that each rewording moves a little, by all measures of a study in YAML: how often they are told Yes.
+
+`python -m tests.made.simulated_framings ITEMS RUNS` prints it, with seed 7, for rewordings of SD 4, eight placebos and
+five framings (300 runs with 100 items: four minutes on one core).
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from eval.estimates.changes import scores_frame
+from eval.evaluation import observed_scores
+from eval.options import Options
+from eval.runs import PlannedPrompt
+from eval.shift.answer import Answer, answer
+from studies.framing.answers import MOVED, shifts_of
+from studies.framing.grids import FIELDS, FramedRun, Grid
+from studies.framing.measures import block, shift_parts
+from studies.framing.verdict_files import section_of
+from tests.made.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
+
+NAMES = ("plain", *(f"framing {i}" for i in range(5)), *(f"placebo {i}" for i in range(1, 9)))
+CASES, ORDERS, ANSWERS = ("true", "false"), ("given", "swapped"), ("accept", "reject")
+OPTIONS = Options(n_draws=300, seed=1)
+SECTION = section_of(
+    pd.DataFrame([(name, case, order) for name in NAMES for case in CASES for order in ORDERS]).set_axis(
+        ["framing", "case", "order"], axis=1
+    ),
+    ANSWERS,
+).model_copy(update={"cases": {"true": {"label": "accept"}, "false": {"label": "reject"}}})
+
+
+def drawn_grid(rng: np.random.Generator, n_items: int, wording_sd: float) -> Grid:
+    """What a judge accepts that knows the answers, where each framing and placebo adds its own shift, in points."""
+    shape = (n_items, len(NAMES), 2, 2)
+    logits = rng.normal(0, SPREAD, (n_items, 1, 2, 2)) + np.array([KNOWS, -KNOWS])[:, None]
+    wordings = np.interp(rng.normal(0, wording_sd, len(NAMES)) * (np.arange(len(NAMES)) > 0), POINTS, STEPS)
+    noise = rng.normal(0, NOISE, shape) * (np.arange(len(NAMES)) > 0)[:, None, None]
+    value = (logits + noise + wordings[:, None, None] > 0).astype(float)
+    fields = dict.fromkeys(FIELDS, np.full(shape, np.nan))
+    fields |= {"value": value, "right": np.stack([value[:, :, 0], 1 - value[:, :, 1]], axis=2)}
+    fields |= {"unread": np.zeros(shape), "labelled": np.ones(shape)}
+    items, shares = tuple(map(str, range(n_items))), np.stack([value, 1 - value], axis=-1)
+    return Grid(
+        items=items,
+        groups=items,
+        clusters=items,
+        framings=NAMES,
+        placebos=NAMES[6:],
+        cases=CASES,
+        orders=ORDERS,
+        answers=ANSWERS,
+        fields=fields,
+        shares=shares,
+    )
+
+
+def answered(rng: np.random.Generator, n_items: int, wording_sd: float) -> Answer:
+    """The answer about one such judge."""
+    grid = drawn_grid(rng, n_items, wording_sd)
+    plan = [
+        PlannedPrompt(prompt_hash=item, item_id=item, dataset="made", condition="", factors=()) for item in grid.items
+    ]
+    config = {"verdict": "answer", "model": {"name": "made"}}
+    run = FramedRun(
+        path=Path("made"), config=config, provenance={}, plan=plan, replies={}, rendered={}, section=SECTION
+    )
+    vars(run)["grids"] = {f"made {rng.integers(1 << 30)}": grid}  # a dataset's name seeds its draws
+    wanted = {measure for pair in MOVED.values() for measure in pair}
+    blocks = [
+        made
+        for framing in NAMES[1:]
+        for part in shift_parts(SECTION, grid, framing)
+        if (measures := [measure for measure in part.measures if measure.name in wanted])
+        for made in block(run, framing, part._replace(measures=measures))
+    ]
+    scores = scores_frame(observed_scores(lambda *_: blocks, {"made": run}, OPTIONS))
+    return answer(shifts_of(run, "made", scores, OPTIONS.drawing))
+
+
+def verdicts(n_items: int, n_runs: int, wording_sd: float = 4.0) -> Counter[str]:
+    """How often each answer is given."""
+    rng = np.random.default_rng(7)
+    return Counter(answered(rng, n_items, wording_sd).verdict for _ in range(n_runs))
+
+
+if __name__ == "__main__":
+    print(verdicts(*map(int, sys.argv[1:])))
