@@ -54,7 +54,7 @@ class Observed:
     counted: FloatArray
     n_errors: int = 0  # replies that the engine lost
     # The same with each unparsed reply counted as the least and as the most that it can earn; None without any.
-    extremes: "tuple[Observed, Observed] | None" = None
+    extremes: "tuple[Observed, ...] | None" = None
 
     def by_cluster(self, clusters: Sequence[str]) -> "Observed":
         """The same with clusters in the place of the units, each with the sums of its own: what depends on each other

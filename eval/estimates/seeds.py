@@ -124,8 +124,8 @@ def mean_of(estimates: Sequence[Estimate]) -> Estimate:
     """The mean of some estimates and of their ends, None where one is unknown, and by how much each unit moves it."""
     columns = zip(*((each.value, each.low, each.high) for each in estimates), strict=True)
     value, low, high = (fmean(column) if None not in column else None for column in columns)
-    known = [each.moved for each in estimates if each.moved is not None]
-    moved = mean_moved(known) if len(known) == len(estimates) else None
+    all_moved = [each.moved for each in estimates if each.moved is not None]
+    moved = mean_moved(all_moved) if len(all_moved) == len(estimates) else None
     squares = tuple(map(fmean, zip(*(each.squares for each in estimates), strict=True)))
     n_units = min(each.n_units for each in estimates)
     least, most = map(fmean, zip(*(each.unparsed for each in estimates), strict=True))
