@@ -29,12 +29,12 @@ def test_an_old_spelling_ends_with_code_2_and_names_the_new_one(
     assert f"{old.partition('=')[0]} is now {new}" in capsys.readouterr().err
 
 
-def test_a_study_keeps_its_own_default_where_nothing_is_said() -> None:
+def test_unparsed_replies_are_excluded_in_every_study_unless_they_are_to_count_as_wrong() -> None:
     options = verb_options("report", ["run"])
-    assert options.of(DialDeferOptions).denominator == "published"
-    assert options.of(NarratorOptions).unparsed == "excluded"
-    options = verb_options("report", ["run", "--unparsed", "excluded"])
     assert options.of(DialDeferOptions).denominator == "answered"
+    assert options.of(NarratorOptions).unparsed == "excluded"
+    options = verb_options("report", ["run", "--unparsed", "wrong"])
+    assert options.of(DialDeferOptions).denominator == "published"
 
 
 def test_an_option_of_another_study_is_refused(tmp_path: Path) -> None:
