@@ -160,6 +160,13 @@ class Answer:
                 signs.setdefault(shift.condition, set()).add(shift.sign)
         return any(len(of_condition) > 1 for of_condition in signs.values())
 
+    @cached_property
+    def of_datasets(self) -> list[Shift]:
+        """The shifts of its measure that make a Yes on single datasets: the largest of either sign, then by size."""
+        shifts = [shift for shift in self.moved if shift.measure == self.measure and not shift.is_average]
+        firsts = {shift.sign: shift for shift in sorted(shifts, key=lambda shift: shift.size)}
+        return sorted(shifts, key=lambda shift: (shift is not firsts[shift.sign], -shift.size))
+
     @property
     def has_floor(self) -> bool:
         """Whether there are placebos enough for a floor."""

@@ -164,3 +164,8 @@ def test_what_contains_a_shift_within_the_floor_makes_no_yes() -> None:
     assert answer([more]).verdict == "yes"
     assert answer([moved, more]).verdict == "cannot tell"
     assert answer([replace(moved, condition="another"), more]).verdict == "yes"
+
+
+def test_of_shifts_both_ways_the_largest_of_either_sign_come_first() -> None:
+    made = [shift(value, dataset=str(value)) for value in (9, 33, -7, 31, -23, 26)]
+    assert [each.value for each in answer(made).of_datasets] == [33, -23, 31, 26, 9, -7]
