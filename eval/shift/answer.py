@@ -207,7 +207,8 @@ class Answer:
     @property
     def detectable(self) -> float:
         """The least shift that these units show with a power of 80 %, whichever condition has it: significant at the
-        first level of Holm's adjustment, and larger than little. Of the first measure; NaN where nothing varies.
+        first level of Holm's adjustment, larger than little, and beyond the floor (then from the mean placebo). Of the
+        first measure; NaN where nothing varies.
         """
         tested = [shift for shift in self.shifts if shift.measure == self.shifts[0].measure]
         widths = [shift.high - shift.low for shift in tested if shift.is_average or not tested[0].is_average]
@@ -215,7 +216,8 @@ class Answer:
             return math.nan
         level, power = ALPHA / 2 / tested[0].n_tested, NormalDist().inv_cdf(POWER)
         error = max(widths) / 2 / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-        return max(-NormalDist().inv_cdf(level) * error, tested[0].little) + power * error
+        floor = 0.0 if math.isnan(self.least_beyond_floor) else self.least_beyond_floor
+        return max(-NormalDist().inv_cdf(level) * error, tested[0].little, floor) + power * error
 
 
 def answer(shifts: Iterable[Shift], void: Sequence[str] = (), hidden: Sequence[str] = ()) -> Answer:

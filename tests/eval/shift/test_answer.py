@@ -122,13 +122,17 @@ def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> Non
     assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=0.012)
 
 
-@pytest.mark.parametrize(("half", "detectable"), [(2.0, 5.86), (6.0, 9.90)])
-def test_a_detectable_shift_makes_a_yes_in_80_percent(half: float, detectable: float) -> None:
-    """Of three framings one moves the judge; the first limit is the size that is little, the second Holm's level."""
-    others = [shift(0, half, condition=name) for name in "ab"]
-    assert answer([shift(0, half), *others]).detectable == pytest.approx(detectable, abs=0.01)
+@pytest.mark.parametrize(
+    ("half", "placebos", "detectable"), [(2, (), 5.86), (6, (), 9.90), (2, (-1, 1) * 4, 5.86), (2, (-2, 2) * 4, 7.95)]
+)
+def test_a_detectable_shift_makes_a_yes_in_80_percent(
+    half: float, placebos: tuple[float, ...], detectable: float
+) -> None:
+    """Of three framings one moves the judge; the limit is the size that is little, Holm's level, or the floor."""
+    others = [shift(0, half, condition=name, placebos=placebos) for name in "ab"]
+    assert answer([shift(0, half, placebos=placebos), *others]).detectable == pytest.approx(detectable, abs=0.01)
     drawn = np.random.default_rng(0).normal(detectable, half / 1.96, 2_000)
-    moved = [shift(value, half, p=2 * norm.sf(abs(value) * 1.96 / half)) for value in drawn]
+    moved = [shift(value, half, p=2 * norm.sf(abs(value) * 1.96 / half), placebos=placebos) for value in drawn]
     yes = [answer([each, *others]).verdict == "yes" for each in moved]
     assert np.mean(yes) == pytest.approx(0.8, abs=0.025)
 
