@@ -35,7 +35,7 @@ OF_THE_MOMENT = (
 IMPORTS = [
     *("training.train", "training.merge", "training.__main__", "eval.__main__", "inference.__main__"),
     *("inference.transformers_engine", "inference.openai_engine", "transformers.models.llama.modeling_llama"),
-    *("evenhand.cli.build", "studies.dialdefer.aio.command", "praw", "tests.made.kill_host"),
+    *("evenhand.cli.build", "tests.made.kill_host"),
 ]
 WHEN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
@@ -61,7 +61,6 @@ def run(command: Command, folder: Path, kill: Kill | None = None) -> int:
     """The exit code of a command; -9 when it was killed. It leaves FOLDER.log, and FOLDER.operations at its end."""
     settings = {**LEASES, **command.settings}
     words = (folder, command.entry, command.words, settings, kill.at if kill else None, bool(kill and kill.tear))
-    PROCESSES.set_forkserver_preload(IMPORTS)
     process = PROCESSES.Process(target=run_killed, args=(dict(os.environ), *words))
     process.start()
     process.join()
@@ -78,6 +77,7 @@ class Campaign:
     """A command that is killed at many places, in folders beside the one of the undisturbed run, `calm`."""
 
     def __init__(self, command: Command, folder: Path) -> None:
+        PROCESSES.set_forkserver_preload(IMPORTS)
         self.command, self.folder = command, folder
         self.calm = self.fresh("calm")
         assert run(command, self.calm) == 0, self.log(self.calm)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.made.kill_campaign import Command, Kill, operations_of, run
 from tests.made.made_aio import workshop_here
+from tests.made.process_runs import PROCESSES
 
 STAGES = ("discover", "harvest", "transcribe", "label")
 N_KILLS = 3  # of a stage
@@ -16,6 +17,7 @@ N_KILLS = 3  # of a stage
 @pytest.mark.parametrize("stage", ["harvest", "transcribe", "check", "items", "release"])
 def test_before_any_file_operation(tmp_path: Path, stage):
     """Killed before each of some of its operations on files, with the last file torn or whole, a stage goes on."""
+    PROCESSES.set_forkserver_preload(["studies.dialdefer.aio.command", "praw", "tests.made.kill_host"])
     with workshop_here(tmp_path) as made:
         made.stages(*STAGES[: 2 if stage == "transcribe" else 4])
         made.run("items", "--unchecked")
