@@ -1,5 +1,6 @@
 """Does a judge move when a speaker makes the claim? Its panels and scores as typed shifts; see eval.shift.answer."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -77,7 +78,8 @@ def placebo_shifts(
             and other.factors.template != panel.factors.template
         ]
         by_dataset += [[placebo_shift(measure, panel, other, denominator) for other in placebos]] if placebos else []
-    return tuple(map(fmean, zip(*by_dataset, strict=False)))
+    means = map(fmean, zip(*by_dataset, strict=False))
+    return tuple(value for value in means if not math.isnan(value))  # of one without a parsed reply nothing is known
 
 
 def placebo_shift(measure: Measure, panel: Panel, placebo: Panel, denominator: str) -> float:
