@@ -1,5 +1,6 @@
 """Do the framings move the judge? A run's scores as typed shifts; see eval.shift.answer."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

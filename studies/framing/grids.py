@@ -93,7 +93,7 @@ class Grid:
         agrees = np.where(np.isnan(first + second), math.nan, first == second)
         return self.where_parsed(agrees, (self.of("unread", framing) > 0).any(axis=-1))[..., None]
 
-    def where_parsed(self, values: FloatArray, is_unparsed: FloatArray) -> FloatArray:
+    def where_parsed(self, values: FloatArray, is_unparsed: Any) -> FloatArray:
         """Values of pairs of replies, and `fill` for those of which one is unparsed."""
         return values if self.fill is None else np.where(is_unparsed, self.fill, values)
 

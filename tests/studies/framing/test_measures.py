@@ -17,7 +17,7 @@ from eval.options import Options
 from eval.results import read_run, results_of_runs
 from evenhand.errors import DataError
 from evenhand.files import write_jsonl
-from studies.framing.evaluation import p_values
+from studies.framing.evaluation import EVALUATION, p_values
 from studies.framing.grids import FIELDS, Grid
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, columns, flips, known_mean, shift_parts
 from studies.framing.section import FramingSection
@@ -201,6 +201,7 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
         true = measure.statistic(before[key][1].means) - measure.statistic(part.means)
         assert key[1] == "unread" or least <= true <= most, key
         assert key[1] == "unread" or least < 0 < most, key
+        assert key[1] in EVALUATION.measure_words
 
 
 def test_holm_is_over_the_framings_of_a_judge(results_of):
