@@ -97,7 +97,8 @@ class Measure:
     is_share: bool = False
     is_linear: bool = True
     is_square: bool = False
-    core: Statistic | None = None  # of absolute values and squares: the linear one whose signs they lose
+    core: Statistic | None = None  # of absolute values and squares: the linear ones whose signs they lose, (..., k)
+    fold: Callable[..., FloatArray] = np.mean  # what is made of these k absolute values or squares
 
     @property
     def is_folded(self) -> bool:
@@ -322,24 +323,26 @@ def added_by_noise(measure: Measure, parts: Sequence[Observed]) -> float:
 def unparsed_range(measure: Measure, parts: Sequence[Observed]) -> tuple[float, float]:
     """What counting unparsed replies adds to a measure, (at least, at most): all so that they lower it, or raise it.
 
-    Of absolute values and squares: so that they lower, or raise, what is squared. 0 is always between.
+    Of absolute values and squares all ways to count them are: the least is 0 where a linear one may have either sign.
     """
     if not any(part.extremes for part in parts):
         return 0.0, 0.0
-    added = [0.0]
-    for sign in (-1, 1):
-        filled = [part.means if part.extremes is None else extreme_means(measure, part, sign) for part in parts]
-        rise = measure.over([measure.statistic(means) for means in filled])
-        added.append(float(rise - measure.over([measure.statistic(part.means) for part in parts])))
-    return (0.0, 0.0) if any(map(math.isnan, added)) else (min(added), max(added))
+    ends = np.stack([[extreme_values(measure, part, sign) for part in parts] for sign in (-1, 1)])  # (2, n_parts, k)
+    if measure.over_datasets == "absolute value of the mean":
+        ends = ends.mean(axis=1, keepdims=True)
+    if measure.is_folded or measure.core:
+        least, most = np.abs(ends).min(axis=0), np.abs(ends).max(axis=0)
+        ends = np.stack([np.where(ends.prod(axis=0) < 0, 0.0, least), most]) ** (2 if measure.is_square else 1)
+    added = measure.fold(ends, axis=-1).mean(axis=1) - measure.over([measure.statistic(part.means) for part in parts])
+    return (0.0, 0.0) if np.isnan(added).any() else (min(0.0, float(added[0])), max(0.0, float(added[1])))
 
 
-def extreme_means(measure: Measure, part: Observed, sign: int) -> FloatArray:
-    """The means with unparsed replies counted so that a measure is lowest (sign -1) or highest (1)."""
-    assert part.extremes, "some reply is unparsed"
-    least, most = part.extremes
-    slopes = (measure.core or measure.statistic)(np.eye(len(part.means)))
-    return np.where(sign * slopes > 0, most.means, least.means)
+def extreme_values(measure: Measure, part: Observed, sign: int) -> FloatArray:
+    """Each linear value of a measure, (k,), with unparsed replies counted so that it is lowest (sign -1) or highest."""
+    (least, most), linear = part.extremes or (part, part), measure.core or measure.statistic
+    slopes = linear(np.eye(len(part.means))).reshape(len(part.means), -1).T
+    values = linear(np.where(sign * slopes > 0, most.means, least.means))
+    return np.asarray(values.reshape(len(slopes), -1).diagonal())
 
 
 def by_chance(level: Estimate) -> float | None:

@@ -21,9 +21,9 @@ LITTLE = 5.0  # points of a share: a shift that is surely smaller is not worth n
 FEWEST_PLACEBOS = 5  # that say how far any rewording moves this judge
 
 Verdict = Literal["yes", "no", "cannot tell"]
-# Why a shift makes no Yes: not significant over units; small; of another sign than what is left without the placebos;
-# not further than rewordings move the judge; of another sign, or none, if unparsed replies are counted one way.
-Obstacle = Literal["significance", "size", "net", "floor", "unparsed"]
+# Why a shift makes no Yes: not significant over units; of another sign, or none, if unparsed replies are counted one
+# way; small; of another sign than what is left without the placebos; not further than rewordings move the judge.
+Obstacle = Literal["significance", "unparsed", "size", "net", "floor"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +99,14 @@ class Shift:
         """What keeps this shift from a Yes; None where nothing does."""
         if not self.sign or not self.p_units < ALPHA:
             return "significance"
+        if self.bounds and not (self.bounds[0] > 0 if self.sign > 0 else self.bounds[1] < 0):
+            return "unparsed"
         if abs(self.value) <= self.little:
             return "size"
         if self.net * self.sign <= 0:
             return "net"
         if self.has_floor and not self.p_floor < ALPHA:
             return "floor"
-        if self.bounds and not (self.bounds[0] > 0 if self.sign > 0 else self.bounds[1] < 0):
-            return "unparsed"
         return None
 
 
@@ -125,7 +125,8 @@ class Answer:
     @cached_property
     def moved(self) -> tuple[Shift, ...]:
         """The shifts that make a Yes."""
-        held = {(shift.measure, shift.condition, shift.dataset) for shift in self.kept_by("floor")}
+        as_read = [replace(shift, bounds=None) for shift in self.shifts]  # which way unparsed replies count matters not
+        held = {(shift.measure, shift.condition, shift.dataset) for shift in as_read if shift.obstacle == "floor"}
         free = (shift for shift in self.shifts if shift.obstacle is None)
         return tuple(shift for shift in free if (shift.contains, shift.condition, shift.dataset) not in held)
 
@@ -187,7 +188,8 @@ class Answer:
         """Whether a shift does not stand against a No. The interval of a small dataset never lies within ±little: of
         that the value alone must.
         """
-        is_part = not shift.is_average and any(each.is_average for each in self.shifts)
+        alike = [each for each in self.shifts if (each.measure, each.condition) == (shift.measure, shift.condition)]
+        is_part = not shift.is_average and any(each.is_average for each in alike)
         if is_part and (shift.high - shift.low >= 2 * shift.little or not is_enough(shift.n_units)):
             return abs(shift.value) <= shift.little
         return is_enough(shift.n_units) and shift.is_within
@@ -247,7 +249,8 @@ def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
 def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:
     """The shifts of one measure with both p adjusted."""
     floored = [i for i, shift in enumerate(shifts) if shift.has_floor]
-    of_floor = dict(zip(floored, holm([prediction_p(shifts[i]) for i in floored]), strict=True))
+    by_floor = [prediction_p(shifts[i]) for i in floored]  # NaN would make those of all depend on their order
+    of_floor = dict(zip(floored, holm([1.0 if math.isnan(p) else p for p in by_floor]), strict=True))
     of_units = holm([1.0 if shift.p is None else shift.p for shift in shifts])
     return [
         replace(shift, p_units=p, p_floor=of_floor.get(i, math.nan), n_tested=len(shifts), n_floored=len(floored))

@@ -1,5 +1,6 @@
 """Does a judge move when a speaker makes the claim? Its panels and scores as typed shifts; see eval.shift.answer."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -36,9 +37,17 @@ FIGURES = {LEAN: ("dds", "deference", LITTLE_DDS), ACCURACY: ("change_acc", "cha
 
 
 def answer_of(
-    panels: Sequence[Panel], row: Row, both: Row | None, others: Sequence[Row], frame: pd.DataFrame, drawing: Drawing
+    panels: Sequence[Panel],
+    row: Row,
+    both: Row | None,
+    others: Sequence[Row],
+    frame: pd.DataFrame,
+    drawing: Drawing,
+    templates: Sequence[str] | None = None,
 ) -> Answer:
-    """Whether a judge moves. row: its headline; both: the row over both answer orders; others: of each order alone."""
+    """Whether a judge moves. row: its headline; both: the row over both answer orders; others: of each order alone.
+    templates: those of placebos; None where no config names them.
+    """
     main = both or row
     alike = ("run", "model", "arm", "roles", "c1_source", "denominator", "variant")
     of_datasets = frame[frame.is_dataset & frame.dataset.isin(row.datasets)]
@@ -46,7 +55,7 @@ def answer_of(
     own = grouped(list(scores.PANELS_BY_C1[row.c1_source](panels)), panels)[row.arm, row.roles, main.variant]
     by_dataset = {panel.dataset: panel for panel in own}
     shifts = [
-        replace(shift, placebos=placebo_shifts(measure, own_panels, panels, row.denominator))
+        replace(shift, placebos=placebo_shifts(measure, own_panels, panels, templates, row.denominator))
         for it in ([main] if len(row.datasets) == 1 else [main, *parts])
         for own_panels in [[by_dataset[dataset] for dataset in it.datasets]]
         for measure in FIGURES
@@ -61,10 +70,10 @@ def answer_of(
 
 
 def placebo_shifts(
-    measure: Measure, over: Sequence[Panel], panels: Sequence[Panel], denominator: str
+    measure: Measure, over: Sequence[Panel], panels: Sequence[Panel], templates: Sequence[str] | None, denominator: str
 ) -> tuple[float, ...]:
-    """By how much a statement in other words moves a measure from that in the panels' own, a value for each template of
-    which the statement alone was asked: the mean over the datasets of some panels that have one (r/AIO has not).
+    """By how much a statement in other words moves a measure from that in the panels' own, a value for each of some
+    templates (None: of which the statement alone was asked): the mean over the datasets that have one (r/AIO has not).
     """
     by_dataset = []
     for panel in over:
@@ -72,12 +81,14 @@ def placebo_shifts(
         placebos = [
             other
             for other in panels
-            if (other.dataset, other.has_c1, other.has_c2) == (panel.dataset, True, False)
+            if (other.dataset, other.has_c1) == (panel.dataset, True)
+            and (not other.has_c2 if templates is None else other.factors.template in templates)
             and all(getattr(other.factors, key) == getattr(panel.factors, key) for key in alike)
             and other.factors.template != panel.factors.template
         ]
         by_dataset += [[placebo_shift(measure, panel, other, denominator) for other in placebos]] if placebos else []
-    return tuple(map(fmean, zip(*by_dataset, strict=False)))
+    means = map(fmean, zip(*by_dataset, strict=False))
+    return tuple(value for value in means if not math.isnan(value))  # of one without a parsed reply nothing is known
 
 
 def placebo_shift(measure: Measure, panel: Panel, placebo: Panel, denominator: str) -> float:

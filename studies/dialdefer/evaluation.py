@@ -1,6 +1,6 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from studies.dialdefer.answers import LITTLE_DDS, answer_of
 from studies.dialdefer.calibrate import calibrate_runs
 from studies.dialdefer.measures import CONDITIONS, ERROR, MANY_UNPARSED, UNPARSED, mean_or_none
 from studies.dialdefer.options import DENOMINATORS, DialDeferOptions
-from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, Panel, judge_of_run, judged, setting_panels
+from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, judged, setting_panels
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
 from studies.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspelt
@@ -96,8 +96,11 @@ def facts(results: Results) -> dict[str, Any]:
         of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
         line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
         others = [row, in_other_order(row, frame)] if both else [row]
-        panels = panels_of(results, row)
-        line["answer"] = answer_of(panels, row, both, [it for it in others if it], frame, results.options.drawing)
+        judge = judge_of(results, row)
+        prompts = None if isinstance(judge, Judge) else judge.config["dialdefer"]["prompts"]
+        templates = prompts and prompts.get("placebos", ())
+        drawing = results.options.drawing
+        line["answer"] = answer_of(judge.panels, row, both, [it for it in others if it], frame, drawing, templates)
         line["move"] = moves.get((f"{row.model} ({row.run})", bool(both)))
         measure, of = ("deference", both) if both else ("dds", row)
         line |= {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
@@ -242,15 +245,13 @@ def kind_of(given: Answer) -> str:
     return f"yes{given.direction}" if given.measure == "dds" else "right"
 
 
-def panels_of(results: Results, row: Row) -> Sequence[Panel]:
-    """The panels of a row's judge."""
-    key = (row.run, row.model)
-    names = {
+def judge_of(results: Results, row: Row) -> DialDeferRun:
+    """A row's judge."""
+    names: dict[tuple[str, str], DialDeferRun] = {
         (judge.files, judge.model) if isinstance(judge, Judge) else (judge.name, judge.judge): judge
         for judge in results.judges.values()
     }
-    panels: Sequence[Panel] = names[key].panels
-    return panels
+    return names[row.run, row.model]
 
 
 def in_both_orders(row: Row, frame: pd.DataFrame) -> Row | None:

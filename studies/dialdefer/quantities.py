@@ -102,13 +102,18 @@ def wordings_measure(name: str, unit: str, of_wordings: Callable[[FloatArray], F
     return Measure(name=name, unit=unit, statistic=statistic, **more)
 
 
-MEAN_D = wordings_measure("mean_deference_wordings", "pp", lambda dds: dds.mean((-1, -2))).statistic
+EACH_D = wordings_measure("deference_wordings", "pp", lambda dds: dds.mean(-1)).statistic
 WORDINGS = (  # of DDS by order, (..., n_wordings, 2)
     wordings_measure(
-        "square_deference_wordings", "pp²", lambda dds: np.square(dds.mean(-1)).mean(-1), is_square=True, core=MEAN_D
+        "square_deference_wordings", "pp²", lambda dds: np.square(dds.mean(-1)).mean(-1), is_square=True, core=EACH_D
     ),
     wordings_measure(
-        "worst_deference_wordings", "pp", lambda dds: np.abs(dds.mean(-1)).max(-1), is_linear=False, core=MEAN_D
+        "worst_deference_wordings",
+        "pp",
+        lambda dds: np.abs(dds.mean(-1)).max(-1),
+        is_linear=False,
+        core=EACH_D,
+        fold=np.max,
     ),
     wordings_measure("position_wordings", "pp", lambda dds: (dds @ np.array([0.5, -0.5])).mean(-1)),
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -47,24 +48,29 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
             pushed = SHARE_OF + str(run.section.texts[row.framing].pushed)
             field = pushed if name == "adopts" else {"shift": "value"}.get(name, name)
             ways = (limits, limits[::-1]) if has_unparsed(grids.values(), row.framing, name) else ()
-            ends = [row.value, row.low, row.high]
-            if name == "changed":  # fewer changes than under the placebos are no move
-                ends = [max(0.0, end) for end in ends]
-            yield contrasted(
+            shift = contrasted(
                 level,
                 [pair(dataset, each, field, row.framing, None, drawing) for dataset, each in grids.items()],
                 [[pair(d, each, field, row.framing, fills, drawing) for d, each in grids.items()] for fills in ways],
                 condition=row.framing,
                 dataset=row.dataset,
-                value=ends[0],
-                low=ends[1],
-                high=ends[2],
+                value=row.value,
+                low=row.low,
+                high=row.high,
                 n_units=int(row.n_units),
                 little=LITTLE / 100 * (scale[1] - scale[0]) if scale else LITTLE,
                 is_average=row.dataset == AVERAGE,
                 placebos=rises(grids.values(), pushed) if name == "adopts" else placebos.get(row.dataset, ()),
                 contains="shift" if name == "changed" else None,
             )
+            if name == "changed":  # fewer changes than under the placebos are no move
+                value, low, high, *bounds = (
+                    max(0.0, end) for end in (shift.value, shift.low, shift.high, *(shift.bounds or ()))
+                )
+                shift = replace(
+                    shift, value=value, low=low, high=high, bounds=(bounds[0], bounds[1]) if bounds else None
+                )
+            yield shift
 
 
 def placebo_shifts(rows: pd.DataFrame, run: FramedRun, *, is_centred: bool) -> dict[str, tuple[float, ...]]:
@@ -75,12 +81,13 @@ def placebo_shifts(rows: pd.DataFrame, run: FramedRun, *, is_centred: bool) -> d
 
 
 def rises(grids: Iterable[Grid], field: str) -> tuple[float, ...]:
-    """By how much each placebo raises a field of shares, in points, on the mean of some datasets."""
+    """By how much each placebo with parsed replies raises a field of shares, in points; the mean of some datasets."""
     of_datasets = [
-        [100 * np.nanmean(grid.of(field, name) - grid.of(field, grid.framings[0])) for name in grid.placebos]
+        [100 * pd.Series((grid.of(field, name) - grid.of(field, grid.framings[0])).ravel()).mean() for name in placebos]
         for grid in grids
+        for placebos in [grid.placebos]
     ]
-    return tuple(np.mean(of_datasets, axis=0).tolist())
+    return tuple(rise for rise in np.mean(of_datasets, axis=0).tolist() if not math.isnan(rise))
 
 
 def has_unparsed(grids: Iterable[Grid], framing: str, name: str) -> bool:

@@ -88,10 +88,6 @@ class Sides:
         sides = self.by_cell(means).mean(axis=(-1, -2))
         return np.asarray(sides[..., ::2] - sides[..., 1::2])
 
-    def mean_shift(self, means: FloatArray) -> FloatArray:
-        """The mean of shifts over pairs of sides."""
-        return np.asarray(self.shifts(means).mean(axis=-1))
-
     def mean_absolute(self, means: FloatArray) -> FloatArray:
         """The mean of |shift| over pairs of sides, which noise raises."""
         return np.asarray(np.abs(self.shifts(means)).mean(axis=-1))
@@ -275,14 +271,14 @@ def overall(section: FramingSection, grid: Grid, framings: Sequence[str]) -> Ite
     yield Part(
         [
             Measure(
-                name="mean_abs_shift", unit=unit, statistic=pairs.mean_absolute, is_linear=False, core=pairs.mean_shift
+                name="mean_abs_shift", unit=unit, statistic=pairs.mean_absolute, is_linear=False, core=pairs.shifts
             ),
             Measure(
                 name="mean_square_shift",
                 unit=f"{unit}²",
                 statistic=pairs.mean_square,
                 is_square=True,
-                core=pairs.mean_shift,
+                core=pairs.shifts,
             ),
         ],
         lambda grid: [

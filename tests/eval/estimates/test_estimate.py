@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -46,6 +47,12 @@ def observed(*parts: Iterable[Row]) -> Observed:
 def each(values: Iterable[float]) -> list[Row]:
     """A cluster for each value."""
     return [(f"{i}", v, 1.0) for i, v in enumerate(values)]
+
+
+def turned(side: Observed) -> Observed:
+    """With its parts the other way round."""
+    extremes = side.extremes and tuple(map(turned, side.extremes))
+    return replace(side, earned=side.earned[:, ::-1], counted=side.counted[:, ::-1], extremes=extremes)
 
 
 def share(rows: Iterable[Row]) -> Estimate:
@@ -192,17 +199,20 @@ def test_however_unparsed_replies_are_counted_a_value_stays_in_its_range(seed: i
     difference = lambda means: 100 * (means[..., 0] - means[..., 1])  # noqa: E731
     measure = {
         "difference": Measure(name=name, unit="pp", statistic=difference),
-        "square": Measure(name=name, unit="pp²", statistic=lambda m: difference(m) ** 2, core=difference),
+        "square": Measure(
+            name=name, unit="pp²", statistic=lambda m: difference(m) ** 2, core=difference, is_square=True
+        ),
         "absolute": Measure(name=name, unit="pp", statistic=difference, over_datasets="mean of absolute values"),
     }[name]
-    value = float(measure.over([measure.statistic(part.means)]))
-    lowest, highest = (value + added for added in unparsed_range(measure, [part]))
+    parts = [part, turned(part)]
+    value = float(measure.over([measure.statistic(part.means) for part in parts]))
+    lowest, highest = (value + added for added in unparsed_range(measure, parts))
     assert lowest <= value <= highest
-    all_ways = [np.where(rng.random((12, 2)) < share, most.earned, least.earned) for share in (0, 0.3, 0.7, 1)]
-    for earned in all_ways if name == "difference" else [least.earned, most.earned]:
-        counted = float(measure.over([measure.statistic(earned.mean(axis=0))]))
-        assert counted <= highest + 1e-9
-        assert name != "difference" or lowest - 1e-9 <= counted
+    for shares in product((0, 0.5, 1), repeat=2):
+        lows, highs = zip(*(one.extremes or () for one in parts), strict=True)
+        ways = [np.where(rng.random((12, 2)) < shares, b.earned, a.earned) for a, b in zip(lows, highs, strict=True)]
+        counted = float(measure.over([measure.statistic(earned.mean(axis=0)) for earned in ways]))
+        assert lowest - 1e-9 <= counted <= highest + 1e-9
 
 
 def test_all_parsed_replies_leave_no_range_and_a_change_has_that_of_both_sides() -> None:

@@ -76,6 +76,7 @@ def test_a_yes_has_a_shift_beyond_little_and_a_no_has_none(made: Sequence[Shift]
         ([shift(0, is_average=True), shift(30, dataset="b"), shift(-30, dataset="c")], "yes", 0),
         ([shift(0, is_average=True), shift(2, half=9, dataset="b")], "no", None),
         ([shift(0, is_average=True), shift(6, half=9, dataset="b")], "cannot tell", None),
+        ([shift(0, is_average=True), shift(2, half=9, dataset="b", condition="novice")], "cannot tell", None),
         ([shift(20, bounds=(-1, 30))], "cannot tell", None),
         ([shift(20, bounds=(9, 30))], "yes", 1),
         ([shift(0, bounds=(-9, 9))], "cannot tell", None),
@@ -168,6 +169,20 @@ def test_what_contains_a_shift_within_the_floor_makes_no_yes() -> None:
     assert answer([more]).verdict == "yes"
     assert answer([moved, more]).verdict == "cannot tell"
     assert answer([replace(moved, condition="another"), more]).verdict == "yes"
+
+
+def test_what_hangs_on_unparsed_replies_is_said_first_and_frees_nothing_that_contains_it() -> None:
+    small, far = shift(4, bounds=(-1, 9)), shift(20, bounds=(-1, 30), placebos=(20, -20, 15, -15, 10))
+    assert [answer([each]).shifts[0].obstacle for each in (small, far)] == ["unparsed"] * 2
+    more = shift(20, measure="changed", contains="shift")
+    assert answer([far, more]).verdict == "cannot tell"
+
+
+def test_a_placebo_of_which_nothing_is_known_takes_no_yes_from_another_judge() -> None:
+    unknown, known = (answer([shift(20, placebos=(0, 1, -1, 0.5, last))]) for last in (np.nan, -0.5))
+    for names in (("unknown", "known"), ("known", "unknown")):
+        together = in_one_family({name: {"unknown": unknown, "known": known}[name] for name in names})
+        assert (together["known"].verdict, together["unknown"].shifts[0].p_floor) == ("yes", 1)
 
 
 def test_of_shifts_both_ways_the_largest_of_either_sign_come_first() -> None:

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from eval.estimates.estimate import Drawing
-from studies.dialdefer.answers import answer_of
+from studies.dialdefer.answers import LEAN, answer_of, placebo_shifts
 from studies.dialdefer.evaluation import in_both_orders
 from studies.dialdefer.panels import load_run
+from studies.dialdefer.records import Condition
 from studies.dialdefer.scores import records
 from studies.dialdefer.templates import SETS
-from tests.made.made_runs import lean
+from tests.made.made_runs import lean, say
 from tests.made.paper_figures import frame_of
 from tests.made.scorecard_runs import ITEMS, run
 
@@ -80,3 +81,17 @@ def test_statements_in_other_words_are_placebos_and_a_shift_must_be_further_from
     assert [answers[scale].verdict for scale in answers] == ["yes", "yes", "cannot tell"]
     assert answers[2].kept_by("floor")
     assert answers[1].least_beyond_floor < 100 < answers[2].least_beyond_floor
+
+
+def test_placebos_are_those_of_the_config_with_a_parsed_reply_whether_or_not_they_are_variants_too(
+    tmp_path: Path,
+) -> None:
+    def answer(p: Any) -> dict[str, Any]:
+        return say("hm") if (p.factors.template, p.condition) == ("v2", Condition.C1_TRUE) else lean(5)
+
+    variants = [{"template": name} for name in ("matched", "v1", "v2", "v3")]
+    path = run(tmp_path, "run", answer, variants=variants, verdict="margin", items=ITEMS)
+    panels = load_run(path).panels
+    own = [panel for panel in panels if panel.factors.template == "matched"]
+    counts = [len(placebo_shifts(LEAN, own, panels, names, "answered")) for names in (["v1", "v2"], ["v1", "v3"], None)]
+    assert counts == [1, 2, 0]
