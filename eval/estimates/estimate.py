@@ -248,8 +248,9 @@ def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
         return clustered(measure, part.observed)
     noise = added_by_noise(measure, [part.observed for part in parts])
     value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - noise
-    ends = ends_of(measure, value, measure.over([part.of(measure) for part in parts]) - 2 * noise)
     n_units = sum(int(part.observed.counted.any(axis=1).sum()) for part in parts)
+    draws = measure.over([part.of(measure) for part in parts]) - 2 * noise
+    ends = ends_of(measure, value, draws if n_units > 1 else draws[:0])  # draws of one unit are all alike
     unparsed = unparsed_range(measure, [part.observed for part in parts])
     return estimate_of(value, ends, n_units, squares=(value + noise,) * measure.is_square, unparsed=unparsed)
 

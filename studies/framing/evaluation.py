@@ -231,7 +231,7 @@ def p_values(results: Results) -> pd.DataFrame:
 
 def is_clustered(run: FramedRun) -> bool:
     """Whether some items are resampled together."""
-    return len({*run.clusters.values()}) < len(run.clusters)
+    return any(len({*grid.clusters}) < len(grid.items) for grid in run.grids.values())
 
 
 def flips_table(results: Results) -> TableSpec:
