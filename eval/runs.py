@@ -118,31 +118,31 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
     return run
 
 
-def clusters_of(plan: Iterable[PlannedPrompt]) -> dict[str, str]:
-    """Unit → its cluster, called by a unit of it. In one cluster are units that were given one cluster's name, and
-    those that share a prompt, since its reply counts for both."""
-    owners: dict[tuple[str, str], str] = {}  # a prompt, or a cluster's name → the first unit that has it
-    parents: dict[str, str] = {}
+def clusters_of(plan: Iterable[PlannedPrompt]) -> dict[tuple[str, str], str]:
+    """(dataset, unit) → its cluster in the dataset, called by its smallest unit. In one cluster are units that were
+    given one cluster's name, and those that share a prompt, since its reply counts for both."""
+    owners: dict[tuple[str, str, str], tuple[str, str]] = {}  # a prompt, or a cluster's name → its first unit
+    parents: dict[tuple[str, str], tuple[str, str]] = {}
 
-    def root(unit: str) -> str:
+    def root(unit: tuple[str, str]) -> tuple[str, str]:
         while (parent := parents.setdefault(unit, unit)) != unit:
-            unit = parent
+            parents[unit] = unit = parents[parent]
         return unit
 
     for prompt in plan:
         named = [] if prompt.cluster is None else [("cluster", prompt.cluster)]
         for key in (("prompt", prompt.prompt_hash), *named):
-            owner = owners.setdefault(key, prompt.item_id)
-            if owner != prompt.item_id:
-                parents[root(prompt.item_id)] = root(owner)
-    return {prompt.item_id: root(prompt.item_id) for prompt in plan}
+            unit = root((prompt.dataset, prompt.item_id))
+            first, second = sorted((unit, root(owners.setdefault((prompt.dataset, *key), unit))))
+            parents[second] = first
+    return {unit: root(unit)[1] for unit in parents}
 
 
 def copy_doubts(plan: Iterable[PlannedPrompt]) -> list[str]:
     """That some units ask nothing but what another one asks, where some do."""
-    owners: dict[str, str] = {}
-    units = {prompt.item_id for prompt in plan if owners.setdefault(prompt.prompt_hash, prompt.item_id)}
-    n_copies = len(units) - len({*owners.values()})
+    owners: dict[tuple[str, str], str] = {}
+    units = {(p.dataset, p.item_id) for p in plan if owners.setdefault((p.dataset, p.prompt_hash), p.item_id)}
+    n_copies = len(units) - len({(dataset, unit) for (dataset, _), unit in owners.items()})
     words = f"{n_copies} of its {len(units)} items have the text of another one, under another id"
     return [f"{words}: both are one cluster, resampled as a whole. Ask each once."] if n_copies else []
 

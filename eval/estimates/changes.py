@@ -211,6 +211,7 @@ def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estim
     noise = np.array([added_by_noise(measure, side) for side in sides])
     values = measure.over([measure.statistic(part.means) for part in parts]) - noise
     draws = measure.over([measure.statistic(part.draws) for part in parts]) - 2 * noise
+    draws = draws if n_units > 1 else draws[:0]  # those of one unit are all alike
     moved, levels = [moved_by(measure, side) for side in sides], []
     for i, value in enumerate(values.tolist()):
         ends = ends_of(measure, value, draws[:, i])

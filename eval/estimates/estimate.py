@@ -22,6 +22,7 @@ from eval.estimates.resampling import (
     rng_for,
     standard_error,
 )
+from evenhand.errors import DataError
 
 # The means of an observation's parts, shape (..., n_parts) → a measure in its unit, shape (...).
 Statistic = Callable[[FloatArray], FloatArray]
@@ -30,6 +31,10 @@ Setting = Mapping[str, str | int | None]
 OverDatasets = Literal["mean", "mean of absolute values", "absolute value of the mean"]
 IntervalKind = Literal["percentile", "cluster_t"]
 Row = tuple[str, float, float]  # unit, value, weight
+TWO_CLUSTERS = (
+    "items that are one cluster on one side of the comparison are not on the other; give both sides the same clusters "
+    "(column `cluster`), or sample the older run again"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,7 @@ class Observed:
     earned: FloatArray
     counted: FloatArray
     n_errors: int = 0  # replies that the engine lost
+    clusters: Mapping[str, str] = field(default_factory=dict)  # item → unit, where units are clusters
     # The same with each unparsed reply counted as the least and as the most that it can earn; None without any.
     extremes: "tuple[Observed, ...] | None" = None
 
@@ -67,7 +73,9 @@ class Observed:
         np.add.at(earned, rows, self.earned)
         np.add.at(counted, rows, self.counted)
         extremes = self.extremes and tuple(each.by_cluster(clusters) for each in self.extremes)
-        return replace(self, units=tuple(names), earned=earned, counted=counted, extremes=extremes)
+        of_items = dict(zip(self.units, clusters, strict=True))
+        whole = replace(self, units=tuple(names), earned=earned, counted=counted, extremes=extremes)
+        return replace(whole, clusters=of_items)
 
     @cached_property
     def means(self) -> FloatArray:
@@ -144,7 +152,19 @@ def ratio(sums: FloatArray) -> FloatArray:
 
 
 def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
-    """Both over the units of either, in one order; a unit that one lacks is counted nowhere there."""
+    """Both over the units of either, in one order; a unit that one lacks is counted nowhere there.
+
+    Clusters are one unit where they share an item. Raises DataError where two items are one cluster on one side alone.
+    """
+    if first.clusters or second.clusters:
+        ours, theirs = (side.clusters or {unit: unit for unit in side.units} for side in (first, second))
+        pairs = {(theirs[item], ours[item]) for item in ours.keys() & theirs.keys()}
+        names = dict(pairs)
+        units = tuple(names.get(unit, unit) for unit in second.units)
+        if len(names) < len(pairs) or len({*units}) < len(units):
+            raise DataError(f"{first.dataset}: {TWO_CLUSTERS}")
+        extremes = second.extremes and tuple(replace(each, units=units) for each in second.extremes)
+        second = replace(second, units=units, extremes=extremes)
     if first.units == second.units:
         return first, second
     units = tuple(dict.fromkeys((*first.units, *second.units)))
@@ -248,8 +268,9 @@ def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
         return clustered(measure, part.observed)
     noise = added_by_noise(measure, [part.observed for part in parts])
     value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - noise
-    ends = ends_of(measure, value, measure.over([part.of(measure) for part in parts]) - 2 * noise)
     n_units = sum(int(part.observed.counted.any(axis=1).sum()) for part in parts)
+    draws = measure.over([part.of(measure) for part in parts]) - 2 * noise
+    ends = ends_of(measure, value, draws if n_units > 1 else draws[:0])  # draws of one unit are all alike
     unparsed = unparsed_range(measure, [part.observed for part in parts])
     return estimate_of(value, ends, n_units, squares=(value + noise,) * measure.is_square, unparsed=unparsed)
 

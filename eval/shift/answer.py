@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from eval.estimates.resampling import ALPHA, CONFIDENCE, holm, t_quantile, wilson_interval
+from eval.estimates.resampling import ALPHA, CONFIDENCE, MOST_ENUMERATED, holm, t_quantile, wilson_interval
 
 POWER = 0.8
 LITTLE = 5.0  # points of a share: a shift that is surely smaller is not worth naming
@@ -32,7 +32,8 @@ class Shift:
 
     value, low, high: points of a share, or of a scale, with its 95 % interval.
     little: a shift that surely lies within ±little counts as none.
-    p: of the sign flip over units, not adjusted; None where unknown.
+    p: of the sign flip over units, not adjusted; None where unknown. least_p: the least that so many units, or so few
+        draws, can give.
     bounds: the ends of the intervals with unparsed replies counted one way and the other; None where all were parsed.
     placebos: by how much each placebo moves the judge there.
     contains: a measure whose shift is part of this one, as that of an answer's share is of how many answers change:
@@ -52,6 +53,7 @@ class Shift:
     bounds: tuple[float, float] | None = None
     placebos: tuple[float, ...] = ()
     contains: str | None = None
+    least_p: float = 0.0
     p_units: float = math.nan  # p, adjusted over the conditions and datasets of the measure (Holm)
     p_floor: float = math.nan  # of the prediction from the placebos, adjusted likewise; NaN where they are too few
     n_tested: int = 1  # shifts that p_units is adjusted over
@@ -207,14 +209,24 @@ class Answer:
         return (floors[0][1] - floors[0][0]) / 2 if floors else math.nan
 
     @property
+    def too_few(self) -> str:
+        """That there are too few units or draws for any Yes, and what to do; "" where there are enough."""
+        first = min(self.shifts, key=lambda shift: shift.n_tested * shift.least_p, default=None)
+        if first is None or first.n_tested * first.least_p < ALPHA:
+            return ""
+        p, n_draws = min(1.0, first.n_tested * first.least_p), round(first.n_tested / ALPHA)
+        more = "ask about more" if first.n_units <= MOST_ENUMERATED else f"use --draws {n_draws} or more"
+        return f"no shift can be significant (adjusted over {first.n_tested}, p is at least {p:.2g}): {more}"
+
+    @property
     def detectable(self) -> float:
         """The least shift that these units show with a power of 80 %, whichever condition has it: significant at the
         first level of Holm's adjustment, larger than little, and beyond the floor (then from the mean placebo). Of the
-        first measure; NaN where nothing varies.
+        first measure; NaN where nothing varies, or nothing can be significant.
         """
         tested = [shift for shift in self.shifts if shift.measure == self.shifts[0].measure]
         widths = [shift.high - shift.low for shift in tested if shift.is_average or not tested[0].is_average]
-        if not any(widths):
+        if self.too_few or not any(widths):
             return math.nan
         level, power = ALPHA / 2 / tested[0].n_tested, NormalDist().inv_cdf(POWER)
         error = max(widths) / 2 / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)

@@ -5,6 +5,7 @@ from typing import Any
 
 from eval.estimates.changes import Paired, estimates_in, swap_p
 from eval.estimates.estimate import Measure
+from eval.estimates.resampling import MOST_ENUMERATED
 from eval.shift.answer import Shift
 
 
@@ -17,4 +18,6 @@ def contrasted(measure: Measure, pairs: Sequence[Paired], extremes: Sequence[Seq
     ends = [estimates_in(measure, of_extreme)[2] for of_extreme in extremes]
     low, high = (ends[0].low, ends[1].high) if ends else (None, None)
     bounds = None if low is None or high is None else (low, high)
-    return Shift(measure=measure.name, p=swap_p(measure, pairs), bounds=bounds, **facts)
+    n_units = sum(len(pair.first.units) for pair in pairs)
+    least_p = 2 / 2**n_units if n_units <= MOST_ENUMERATED else 1 / (1 + pairs[0].drawing.n_draws)
+    return Shift(measure=measure.name, p=swap_p(measure, pairs), least_p=least_p, bounds=bounds, **facts)

@@ -92,6 +92,8 @@ def file_items(spec: DatasetSpec) -> Iterator[Item]:
         dataset = record.identifier("dataset") if "dataset" in values else spec.name
         if dataset in AIO_DATASETS:
             raise record.error("dataset", f"cannot be '{dataset}', which is asked in its own way; take another name")
+        own = [record.inside("meta"), record] if "meta" in values else [record]
+        clusters = [name_in(each, "cluster") for each in own if each.values.get("cluster") is not None]
         if spec.has(name_in(record, "group") if "group" in values else normalised(question)):
             yield Item(
                 item_id=name_in(record, "item_id" if "item_id" in values else "id"),
@@ -101,10 +103,7 @@ def file_items(spec: DatasetSpec) -> Iterator[Item]:
                 correct_answer=correct,
                 incorrect_answer=incorrect,
                 context=record.raw_text("context") if "context" in values else None,
-                meta={
-                    **(record.mapping("meta") if "meta" in values else {}),
-                    **({"cluster": name_in(record, "cluster")} if "cluster" in values else {}),
-                },
+                meta={**values.get("meta", {}), **({"cluster": clusters[-1]} if clusters else {})},
             )
 
 

@@ -111,7 +111,7 @@ class Judge:
     left_out: Sequence[str] = ()
 
 
-def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[str, str]) -> list[Panel]:
+def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[tuple[str, str], str]) -> list[Panel]:
     """A panel for each (dataset, factors) among the verdicts, in order of first appearance. clusters: of each item."""
     groups: dict[tuple[str, str, Factors], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
@@ -120,7 +120,11 @@ def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[str, str]) -> list[
 
 
 def panel_of(
-    benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[Verdict], clusters: Mapping[str, str]
+    benchmark: str,
+    dataset: str,
+    factors: Factors,
+    verdicts: Sequence[Verdict],
+    clusters: Mapping[tuple[str, str], str],
 ) -> Panel:
     """The panel of verdicts that share dataset and factors."""
     item_ids = tuple(sorted({v.item_id for v in verdicts}))
@@ -143,7 +147,7 @@ def panel_of(
         dataset=dataset,
         factors=factors,
         item_ids=item_ids,
-        clusters=tuple(clusters[item_id] for item_id in item_ids),
+        clusters=tuple(clusters[dataset, item_id] for item_id in item_ids),
         replies=replies,
         margins=margins,
         hashes=hashes,

@@ -5,10 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets
+from eval.estimates.estimate import TWO_CLUSTERS, Drawing, Measure, Observed, OverDatasets
 from eval.estimates.resampling import FloatArray
+from evenhand.errors import DataError
 from studies.dialdefer.measures import (
     C1,
     C1_FALSE,
@@ -147,6 +149,8 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
     An item that the engine lost in any panel is left out of all, and of the last two one that lacks a margin in any; an
     infinite margin has no deviations.
     """
+    if len({pd.factorize(np.array(panel.clusters))[0].tobytes() for panel in panels}) > 1:
+        raise DataError(f"{panels[0].dataset}: {TWO_CLUSTERS}")
     n_errors = [int((panel.replies == ERROR).sum()) for panel in panels]
     kept = without_lost(*panels)
     if kind in ("soft", "margins"):

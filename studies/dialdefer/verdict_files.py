@@ -112,6 +112,11 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
             f"{place(row.path, row.line)}: {row_key}, roles {row.roles} does not go with "
             f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
         )
+    clusters = rows["cluster"].where(rows["cluster"] != "")  # of an item, in whichever of its rows it is named
+    rows["cluster"] = clusters.groupby([rows["dataset"], rows["item"]], observed=True).transform("first").fillna("")
+    for row in rows[clusters.notna() & (clusters != rows["cluster"])][:1].itertuples():
+        problem = f"item '{row.item}' of {row.dataset} is in cluster '{row.cluster}' in a row before; keep one"
+        raise DataError(f"{place(row.path, row.line)}: field 'cluster' names another one: {problem}")
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
     judges = []
     for judge in judges_of(rows):

@@ -1,5 +1,6 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -107,9 +108,10 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
 
 
 def unparsed_of(run: FramedRun) -> dict[str, float]:
-    """Framing → % of its replies."""
-    shares = rates_of(run, "unread").mean(axis=(1, 2)).tolist()
-    return dict(zip(next(iter(run.grids.values())).framings, shares, strict=True))
+    """Framing → % of its replies, in the cases and orders in which it was asked."""
+    shares = percent_known([grid.fields["unread"] for grid in run.grids.values()], axis=(0, 2, 3)).tolist()
+    shares_of = zip(next(iter(run.grids.values())).framings, shares, strict=True)
+    return {framing: share for framing, share in shares_of if not math.isnan(share)}
 
 
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
@@ -229,7 +231,7 @@ def p_values(results: Results) -> pd.DataFrame:
 
 def is_clustered(run: FramedRun) -> bool:
     """Whether some items are resampled together."""
-    return len({*run.clusters.values()}) < len(run.clusters)
+    return any(len({*grid.clusters}) < len(grid.items) for grid in run.grids.values())
 
 
 def flips_table(results: Results) -> TableSpec:
@@ -328,7 +330,6 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
-        "least_p": len(framings) * 2 / 2 ** sum(len({*grid.clusters}) for grid in run.grids.values()),
         "n_items": len(run.clusters),
         "is_clustered": is_clustered(run),
         "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNPARSED},
@@ -340,10 +341,6 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     }
 
 
-CARD_NOTE = (
-    "shift: by how much a framing raises the share of the first answer (of a scale, the score) from the baseline, over "
-    "both orders of the answers where both were asked; in points. 0 is a judge that the framing does not move."
-)
 EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),

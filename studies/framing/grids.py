@@ -20,6 +20,7 @@ from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
 from studies.framing.replies import CHOSEN, ERROR, TIE, choice_in
+from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 
 TIED = 1e-9  # two shares that differ by less are a tie
@@ -143,9 +144,13 @@ class FramedRun(FinishedRun):
         return np.array([1.0, *[0.0] * (len(self.answers) - 1)])
 
     @cached_property
-    def clusters(self) -> dict[str, str]:
-        """Item → its cluster."""
-        return clusters_of(self.plan)
+    def clusters(self) -> dict[tuple[str, str], str]:
+        """(dataset, item) → its cluster; of a plan from before there were clusters as section.rows has them."""
+        groups = {(prompt.dataset, prompt.item_id): dict(prompt.factors)["group"] for prompt in self.plan}
+        has_them = self.section.columns.cluster or any(prompt.cluster for prompt in self.plan)
+        if has_them or not are_families([*groups.values()]):
+            return clusters_of(self.plan)
+        return clusters_of(replace(prompt, cluster=groups[prompt.dataset, prompt.item_id]) for prompt in self.plan)
 
     @cached_property
     def grids(self) -> dict[str, Grid]:
@@ -178,7 +183,7 @@ class FramedRun(FinishedRun):
         return Grid(
             items=items,
             groups=tuple(groups),
-            clusters=tuple(self.clusters[item] for item in items),
+            clusters=tuple(self.clusters[prompts[0].dataset, item] for item in items),
             framings=framings,
             placebos=tuple(name for name in framings if name not in section.framings),
             cases=axes[2],

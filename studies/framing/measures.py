@@ -149,7 +149,7 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
             whole = [grid.filled(run.section.scale or (0.0, 1.0), i) for i in (0, 1)]
             least, most = (columns(dataset, each, part.arrays(each), rows) for each in whole)
             observed = replace(observed, extremes=(least, most))
-        if observed.counted.any() and (rows is None or len(observed.units) >= FEWEST_IN_GROUP):
+        if observed.counted.any() and (rows is None or len(rows) >= FEWEST_IN_GROUP):
             observations[dataset] = observed
     if observations:
         setting = {"framing": framing, "group": group, "verdict": run.verdict}

@@ -46,12 +46,11 @@ def row_of(record: Record, source: ItemSource, columns: Columns) -> Row:
     return Row(item_id, group, str(record.values.get("dataset", source.name)), record.values, record.where, cluster)
 
 
-def in_families(rows: Sequence[Row]) -> list[Row]:
-    """The rows with their groups as clusters, where these are families, as twins are, and not kinds of items: at least
-    FAMILIES times as many groups as there are items in one."""
-    n_groups = len({row.group for row in rows})
-    is_family = n_groups < len(rows) and n_groups * n_groups >= FAMILIES * len(rows)
-    return [row._replace(cluster=row.group) for row in rows] if is_family else [*rows]
+def are_families(groups: Sequence[str]) -> bool:
+    """Whether the groups of items are families, as twins are, and not kinds of items: at least FAMILIES times as many
+    groups as there are items in one."""
+    n_groups = len({*groups})
+    return n_groups < len(groups) and n_groups * n_groups >= FAMILIES * len(groups)
 
 
 def records_of(source: ItemSource) -> Iterator[Record]:

@@ -33,7 +33,7 @@ from studies.framing.asking import (
     names_in,
     snippets_with,
 )
-from studies.framing.rows import Columns, Row, in_families, load_rows
+from studies.framing.rows import Columns, Row, are_families, load_rows
 from studies.framing.templates import valid_template
 
 MOST_ANSWERS = 101
@@ -233,7 +233,9 @@ class FramingSection(StudySection):
         """The items. Raises DataError where one is damaged, or two have one id."""
         rows = [row for source in self.items for row in load_rows(source, self.columns)]
         check_no_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
-        return rows if self.columns.cluster else in_families(rows)
+        if self.columns.cluster or not are_families([row.group for row in rows]):
+            return rows
+        return [row._replace(cluster=row.group) for row in rows]
 
     def units(self, verdict: str) -> Units:
         """A unit an item; see StudySection."""

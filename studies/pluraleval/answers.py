@@ -75,9 +75,8 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
             mean = clustered(POINTS, pairs[0].second)
             if mean.value is None or mean.low is None or mean.high is None:
                 continue
-            is_parsed = all(
-                extremes[0][thread] == extremes[1][thread] for thread in extremes[0] if thread in {*threads}
-            )
+            known = extremes[0].keys() & {*threads}
+            is_parsed = all(extremes[0][thread] == extremes[1][thread] for thread in known)
             yield contrasted(
                 POINTS,
                 pairs,

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,9 @@ def test_units_of_one_cluster_and_units_that_share_a_prompt_are_one_cluster() ->
         PlannedPrompt(prompt_hash=hash_, item_id=item, dataset="d", condition="c", factors=(), cluster=cluster)
         for item, hash_, cluster in asked
     ]
-    assert clusters_of(plan) == {"a": "a", "b": "b", "c": "b", "d": "b", "e": "e"}
+    wanted = {"a": "a", "b": "b", "c": "b", "d": "b", "e": "e"}
+    assert clusters_of(plan[::-1]) == clusters_of(plan) == {("d", item): name for item, name in wanted.items()}
+    elsewhere = [replace(plan[1], dataset="D", item_id="a"), replace(plan[0], dataset="D", item_id="b", cluster="b")]
+    assert {*clusters_of([*plan, *elsewhere]).items()} >= {(("d", "a"), "a"), (("D", "a"), "a"), (("D", "b"), "b")}
     assert copy_doubts(plan)[0].startswith("1 of its 5 items")
     assert copy_doubts(plan[:3]) == []

@@ -21,6 +21,7 @@ from eval.estimates.estimate import (
     Row,
     added_by_noise,
     added_up,
+    aligned,
     by_chance,
     clustered,
     estimate,
@@ -30,6 +31,7 @@ from eval.estimates.estimate import (
     without_interval,
 )
 from eval.estimates.resampling import FEWEST_CLUSTERS, standard_error
+from evenhand.errors import DataError
 
 SHARE = Measure(name="share", unit="%", statistic=lambda m: 100 * m[..., 0], interval="cluster_t", is_share=True)
 FALL = Measure(name="fall", unit="pp", statistic=lambda m: 100 * (m[..., 0] - m[..., 1]), interval="cluster_t")
@@ -165,6 +167,18 @@ def test_a_bootstrap_interval_covers_a_known_mean(truth: float):
         for k in range(200)
     ]
     assert 0.89 <= np.mean(covered) <= 0.985
+
+
+def test_clusters_are_paired_by_their_items_whatever_they_are_called() -> None:
+    apart = added_up("made", [each([1.0, 2.0, 3.0, 4.0])])
+    first, second = apart.by_cluster(list("aabb")), apart.by_cluster(list("bbcc"))
+    second = replace(second, extremes=(second, second))
+    assert aligned(first, second)[1].units == first.units == ("a", "b")
+    for other in (apart, apart.by_cluster(list("abba"))):
+        with pytest.raises(DataError, match="made: items that are one cluster"):
+            aligned(first, other)
+        with pytest.raises(DataError, match="made: items that are one cluster"):
+            aligned(other, first)
 
 
 def test_copies_of_units_in_their_clusters_change_no_standard_error() -> None:

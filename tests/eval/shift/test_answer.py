@@ -188,3 +188,17 @@ def test_a_placebo_of_which_nothing_is_known_takes_no_yes_from_another_judge() -
 def test_of_shifts_both_ways_the_largest_of_either_sign_come_first() -> None:
     made = [shift(value, dataset=str(value)) for value in (9, 33, -7, 31, -23, 26)]
     assert [each.value for each in answer(made).of_datasets] == [33, -23, 31, 26, 9, -7]
+
+
+@pytest.mark.parametrize(
+    ("n_units", "least_p", "verdict", "way_out"),
+    [(400, 1 / 101, "cannot tell", "--draws 120 "), (400, 1 / 121, "yes", ""), (7, 2 / 2**7, "cannot tell", "more")],
+)
+def test_where_no_p_of_the_family_can_be_small_the_answer_says_so(
+    n_units: int, least_p: float, verdict: str, way_out: str
+) -> None:
+    alone = answer([shift(20, p=least_p, least_p=least_p, n_units=n_units)])
+    together = in_one_family({str(i): alone for i in range(6)})["0"]
+    assert (alone.verdict, alone.too_few, together.verdict) == ("yes", "", verdict)
+    assert bool(together.too_few) == (verdict != "yes") == np.isnan(together.detectable)
+    assert way_out in together.too_few

@@ -21,7 +21,7 @@ replies = hnp.arrays(float, (12, 2), elements=st.sampled_from([0.0, 1.0]))
 def pair(first: Any, second: Any) -> Paired:
     """Two sides in which everything counts."""
     sides = [
-        Observed(dataset="d", units=tuple(map(str, range(12))), earned=side, counted=np.ones_like(side))
+        Observed(dataset="d", units=tuple(map(str, range(len(side)))), earned=side, counted=np.ones_like(side))
         for side in (first, second)
     ]
     return Paired(first=sides[0], second=sides[1], drawing=Drawing(n_draws=100, seed=1))
@@ -44,3 +44,9 @@ def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds(first: Any, second:
 def test_where_every_reply_was_parsed_there_are_no_bounds_and_equal_sides_have_p_1() -> None:
     same = np.tile([0.0, 1.0], (12, 1))
     assert (shift(same, same).bounds, shift(same, same).p) == (None, 1.0)
+
+
+@pytest.mark.parametrize(("n_units", "least_p"), [(12, 2 / 2**12), (17, 1 / 101)])
+def test_a_shift_of_every_unit_has_the_least_p(n_units: int, least_p: float) -> None:
+    every = shift(np.zeros((n_units, 2)), np.ones((n_units, 2)))
+    assert every.p == every.least_p == least_p

@@ -130,6 +130,7 @@ def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(
         ({"incorrect_answer": "YES"}, r"jsonl:2: field 'incorrect_answer' is the correct answer, too"),
         ({"dataset": "aio"}, r"jsonl:2: field 'dataset' cannot be 'aio'"),
         ({"meta": "m"}, r"jsonl:2: field 'meta' must be an object"),
+        ({"meta": {"cluster": ["c"]}}, r"jsonl:2: in 'meta': field 'cluster' must be a name"),
         ({"id": 0}, "the id '0' occurs twice"),
     ],
 )

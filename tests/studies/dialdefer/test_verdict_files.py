@@ -275,6 +275,7 @@ def test_no_needs_enough_items_readable_replies_and_datasets_that_do_not_cancel(
     assert said({"bbq": (400, up), "amqa": (400, down)}).startswith("Yes, both ways"), "two datasets that cancel"
     mute = said({"bbq": (400, still), "amqa": (40, still)}, amqa=40)
     assert mute.startswith("Cannot tell")
+    assert "2 datasets (440 items)" in mute
     assert "the answer would change with how they are counted" in mute
 
 
@@ -290,6 +291,12 @@ def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> N
     once, clustered, apart = found
     assert (once["n_units"], clustered["n_units"], apart["n_units"]) == (10, 10, 20)
     assert clustered["value"] == once["value"] == apart["value"]
+    wrong = [*twice, {**twice[-1], "arm": "dbs", "cluster": "other"}]
+    with pytest.raises(DataError, match=rf"d.csv:{len(wrong) + 1}: field 'cluster'"):
+        load_external([write(tmp_path / "d.csv", wrong)])
+    other_arm = [{**row, "arm": "dbs", "cluster": ""} for row in twice]
+    (judge,), _ = load_external([write(tmp_path / "e.csv", [*other_arm, *twice])])
+    assert [len({*panel.clusters}) for panel in judge.panels] == [10, 10]
     widths = [row["high"] - row["low"] for row in (once, clustered, apart)]
     assert widths[1] == pytest.approx(widths[0], rel=0.05)
     assert widths[2] < 0.8 * widths[0]

@@ -1,12 +1,19 @@
 """The answer of a study in YAML about simulated judges."""
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
+from eval.options import Options
+from eval.results import results_of_files
+from evenhand.files import write_jsonl
 from studies.framing.answers import rises
-from studies.framing.grids import SHARE_OF, Grid
+from studies.framing.evaluation import unparsed_of
+from studies.framing.grids import SHARE_OF, FramedRun, Grid
 from tests.made import simulated_framings
 from tests.made.simulated_framings import answered, drawn_grid, verdicts
 
@@ -38,3 +45,25 @@ def test_one_unparsed_reply_takes_no_no_where_answers_change_as_under_the_placeb
     monkeypatch.setattr(simulated_framings, "drawn_grid", lambda *of: without(drawn_grid(*of), (0, 1, 0, 0)))
     shifts = answered(np.random.default_rng(7), 100, 0.0).shifts
     assert min(min(shift.bounds) for shift in shifts if shift.measure == "changed" and shift.bounds) == 0
+
+
+def test_what_is_unparsed_is_known_of_a_framing_that_lacks_an_order() -> None:
+    grid = drawn_grid(np.random.default_rng(7), 40, 0.0)
+    grid.fields["unread"][:, 1, :, 1], grid.fields["unread"][:, 2] = np.nan, np.nan
+    shares = unparsed_of(cast(FramedRun, SimpleNamespace(grids={"made": grid})))
+    assert [*shares] == [name for name in grid.framings if name != grid.framings[2]]
+    assert {*shares.values()} == {0.0}
+
+
+def test_why_a_shift_may_be_hidden_is_said(tmp_path: Path) -> None:
+    """Of 100 items 10 change their answer either way."""
+    rows = [
+        {"item_id": i, "framing": framing, "answers": "yes|no", "answer": said}
+        for i in range(100)
+        for before, after in [("yes", "no") if i < 10 else ("no", "yes") if i < 20 else ("yes", "yes")]
+        for framing, said in (("neutral", before), ("user", after))
+    ]
+    write_jsonl(tmp_path / "verdicts.jsonl", rows)
+    results = results_of_files(Options(sources=(tmp_path / "verdicts.jsonl",), n_draws=400))
+    (reason,) = next(iter(results.facts["of"].values()))["answer"].hidden
+    assert reason in " ".join(results.answer)

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.estimates.estimate import Drawing, Drawn, estimate, unparsed_range
+from eval.estimates.estimate import Drawing, Drawn, Measure, estimate, unparsed_range
 from eval.options import Options
 from eval.results import read_run, results_of_runs
 from evenhand.errors import DataError
 from evenhand.files import write_jsonl
-from studies.framing.evaluation import EVALUATION, p_values
+from studies.framing.evaluation import EVALUATION, is_clustered, p_values
 from studies.framing.grids import FIELDS, Grid
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, columns, flips, known_mean, shift_parts
 from studies.framing.section import FramingSection
@@ -445,6 +445,30 @@ def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path,
         pd.DataFrame([*kept, *more]).to_csv(tmp_path / "b.csv", index=False)
         with pytest.raises(DataError, match=problem):
             load_answers([tmp_path / "b.csv"])
+
+
+def test_clusters_are_within_a_dataset_and_of_an_archive_without_them_its_families(tmp_path):
+    """The same ids in two datasets, in twins and in fives."""
+    cells = [(name, size, i, f) for name, size in (("A", 2), ("B", 5)) for i in range(100) for f in ("plain", "friend")]
+    rows = [
+        {"dataset": name, "item_id": i, "framing": framing, "answer": "no", "answers": "yes|no", "cluster": i // size}
+        for name, size, i, framing in cells
+    ]
+    write_jsonl(tmp_path / "a.jsonl", rows)
+    (run,) = load_answers([tmp_path / "a.jsonl"])[0].values()
+    assert [len({*grid.clusters}) for grid in run.grids.values()] == [50, 20]
+    assert is_clustered(run)
+    fives = [
+        replace(prompt, cluster=None, factors=(*prompt.factors, ("group", prompt.cluster)))
+        for prompt in run.plan
+        if prompt.dataset == "B"
+    ]
+    old = replace(run, plan=fives)
+    assert len({*old.grids["B"].clusters}) == 20
+    of_groups = [block.parts["B"] for block in blocks_of(old) if block.setting["group"] != ALL]
+    assert {len(observed.units) for observed in of_groups} == {1}
+    level = Measure(name="level", unit="%", statistic=lambda means: means[..., 0])
+    assert estimate(level, [Drawn(observed=of_groups[0], drawing=Drawing(n_draws=9, seed=1))]).low is None
 
 
 @pytest.mark.parametrize("placebo_too", [False, True])
