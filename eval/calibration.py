@@ -132,6 +132,8 @@ def read_fits(file: Path | None, run: str) -> tuple[list[Any], str]:
     """
     assert file, "there are such arms with --calibrated alone"
     content = read_json(file)
+    if any("condition" not in fit for fit in content.get("calibrations", [{}])):
+        raise DataError(f"{file}: an earlier version made it; run `evenhand calibrate` again")
     if content.get("test_run") != run:
         raise DataError(
             f"{file}: its thresholds were checked against run {content.get('test_run')}, not {run}; make them for this "

@@ -1,6 +1,7 @@
 """The words of `evenhand score | compare | report | scorecard | calibrate` → one frozen record for all of eval."""
 
 import argparse
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -82,7 +83,14 @@ def positive(text: str) -> int:
     return number
 
 
-TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "positive": positive, "int": int, "float": float}
+def points(text: str) -> float:
+    """A finite number from zero on."""
+    if not 0 <= (number := float(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of points from 0 on")
+    return number
+
+
+TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "positive": positive, "int": int, "points": points}
 COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, verbs, renamed
 
 

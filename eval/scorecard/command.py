@@ -135,6 +135,11 @@ class StudyCard:
         """Row → arm."""
         return {arm.name: arm.arm for arm in self.arms}
 
+    @cached_property
+    def unranked_arms(self) -> set[str]:
+        """Arms of which a row cannot be ranked."""
+        return {self.arm_of[row] for row, why in self.unranked.items() if why}
+
     def are_tested(self, *arms: str) -> bool:
         """Whether arms can be told apart: one training beside several tells no variance of its own."""
         rows = [[row for row in self.arms if row.arm == arm and row.name in self.judges] for arm in arms]
@@ -295,6 +300,9 @@ class StudyCard:
             "levels": {arm: main.figure.shown(levels[arm]) for arm in order},
             "is_square": main.figure.is_square,
             "left_out": {arm: reason for arm, reason in reasons.items() if reason},
+            "is_unsure": any(
+                reasons[arm] for arm in levels if levels[arm] is not None and arm not in self.unranked_arms
+            ),
             "best": best,
             "is_recommended": best and best.direction == -1 and not self.unranked.get(BASE),
             "right": self.kept.pooled[order[0]] if best and self.kept else None,
@@ -336,7 +344,7 @@ class StudyCard:
         It is ranked when its one-sided 95 % interval over units and seeds leaves no loss as large as the margin. Where
         what is right is not known, what is held must not change so far in either direction.
         """
-        rows = [row for row, name in self.arm_of.items() if name == arm and self.unranked.get(row)]
+        rows = [row for row, why in self.unranked.items() if why and self.arm_of[row] == arm]
         if rows:
             return ", ".join(f"{row} {self.unranked[row]}" for row in rows)
         if self.kept is None:
@@ -345,13 +353,14 @@ class StudyCard:
         worst = worst_change(seeds, self.margin, is_either_way=not self.is_right_known)
         if worst is None:
             return f"its change of {words} is unknown"
-        return "" if abs(worst) < self.margin else f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
+        is_kept = worst > -self.margin and (self.is_right_known or worst < self.margin)
+        return "" if is_kept else f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
 
     def against_lines(self) -> Iterator[dict[str, Any]]:
         """By how much arms lie above those of --reference in each main figure.
 
         p is over seeds too and adjusted over the arms that are held against one other (Holm); None where one was
-        trained once and the other several times.
+        trained once and the other several times, and of an arm that cannot be ranked.
         """
         for figure in (figure for figure in self.card_figures if figure.is_main):
             pairs: dict[str, dict[str, dict[str, list[Change]]]] = {}  # the other → arm → row of the other → changes
@@ -362,7 +371,11 @@ class StudyCard:
                         of_arm.setdefault(reference, []).append(change)
             for other, of_arms in pairs.items():
                 leads = {arm: list(of_pair.values()) for arm, of_pair in of_arms.items()}
-                p = {arm: contrast_p(leads[arm]) if self.are_tested(arm, other) else None for arm in leads}
+                p = {
+                    arm: contrast_p(leads[arm])
+                    for arm in leads
+                    if arm not in self.unranked_arms and self.are_tested(arm, other)
+                }
                 known = {arm: value for arm, value in p.items() if value is not None}
                 adjusted_p = dict(zip(known, holm([*known.values()]), strict=True))
                 for arm, of_pair in leads.items():
@@ -387,19 +400,21 @@ class StudyCard:
 
 
 def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> float | None:
-    """How far an arm may have fallen, by the one-sided 95 % interval over units and seeds; 0 where it has surely risen.
+    """An arm's least change by the one-sided 95 % interval over units and seeds: how far it may have fallen.
 
-    is_either_way: or risen, where that reaches the margin. None where it is unknown.
+    is_either_way: how far it may have risen, if that reaches the margin. None where it is unknown.
     """
     ends = [surely(seeds, is_up=is_up) if seeds else None for is_up in (False, True)]
     if None in ends:
         return None
     least, most = (end or 0.0 for end in ends)
-    return most if is_either_way and most >= margin > -least else min(0.0, least)
+    return most if is_either_way and most >= margin > -least else least
 
 
 def contrast_p(leads: Sequence[Sequence[Change]]) -> float | None:
-    """p of an arm's lead over another; see seeds.lead_groups."""
+    """p of an arm's lead over another; see seeds.lead_groups. None where a change has none."""
+    if None in [change.p for row in leads for change in row]:
+        return None
     if len(leads) == len(leads[0]) == 1:
         return leads[0][0].p
     return p_over_seeds(lead_groups([[change.change for change in row] for row in leads]))

@@ -106,7 +106,7 @@ def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:
     """Fit thresholds on one run for another, print and write them."""
     # Other items are the point; `calibrate` takes the prompt variants that both were asked.
     prompt_keys = ("template", "speakers", "answer_order") if options.pooled else ()
-    keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", *prompt_keys)))
+    keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", "placebo", *prompt_keys)))
     check_alike(train, test, [f"dialdefer.{key}" for key in keys])
     HeldOut(item_texts(test).values()).check(item_texts(train).values(), str(train.path))
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)

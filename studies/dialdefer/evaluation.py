@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,14 @@ def check(judges: Mapping[str, DialDeferRun]) -> None:
         raise DataError(f"the two kinds of verdicts are never mixed in one table ({listed}); report them apart")
 
 
+# No change is of placebos, so runs may differ in them.
+judged_differences = partial(differences, mild=("dialdefer.prompts.placebos", "dialdefer.prompts.placebo_items"))
+
+
 def differences_beside(base: SampledRun, after: SampledRun) -> list[Difference]:
     """In what two models differ of which neither was made from the other: each has its own chat template and may need
     an engine of its own, and what follows from that is not serious."""
-    every, own = differences(base, after), set(rendering_differences(base, after))
+    every, own = judged_differences(base, after), set(rendering_differences(base, after))
     own |= {d for d in every if d.what.startswith(("engine.", "model."))}
     return [replace(difference, serious=False) if difference in own else difference for difference in every]
 
@@ -358,6 +363,7 @@ EVALUATION = Evaluation[DialDeferRun](
     with_errors=True,
     files=VerdictFiles(layout=LAYOUT, read=read_files),
     check=check,
+    differences=judged_differences,
     differences_beside=differences_beside,
     scores=scores_of,
     changes=changes_of,

@@ -1,7 +1,7 @@
 """Do the framings move the judge? A run's scores as typed shifts; see eval.shift.answer."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +9,6 @@ import pandas as pd
 
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure
-from eval.estimates.resampling import FloatArray
 from eval.shift.answer import LITTLE, Shift
 from eval.shift.contrast import contrasted
 from studies.framing.grids import SHARE_OF, FramedRun, Grid
@@ -35,6 +34,8 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
     scores: the long frame.
     """
     grid = first_grid(run)
+    limits = run.section.scale or (0.0, 1.0)
+    filled = {dataset: [each.filled(limits, i) for i in (0, 1)] for dataset, each in run.grids.items()}
     mine = scores[(scores["judge"] == judge) & (scores["group"] == ALL)]
     adopted = {"adopts": ("adopts", "")} if len(grid.answers) > 2 else {}
     for name, (measure, of_placebos) in {**MOVED, **adopted}.items():
@@ -42,16 +43,15 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
         scale = run.section.scale if name == "shift" else None
         sides = Sides(1, len(grid.cases), len(grid.orders), 1.0 if scale else 100.0)
         level = Measure(name=name, unit="", statistic=sides.level_of_known if name == "right" else sides.level)
-        limits = scale or (0.0, 1.0)
         for row in mine[(mine["measure"] == measure) & mine["framing"].isin(compared_framings(grid))].itertuples():
             grids = {dataset: run.grids[dataset] for dataset in row.datasets}
             pushed = SHARE_OF + str(run.section.texts[row.framing].pushed)
             field = pushed if name == "adopts" else {"shift": "value"}.get(name, name)
-            ways = (limits, limits[::-1]) if has_unparsed(grids.values(), row.framing, name) else ()
+            ways = (0, 1) if has_unparsed(grids.values(), row.framing, name) else ()
             shift = contrasted(
                 level,
-                [pair(dataset, each, field, row.framing, None, drawing) for dataset, each in grids.items()],
-                [[pair(d, each, field, row.framing, fills, drawing) for d, each in grids.items()] for fills in ways],
+                [pair(dataset, each, each, field, row.framing, drawing) for dataset, each in grids.items()],
+                [[pair(d, filled[d][1 - i], filled[d][i], field, row.framing, drawing) for d in grids] for i in ways],
                 condition=row.framing,
                 dataset=row.dataset,
                 value=row.value,
@@ -99,34 +99,11 @@ def has_unparsed(grids: Iterable[Grid], framing: str, name: str) -> bool:
     )
 
 
-def pair(dataset: str, grid: Grid, field: str, framing: str, fills: Sequence[float] | None, drawing: Drawing) -> Paired:
-    """What a framing is held against, and the framing. fills: what unparsed replies count as in the framing, and in the
-    other; None: nowhere."""
-    side, other = fills or (None, None)
-    base = grid.framings[0]
+def pair(dataset: str, base: Grid, framed: Grid, field: str, framing: str, drawing: Drawing) -> Paired:
+    """What a framing is held against, and the framing. Unparsed replies count as they do in the grid of each."""
     if field == "changed":
-        placebos = known_mean([changed(grid, each, other) for each in grid.placebos])
-        arrays = where_all_known(placebos, changed(grid, framing, side))
+        arrays = where_all_known(known_mean([base.changed(each) for each in base.placebos]), framed.changed(framing))
     else:
-        arrays = where_all_known(filled(grid, field, base, other), filled(grid, field, framing, side))
-    first, second = (columns(dataset, grid, [array]) for array in arrays)
+        arrays = where_all_known(base.of(field, base.framings[0]), framed.of(field, framing))
+    first, second = (columns(dataset, base, [array]) for array in arrays)
     return Paired(first=first, second=second, drawing=drawing)
-
-
-def changed(grid: Grid, framing: str, fill: float | None) -> FloatArray:
-    """Where a framing's answer is not the baseline's, with each unparsed pair counted as `fill`."""
-    if fill is None:
-        return grid.changed(framing)
-    is_unparsed = (grid.of("unread", framing) > 0) | (grid.of("unread", grid.framings[0]) > 0)
-    return np.where(is_unparsed, fill, grid.changed(framing))
-
-
-def filled(grid: Grid, field: str, framing: str, fill: float | None) -> FloatArray:
-    """A field with each unparsed reply counted as `fill`."""
-    known, unparsed = grid.of(field, framing), grid.of("unread", framing)
-    if fill is None:
-        return known
-    values = (1 - unparsed) * np.nan_to_num(known) + unparsed * fill
-    if field == "right":
-        values = np.where(np.isnan(grid.of("labelled", framing)), math.nan, values)
-    return np.where(unparsed > 0, values, known)

@@ -50,6 +50,7 @@ class Grid:
     fields: Mapping[str, FloatArray]
     shares: FloatArray  # of each answer, with a further axis of answers
     n_errors: int = 0
+    fill: float | None = None  # what `changed` and `consistent` count an unparsed pair as; None: nowhere
 
     def at(self, framing: str) -> int:
         """A framing's position."""
@@ -69,18 +70,33 @@ class Grid:
         return np.where(is_clear, np.argmax(np.nan_to_num(self.shares), axis=-1), math.nan)
 
     def filled(self, values: tuple[float, float], i: int) -> "Grid":
-        """Unparsed replies counted as the least (i is 0) or the most (1) that they can be: a value; right or not."""
+        """Unparsed replies counted as the least (i is 0) or the most (1) that they can be: a value; each answer, the
+        right one and the first one or not; changed and consistent or not. accepts_wrong stays as it is."""
         fields, unread = dict(self.fields), self.fields["unread"]
-        for name, fill in (("value", values[i]), ("right", float(i))):
+        for name, fill in (("value", values[i]), ("right", float(i)), ("first", float(i))):
             whole = (1 - unread) * np.nan_to_num(fields[name]) + unread * fill
-            is_filled = (unread > 0) & ((name == "value") | ~np.isnan(fields["labelled"]))
+            is_filled = (unread > 0) & ((name != "right") | ~np.isnan(fields["labelled"]))
             fields[name] = np.where(is_filled, whole, fields[name])
-        return replace(self, fields=fields)
+        part = unread[..., None]
+        shares = np.where(part > 0, (1 - part) * np.nan_to_num(self.shares) + part * i, self.shares)
+        return replace(self, fields=fields, shares=shares, fill=float(i))
 
     def changed(self, framing: str) -> FloatArray:
         """(n_items, n_cases, n_orders): 1 where a framing's answer is not the baseline's; NaN where one is unknown."""
         before, after = self.named[:, 0], self.named[:, self.at(framing)]
-        return np.where(np.isnan(before + after), math.nan, before != after)
+        differs = np.where(np.isnan(before + after), math.nan, before != after)
+        is_unparsed = (self.of("unread", framing) > 0) | (self.fields["unread"][:, 0] > 0)
+        return self.where_parsed(differs, is_unparsed)
+
+    def consistent(self, framing: str) -> FloatArray:
+        """1 where both orders have one answer, (n_items, n_cases, 1); NaN where one is not known."""
+        first, second = (self.named[:, self.at(framing), :, order] for order in (0, 1))
+        agrees = np.where(np.isnan(first + second), math.nan, first == second)
+        return self.where_parsed(agrees, (self.of("unread", framing) > 0).any(axis=-1))[..., None]
+
+    def where_parsed(self, values: FloatArray, is_unparsed: Any) -> FloatArray:
+        """Values of pairs of replies, and `fill` for those of which one is unparsed."""
+        return values if self.fill is None else np.where(is_unparsed, self.fill, values)
 
 
 class PromptScores(NamedTuple):

@@ -193,15 +193,9 @@ def levels(section: FramingSection, grid: Grid, framing: str) -> Iterator[Part]:
     if len(grid.orders) > 1:
         yield Part([share("first", sides.level)], field("first"))
         consistent = share("consistent", replace(sides, n_orders=1).level)
-        yield Part([consistent], lambda grid: [agreement(grid.named[:, grid.at(framing)])])
+        yield Part([consistent], lambda grid: [grid.consistent(framing)])
     for name in ("right", "accepts_wrong"):
         yield Part([share(name, sides.level_of_known)], field(name))
-
-
-def agreement(named: FloatArray) -> FloatArray:
-    """1 where both orders have one answer, (n_items, n_cases, 1); NaN where one is not known."""
-    first, second = named[..., 0], named[..., 1]
-    return np.where(np.isnan(first + second), math.nan, first == second)[..., None]
 
 
 def shift_parts(section: FramingSection, grid: Grid, framing: str) -> Iterator[Part]:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from eval.calibration import ACCEPTANCE, DDS, Fit, check_alike, fits_of, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
@@ -17,7 +19,7 @@ TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline") 
 
 def calibrate_runs(train: FramedRun, test: FramedRun, options: Options) -> None:
     """Fit thresholds on one run for another, print and write them."""
-    keys = ("items", "columns", *(TEXTS if options.pooled else ()))
+    keys = ("items", "columns", "placebo_items", *(TEXTS if options.pooled else ()))
     check_alike(train, test, [f"framing.{key}" for key in keys])
     fits = calibrate(train, test, options.objective, is_pooled=options.pooled)
     if left := [name for name in test.section.texts if name not in {fit["condition"] for fit in fits}]:
@@ -65,12 +67,13 @@ def calibrate(train: FramedRun, test: FramedRun, objective: str = DDS, *, is_poo
 
 
 def margins_of(run: FramedRun, framings: Sequence[str], place: int) -> list[FloatArray]:
-    """The margins in one order: an array for each framing, dataset and case."""
+    """The margins in one order: an array for each framing, dataset and case in which some is known."""
     return [
-        grid.of("odds", name)[:, case, place]
+        margins
         for name in framings
         for grid in run.grids.values()
-        for case in range(len(grid.cases))
+        for margins in grid.of("odds", name)[:, :, place].T
+        if not np.isnan(margins).all()
     ]
 
 

@@ -1,14 +1,16 @@
 """Laws of thresholds on margins."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.calibration import ACCEPTANCE, DDS, fits_of, nearest_threshold, share_above, thresholds
+from eval.calibration import ACCEPTANCE, DDS, fits_of, nearest_threshold, read_fits, share_above, thresholds
 from evenhand.errors import DataError
+from evenhand.files import write_json
 
 MARGINS = st.lists(
     st.one_of(st.integers(-4, 4).map(float), st.sampled_from([math.inf, -math.inf])), min_size=1, max_size=15
@@ -65,3 +67,10 @@ def test_unknown_margins_are_not_fitted_on_and_the_baseline_stays_where_a_framin
 def test_a_kind_of_claims_without_margins_is_refused() -> None:
     with pytest.raises(DataError, match="dialogue: no margins"):
         fits_of({"statement": [np.ones(2)], "dialogue": [np.array([math.nan])]}, DDS, "", 2)
+
+
+def test_thresholds_of_an_earlier_version_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "thresholds.json"
+    write_json(file, {"test_run": "run", "objective": DDS, "calibrations": [{"variant": "", "c1": 0.0, "c2": 1.0}]})
+    with pytest.raises(DataError, match="an earlier version"):
+        read_fits(file, "run")

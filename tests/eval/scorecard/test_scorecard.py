@@ -5,12 +5,14 @@ import csv
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from eval.__main__ import calibrate_main
+from eval.scorecard.command import contrast_p
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
@@ -100,6 +102,8 @@ def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(
     assert re.search(r"Recommendation: strict. .* strict, 5.0 \(.*\); accuracy 86.2 \(\+13.8 \[.*\]\)\.", text)
     assert "above 50%, that of guessing: guess 50.0%" in text
     assert "change by over 10 points: strict -15.0" in text
+    scored(base, f"strict={dict(named)['strict']}", "--margin", 0)
+    assert "Recommendation: strict" in printed(capsys)
 
 
 def test_a_next_arm_that_is_right_more_often_is_named_with_by_how_much(tmp_path: Path, capsys: Any) -> None:
@@ -273,6 +277,8 @@ def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: 
     row = scored(base, f"mute={mute}", sft, "--margin", 50, "--unparsed", "wrong")["mute"]
     assert (row["acc"], row["not_ranked"]) == (0, "100% of its replies in c1_true are unparsed")
     assert ": sft, 10.0 (" in printed(capsys)
+    scored(base, f"mute={mute}", "--unparsed", "wrong")
+    assert "Recommendation: none. No arm can be ranked." in printed(capsys)
     row = scored(base, f"mute={mute}", sft)["mute"]
     assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
 
@@ -382,6 +388,9 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(
     alone, among_two = p_of("bent", *named[4:7]), p_of("bent", *named[4:])
     assert among_two == pytest.approx(2 * alone, rel=0.1)
     assert p_of("same", *named[4:]) > 0.05 > among_two
+    saturated = run(tmp_path, "yes", lambda _: lean(9.0), MANY, verdict="margin")
+    assert p_of("bent", *named[4:7], f"yes={saturated}") == pytest.approx(alone)
+    assert contrast_p([[SimpleNamespace(p=None)] * 2]) is None  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from eval.__main__ import calibrate_main as main
 from eval.calibration import CALIBRATED, Fit, thresholds
+from eval.results import read_run
 from evenhand.errors import DataError
 from studies.dialdefer.calibrate import calibrate, calibrated_panels, untreated_panels
+from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
 from studies.dialdefer.panels import Judge, Panel
 from tests.made.made_panels import made_judge, made_panel, margin_panel
@@ -111,9 +113,12 @@ def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items = made_items("bbq", 60)
-    train = make_run(tmp_path, yes_sayer, items=items[:30], name="train", verdict="margin")
+    prompts = {"arms": ["none"], "placebos": ["v1"], "placebo_items": 5}  # thresholds and changes are of no placebo
+    train = make_run(tmp_path, yes_sayer, items=items[:30], name="train", verdict="margin", prompts=prompts)
     test = make_run(tmp_path, yes_sayer, items=items[30:], name="test", verdict="margin")
     main([str(train), str(test), "--objective", "acceptance"])
+    differing = EVALUATION.differences(*(read_run("dialdefer", path) for path in (train, test)))
+    assert {each.serious for each in differing if "placebo" in each.what} == {False}
     thresholds = json.loads((test / "calibrated" / "thresholds.json").read_text())
     assert (thresholds["train_run"], thresholds["test_run"]) == (train.name, test.name)
     raw = make_run(tmp_path, yes_sayer, items=items[:30], name="raw", verdict="margin", chat_template=False)

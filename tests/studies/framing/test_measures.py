@@ -5,18 +5,19 @@ import math
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.estimates.estimate import Drawing, Drawn, Measure, estimate
+from eval.estimates.estimate import Drawing, Drawn, Measure, estimate, unparsed_range
 from eval.options import Options
 from eval.results import read_run, results_of_runs
 from evenhand.errors import DataError
 from evenhand.files import write_jsonl
-from studies.framing.evaluation import is_clustered, p_values
+from studies.framing.evaluation import EVALUATION, is_clustered, p_values
 from studies.framing.grids import FIELDS, Grid
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, columns, flips, known_mean, shift_parts
 from studies.framing.section import FramingSection
@@ -178,6 +179,29 @@ def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
     assert set(groups["n_units"]) == {30}
     assert any("expert" in sentence for sentence in results.sentences["scores"])
     assert not [warning for warning in results.warnings if "one order" in warning]
+
+
+def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
+    rng = np.random.default_rng(3)
+    whole = drawn_grid(rng, defers=0.2, pulls=0.1, placebo=0.1)
+    value = whole.fields["value"]
+    fields = {**whole.fields, "first": np.abs(value - [0, 1]), "unread": 0 * value}
+    is_lost = rng.random(value.shape) < 0.2
+    kept = {name: np.where(is_lost, math.nan, array) for name, array in fields.items()} | {"unread": 1.0 * is_lost}
+    shares = np.where(is_lost[..., None], math.nan, whole.shares)
+    section = FramingSection.model_validate(study(Path("x.jsonl")))
+
+    def over(grid: Grid) -> dict:
+        blocks = blocks_of(SimpleNamespace(section=section, verdict="text", grids={"d": grid}))
+        return {(b.setting["framing"], m.name): (m, b.parts["d"]) for b in blocks for m in b.measures}
+
+    before = over(replace(whole, fields=fields))
+    for key, (measure, part) in over(replace(whole, fields=kept, shares=shares)).items():
+        least, most = unparsed_range(measure, [part])
+        true = measure.statistic(before[key][1].means) - measure.statistic(part.means)
+        assert key[1] == "unread" or least <= true <= most, key
+        assert key[1] == "unread" or least < 0 < most, key
+        assert key[1] in EVALUATION.measure_words
 
 
 def test_holm_is_over_the_framings_of_a_judge(results_of):

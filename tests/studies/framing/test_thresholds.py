@@ -95,6 +95,15 @@ def test_datasets_weigh_alike_and_half_is_of_claims(runs: Any, tmp_path: Path) -
     assert fits["statement", "given"]["threshold_nats"] != 0
 
 
+def test_a_case_without_any_margin_is_fitted_on_nowhere(runs: Any) -> None:
+    train, test = (read_run("framing", runs(split)) for split in ("train", "test"))
+    (grid,) = train.grids.values()
+
+    grid.fields["odds"][:, grid.at("expert"), 0] = np.nan
+    expert = [fit for fit in calibrate(train, test) if fit["condition"] == "expert"]
+    assert [fit["threshold_nats"] > 0 for fit in expert] == [True, True]
+
+
 def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(runs: Any) -> None:
     run = read_run("framing", runs("test"))
     (before,) = run.grids.values()
