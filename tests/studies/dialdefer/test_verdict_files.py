@@ -14,6 +14,7 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.measures import NoVerdict
 from studies.dialdefer.panels import load_run
+from studies.dialdefer.quantities import observed
 from studies.dialdefer.records import Condition
 from studies.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from tests.made.made_runs import made_items, make_run, say
@@ -297,6 +298,9 @@ def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> N
     other_arm = [{**row, "arm": "dbs", "cluster": ""} for row in twice]
     (judge,), _ = load_external([write(tmp_path / "e.csv", [*other_arm, *twice])])
     assert [len({*panel.clusters}) for panel in judge.panels] == [10, 10]
+    (other,), _ = load_external([write(tmp_path / "f.csv", [*rows, *copies])])
+    with pytest.raises(DataError, match="bbq: items that are one cluster"):
+        observed("verdicts", [judge.panels[0], other.panels[0]], "answered")
     widths = [row["high"] - row["low"] for row in (once, clustered, apart)]
     assert widths[1] == pytest.approx(widths[0], rel=0.05)
     assert widths[2] < 0.8 * widths[0]
