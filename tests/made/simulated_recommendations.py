@@ -61,7 +61,8 @@ def ranked(arm: Arm, n_runs: int) -> float:
     """In % of the runs."""
     rng, margin = np.random.default_rng(SEED), Options().margin if arm.is_labelled else ACCEPTED_MARGIN
     worst = [worst_change(seeds_of(arm, rng), margin, is_either_way=not arm.is_labelled) for _ in range(n_runs)]
-    return 100 * float(np.mean([end is not None and abs(end) < margin for end in worst]))
+    is_kept = [end is not None and -margin < end and (arm.is_labelled or end < margin) for end in worst]
+    return 100 * float(np.mean(is_kept))
 
 
 CELLS = [
