@@ -54,16 +54,12 @@ def rows_met(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     is_met = COMPARISONS[comparison]
     met, hangs = list[Mapping[str, Any]](), list[str]()
     for row in meant:
-        ways = (
-            {is_met(row[end] + added, float(bound)) for added in (0.0, *row.get("unparsed", ()))}
-            if row[end] is not None
-            else {False}
-        )
+        ends = [] if row[end] is None else [row[end] + added for added in (0.0, *row.get("unparsed", ()))]
+        ways = {is_met(value, float(bound)) for value in ends}
         if ways == {True}:
             met.append(row)
         elif True in ways:
-            low, high = (row[end] + added for added in row["unparsed"])
-            hangs.append(f"{row_name(row, names)} is {low:.4g} to {high:.4g}. {row['unparsed_in']}")
+            hangs.append(f"{row_name(row, names)} is {ends[1]:.4g} to {ends[2]:.4g}. {row['unparsed_in']}")
     if hangs and not met:
         raise DataError(
             f"--fail-if '{text}': whether it is met depends on how unparsed replies are counted: "

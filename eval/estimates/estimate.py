@@ -74,8 +74,7 @@ class Observed:
         np.add.at(counted, rows, self.counted)
         extremes = self.extremes and tuple(each.by_cluster(clusters) for each in self.extremes)
         of_items = dict(zip(self.units, clusters, strict=True))
-        whole = replace(self, units=tuple(names), earned=earned, counted=counted, extremes=extremes)
-        return replace(whole, clusters=of_items)
+        return replace(self, units=tuple(names), earned=earned, counted=counted, clusters=of_items, extremes=extremes)
 
     @cached_property
     def means(self) -> FloatArray:

@@ -353,8 +353,9 @@ class StudyCard:
         worst = worst_change(seeds, self.margin, is_either_way=not self.is_right_known)
         if worst is None:
             return f"its change of {words} is unknown"
-        is_kept = worst > -self.margin and (self.is_right_known or worst < self.margin)
-        return "" if is_kept else f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
+        if is_kept(worst, self.margin, is_either_way=not self.is_right_known):
+            return ""
+        return f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
 
     def against_lines(self) -> Iterator[dict[str, Any]]:
         """By how much arms lie above those of --reference in each main figure.
@@ -409,6 +410,11 @@ def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: boo
         return None
     least, most = (end or 0.0 for end in ends)
     return most if is_either_way and most >= margin > -least else least
+
+
+def is_kept(worst: float, margin: float, *, is_either_way: bool) -> bool:
+    """Whether an arm keeps what it must; worst: see worst_change."""
+    return worst > -margin and (not is_either_way or worst < margin)
 
 
 def contrast_p(leads: Sequence[Sequence[Change]]) -> float | None:

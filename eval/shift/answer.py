@@ -198,8 +198,8 @@ class Answer:
 
     def kept_by(self, obstacle: Obstacle) -> list[Shift]:
         """The shifts that this obstacle keeps from a Yes; of "unparsed" also those that it keeps from a No."""
-        of_no = [shift for shift in self.shifts if obstacle == "unparsed" and shift.is_within_if_excluded]
-        return [shift for shift in self.shifts if shift.obstacle == obstacle or shift in of_no]
+        is_of_no = obstacle == "unparsed"
+        return [s for s in self.shifts if s.obstacle == obstacle or (is_of_no and s.is_within_if_excluded)]
 
     @property
     def least_beyond_floor(self) -> float:
