@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, read_json
 
-BASE, TRAINED = "base", "trained"
+BASE, TRAINED, CALIBRATED, FREE = "base", "trained", "calibrated", "free rule"
 MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
 COST = ("training_run", "device", "n_processes", "seconds", "n_tokens", "peak_memory_gib", "device_seconds")
 
@@ -25,7 +25,7 @@ class CardArm:
 
     name: str  # of the row: the arm's, or "ARM/2" for its second seed
     arm: str
-    kind: str  # BASE, TRAINED, or what else a study makes an arm of
+    kind: str  # BASE, TRAINED, or the kind of rule on the base's run: CALIBRATED, FREE
     path: Path  # the run that was named, of the base's study
     config: Mapping[str, Any]  # of the sampling run of its model, which may be another one
     provenance: Mapping[str, Any]
@@ -33,6 +33,7 @@ class CardArm:
     training_run: str | None = None  # that its model was merged in, where that is known
     base_hash: str | None = None  # of the checkpoint that was trained there
     note: str = ""  # where it comes from, if not from a run of its own
+    rule: str = ""  # that its margins are judged by, in a row made of another one's run; "" as asked
 
     @property
     def checkpoint(self) -> str | None:
@@ -41,7 +42,13 @@ class CardArm:
 
     def fields(self) -> dict[str, Any]:
         """What its row of scorecard.json has beside the figures of the studies."""
-        return {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "run": self.path.name, **self.cost}
+        names = {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "rule": self.rule or None}
+        return {**names, "run": self.path.name, **self.cost}
+
+    def under(self, rule: str, kind: str, note: str = "") -> "CardArm":
+        """The row's run under a rule; of the base it is called by the rule."""
+        names = (rule if self.kind == BASE else f"{name} + {rule}" for name in (self.name, self.arm))
+        return replace(self, **dict(zip(("name", "arm"), names, strict=True)), kind=kind, rule=rule, note=note)
 
 
 def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
@@ -87,7 +94,7 @@ def sampled_arms(
 def training_doubts(rows: Sequence[CardArm]) -> list[str]:
     """Why arms are no different trainings of the base, the first row."""
     base, *others = rows
-    trained = [row for row in others if row.kind == TRAINED]
+    trained = [row for row in others if row.kind == TRAINED and not row.rule]
     doubts = [
         f"{row.name} was trained from checkpoint {row.base_hash}, and the base's run is of {base.checkpoint}"
         for row in trained

@@ -26,14 +26,6 @@ class DialDeferOptions:
             choices=[*DENOMINATORS],
         ),
     )
-    oracle: bool = field(
-        default=False,
-        metadata=word(
-            "also the base with the threshold that makes its DDS 0 on the items that are scored: no baseline",
-            ["scorecard"],
-            action="store_true",
-        ),
-    )
     variant: str = field(
         default="",
         metadata=word(
