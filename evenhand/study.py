@@ -162,12 +162,12 @@ class StudyRun(Closed):
 
 def first_answers(prompts: Sequence[Prompt]) -> Replies:
     """Each prompt answered by the first of its answers, which is also the likeliest."""
-    replies = {}
+    replies = dict[str, list[Completion]]()
     for prompt in prompts:
         answer, *rest = prompt.answer_space
-        logs = {answer: 0.0, **dict.fromkeys(rest, -1.0)}
-        named = {"prompt_hash": prompt.prompt_hash, "text": answer}
-        replies[prompt.prompt_hash] = [Completion(**named, sample_index=0, finish_reason="stop", answer_logprobs=logs)]
+        logs, hash_ = {answer: 0.0, **dict.fromkeys(rest, -1.0)}, prompt.prompt_hash
+        reply = Completion(prompt_hash=hash_, sample_index=0, text=answer, finish_reason="stop", answer_logprobs=logs)
+        replies[hash_] = [reply]
     return replies
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from eval.__main__ import compare_main
+from eval.scorecard.arms import BASE, arm_of, sampled_arms, training_doubts
 from evenhand.chat_templates import check_switches_thinking
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError, ModelError
@@ -40,7 +41,7 @@ def turns(prompt: Prompt) -> list[tuple[str, str]]:
     return [(message.role, message.content) for message in prompt.messages]
 
 
-def test_a_patch_is_named_by_what_it_sets_and_must_set_something():
+def test_a_patch_is_named_by_what_it_sets_and_must_set_something() -> None:
     assert patch(system=SYSTEM, statement_first=True, thinking=False).name == (
         "system prompt + statement first + thinking off"
     )
@@ -50,7 +51,7 @@ def test_a_patch_is_named_by_what_it_sets_and_must_set_something():
             patch(**keys)
 
 
-def test_system_prompt_and_reminder_stand_around_the_study_and_change_the_hash():
+def test_system_prompt_and_reminder_stand_around_the_study_and_change_the_hash() -> None:
     """The study's own system prompt goes on behind the patch's: a chat has one."""
     prompts = {"arms": ["none", "honest"]}
     bare, patched = (
@@ -69,7 +70,7 @@ def test_system_prompt_and_reminder_stand_around_the_study_and_change_the_hash()
         assert user == ("user", f"{own[-1].content.rstrip()}\n\n{REMINDER}")
 
 
-def test_what_goes_on_behind_a_reply_holds_the_earlier_prompt_as_it_was_asked(tmp_path):
+def test_what_goes_on_behind_a_reply_holds_the_earlier_prompt_as_it_was_asked(tmp_path: Path) -> None:
     section = framed(tmp_path, framings={**FRAMINGS, **PRESSED}, placebos=[])
     (unit,) = patched_units(section, "answer", patch(system=SYSTEM, reminder=REMINDER)).units
     first = unit.next_prompts({})
@@ -81,7 +82,7 @@ def test_what_goes_on_behind_a_reply_holds_the_earlier_prompt_as_it_was_asked(tm
     assert unit.next_prompts({**replies_to(first, "2"), **replies_to(later)}) == ()
 
 
-def test_statement_first_asks_each_framing_behind_the_verdict_on_the_statement(tmp_path):
+def test_statement_first_asks_each_framing_behind_the_verdict_on_the_statement(tmp_path: Path) -> None:
     (unit,) = patched_units(framed(tmp_path), "answer", patch(statement_first=True)).units
     first = unit.next_prompts({})
     assert {p.condition for p in first} == {"statement"}
@@ -98,7 +99,7 @@ def test_statement_first_asks_each_framing_behind_the_verdict_on_the_statement(t
 
 
 @pytest.mark.parametrize("verdict", ["margin", "reason"])
-def test_statement_first_asks_c2_in_the_chat_of_c1(verdict):
+def test_statement_first_asks_c2_in_the_chat_of_c1(verdict: str) -> None:
     config = sampling_config({**POCKET, "verdict": verdict, "patch": {"statement_first": True}})
     units = config.units()
     assert units.plan_grows
@@ -116,7 +117,7 @@ def test_statement_first_asks_c2_in_the_chat_of_c1(verdict):
     assert all(p.messages[-1] == alone[name] for name, p in later.items())
 
 
-def test_statement_first_is_refused_where_no_statement_comes_before(tmp_path):
+def test_statement_first_is_refused_where_no_statement_comes_before(tmp_path: Path) -> None:
     chained = {**FRAMINGS, "pressed": {"follow_up_to": "expert", "ask": "Are you sure?"}}
     own_system = {**FRAMINGS, "role": {"text": "{{ claim }}", "system": "You are a pupil."}}
     for framings, words in ((chained, "follow-up to 'expert'"), (own_system, "another system prompt than 'statement'")):
@@ -141,7 +142,7 @@ def test_statement_first_is_refused_where_no_statement_comes_before(tmp_path):
 class Template:
     """A tokenizer whose chat template switches thinking by one of the names, or by none."""
 
-    chat_template, name_or_path, added_tokens_decoder = "x", "made", {}
+    chat_template, name_or_path = "x", "made"
 
     def __init__(self, switch: str) -> None:
         self.switch = switch
@@ -150,7 +151,7 @@ class Template:
         return f"{turns[-1]['content']}{arguments.get(self.switch, '')}"
 
 
-def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere():
+def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere() -> None:
     config = sampling_config({**POCKET, "patch": {"thinking": True}})
     for switch in ("enable_thinking", "thinking"):
         check_switches_thinking(Template(switch))
@@ -183,21 +184,24 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
-def test_runs_that_differ_in_the_patch_alone_are_compared_and_in_more_refused(runs, tmp_path, capsys):
+def test_runs_that_differ_in_the_patch_alone_are_compared_and_in_more_refused(
+    runs: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     base, patched = runs("base"), runs("patched", patch={"system": SYSTEM})
-    compare_main([str(base), str(patched), "--out", str(tmp_path / "out"), "--draws", "50", "--all"])
+    warm = runs("warm", patch={"system": SYSTEM}, sampling={"max_tokens": 7})
+    words = ["--out", str(tmp_path / "out"), "--draws", "50", "--all"]
+    compare_main([str(base), str(patched), *words])
     rows = json.loads((tmp_path / "out" / "compare.json").read_text())
-    names = {name for row in rows for name in (row["first"], row["second"])} if isinstance(rows, list) else None
+    assert {(row["first"], row["second"]) for row in rows} == {("scripted", "scripted + system prompt")}
     printed = " ".join(capsys.readouterr().out.split())
     assert f"patch.system: not set before, {SYSTEM} after" in printed
-    assert names is None or names == {"scripted", "scripted + system prompt"}
-    warm = runs("warm", patch={"system": SYSTEM}, sampling={"max_tokens": 7})
-    with pytest.raises(DataError, match=r"sampling.max_tokens") as refusal:
-        compare_main([str(base), str(warm), "--out", str(tmp_path / "out")])
-    assert "patch" not in str(refusal.value).split("differ from")[1].split("\n", 1)[1].splitlines()[0]
+    assert "asked the model of" not in printed  # it is no re-run
+    with pytest.raises(DataError, match=r"sampling\.max_tokens: 300 before, 7 after") as refusal:
+        compare_main([str(base), str(warm), *words])
+    assert "patch." not in str(refusal.value)
 
 
-def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs):
+def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs: Any) -> None:
     base = runs("base")
     arms = [runs("one", patch={"system": SYSTEM}), runs("two", patch={"reminder": REMINDER, "name": "blind"})]
     trained = runs("sft", patch={"system": SYSTEM}, model={"name": "sft"})
@@ -209,8 +213,12 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs):
         "base + blind": ("patch", None),
         "sft + system prompt": ("trained", None),
     }
-    assert list(scored(arms[0], base, draws=20)) == ["base", "base + no patch"]
     twice = runs("again", patch={"system": "Another."})
-    assert [*scored(base, arms[0], twice, draws=20)][1:] == [
-        f"base + system prompt ({path.name})" for path in (arms[0], twice)
-    ]
+    for first, others, names in (
+        (arms[0], [base], ["base + no patch"]),
+        (base, [arms[0], twice], [f"base + system prompt ({path.name})" for path in (arms[0], twice)]),
+    ):
+        of_base = arm_of(BASE, BASE, BASE, first, first)
+        rows_of = sampled_arms(of_base, [str(path) for path in others], lambda path: path, taken=[])
+        assert [row.name for row in rows_of[1:]] == names
+        assert training_doubts(rows_of) == []
