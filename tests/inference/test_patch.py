@@ -13,11 +13,13 @@ from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Completion, Message, Prompt
 from inference.patch import PatchConfig, patched_units
+from inference.server_messages import ServerFacts, request_body
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.sampling_configs import sampling_config
 from tests.made.scorecard_runs import scored
+from tests.made.simulated_patches import TRUE, coverage
 
 SYSTEM, REMINDER = "Judge the claim alone.", "Who says it does not matter."
 POCKET = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket", "n_items": 2}]}
@@ -222,3 +224,21 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs: Any) -> None:
         rows_of = sampled_arms(of_base, [str(path) for path in others], lambda path: path, taken=[])
         assert [row.name for row in rows_of[1:]] == names
         assert training_doubts(rows_of) == []
+
+
+def test_each_patch_ends_where_theory_says() -> None:
+    """Deference of 30 points ends behind the judge's own verdict; `tests.made.simulated_patches` has the coverage."""
+    measured = coverage(n_runs=4)
+    assert measured["statement first", "shift"][0] == 0  # exactly: it repeats itself
+    for key, (_, change, _) in measured.items():
+        assert change == pytest.approx(TRUE[key], abs=6), key
+
+
+def test_a_server_of_vllm_alone_is_told_to_think() -> None:
+    server = {"kind": "openai", "base_url": "http://127.0.0.1:8000/v1"}
+    config = sampling_config({**POCKET, "engine": server, "patch": {"thinking": True}})
+    (prompt, *_) = config.units().units[0].next_prompts({})
+    body = request_body(config, ServerFacts(is_vllm=True, answers=None), prompt)
+    assert body["chat_template_kwargs"]["enable_thinking"] is True
+    with pytest.raises(ConfigError, match="vLLM servers alone"):
+        request_body(config, ServerFacts(is_vllm=False, answers=None), prompt)
