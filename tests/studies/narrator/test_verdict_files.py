@@ -11,7 +11,7 @@ from eval.__main__ import report_main, score_main
 from evenhand.completions import every_completion
 from evenhand.errors import DataError
 from evenhand.run_directory import read_plan_lines
-from studies.narrator.pocket import pocket_conflicts
+from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.records import Conversation
 from tests.made.made_verdicts import write
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
@@ -65,7 +65,7 @@ def test_a_file_that_is_named_twice_or_copied_is_refused(tmp_path):
 
 
 def test_a_corpus_says_who_the_attacker_is_and_ids_may_lack_its_name(tmp_path):
-    conflicts = pocket_conflicts("test")[:8]
+    conflicts = load_conversations(CorpusSpec(dataset="pocket-conflicts", n_conversations=8))
     run = make_narrator_run(tmp_path, fair, conflicts, n=2, tasks=("blame", "detection"))
     rows = [{k: v for k, v in row.items() if k != "attacker"} for row in rows_of(run, conflicts)]
     for row in rows[::3]:
