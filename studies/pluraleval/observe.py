@@ -25,7 +25,7 @@ from evenhand.records import Completion
 from studies.json_replies import OK
 from studies.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
 from studies.pluraleval.options import Lists
-from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.records import ReferenceSet, Reply
 from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_in, stance_in
 from studies.pluraleval.response_lists import WHOLE, responses_in
 
@@ -98,15 +98,6 @@ LOSSES_OF_LISTS: dict[Quantity, dict[Quantity, float]] = {
 def observed(dataset: str, by_thread: Mapping[str, float], threads: Sequence[str]) -> Observed:
     """One quantity over some threads, as one part."""
     return added_up(dataset, [[(thread, by_thread[thread], 1.0) for thread in threads if thread in by_thread]])
-
-
-class Reply(NamedTuple):
-    """What was varied in one prompt to the model under test, and its replies."""
-
-    thread_id: str
-    prompt_hash: str
-    factors: Mapping[str, Any]
-    samples: Sequence[Completion]
 
 
 class JudgedList(NamedTuple):
