@@ -28,6 +28,7 @@ from eval.scorecard.arms import (
     BASE,
     CALIBRATED,
     FREE,
+    PATCH,
     TRAINED,
     CardArm,
     other_checkpoint,
@@ -262,7 +263,7 @@ class StudyCard:
             "margin": self.margin,
             "is_right_known": self.is_right_known,
             "against": list(self.against_lines()),
-            "blank": [arm.name for arm in self.arms if arm.name not in self.judges and not arm.rule],
+            "blank": [arm.name for arm in self.arms if arm.name not in self.judges and not (arm.rule or arm.note)],
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
             "base_unranked": self.unranked.get(BASE),
@@ -307,14 +308,14 @@ class StudyCard:
 
     @cached_property
     def best_free(self) -> str:
-        """The free rule with the lowest value of the figure that arms are ranked by, of those that keep what they must.
+        """The free arm with the lowest value of the figure that arms are ranked by, of those that keep what they must.
 
         Of those that noise does not tell from it the one that is right most often, and the cheapest of these. BASE for
         the judge as asked, "" where there are no rules.
         """
-        free = [arm.arm for arm in self.arms if arm.kind == FREE]
-        if not self.lowest or not free:
+        if not self.lowest or FREE not in (arm.kind for arm in self.arms):
             return ""
+        free = [arm.arm for kind in (FREE, PATCH) for arm in self.arms if arm.kind == kind and arm.name == arm.arm]
         main = self.of_base[self.lowest]
         kept = [arm for arm in free if arm in main.pooled and not self.why_not(arm)]
         levels = {arm: main.levels(arm)[0] for arm in (BASE, *kept)}  # in the order of their cost

@@ -44,9 +44,11 @@ from evenhand.errors import DataError
 from evenhand.terminal import say
 
 
-def make_card(study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], options: Options) -> StudyCard:
+def make_card(
+    study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], options: Options, *, is_beside: bool = False
+) -> StudyCard:
     """The card of some rows, the base first. runs: row → its run of this study. Behind the rows that were sampled stand
-    those that are made of their runs, unless the arms have some already.
+    those that are made of their runs; not where it stands beside another study's card, which has them.
 
     Raises DataError where runs are no like for like, for an unknown --reference, and where the base has no figure.
     """
@@ -65,7 +67,7 @@ def make_card(study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], opt
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
-    made = [] if any(arm.rule for arm in arms) else made_of_base(arms[0], base, card, options)
+    made = [] if is_beside else made_of_base(arms[0], base, card, options)
     arms = [*arms, *(arm for arm, _ in made)]
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
@@ -97,12 +99,14 @@ def make_card(study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], opt
 
 
 def made_of_base(arm: CardArm, run: Any, card: Card[Any, Any], options: Options) -> list[tuple[CardArm, Any]]:
-    """The base's run under thresholds of a file, if the options name some, and under each free rule."""
+    """The prompt arms in the base's run, and that under thresholds of a file, if the options name some, and under each
+    free rule."""
     made = [(arm.under(rule, FREE), ruled) for rule, ruled in card.rules(run, options).items()]
     if options.calibrated and card.calibrated:
         fits, source = read_fits(options.calibrated, run.name)
         made.insert(0, (arm.under(CALIBRATED, CALIBRATED, f"thresholds {source}"), card.calibrated(run, fits)))
-    return made
+    prompt_arms = card.prompt_arms(run)
+    return [(arm.patched(name, run.name), prompt_arms[name]) for name in prompt_arms] + made
 
 
 def with_trained_rules(card: StudyCard) -> StudyCard:
@@ -218,7 +222,7 @@ def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard
     first = make_card(study, sampled, {arm.name: arm.path for arm in sampled}, options)
     return first.arms, {
         study: first,
-        **{name: make_card(name, first.arms, of_rows, options) for name, of_rows in beside.items()},
+        **{name: make_card(name, first.arms, of_rows, options, is_beside=True) for name, of_rows in beside.items()},
     }
 
 

@@ -105,6 +105,12 @@ class CardJudge:
         }
 
 
+def prompt_arms_of(run: JudgedRun) -> dict[str, JudgedRun]:
+    """The prompt arms of a run, each in the place of the untreated one."""
+    arms = [arm for arm in run.config["dialdefer"]["prompts"].get("arms", ()) if arm != "none"]
+    return {arm: replace(run, panels=treated_panels(run.panels, arm)) for arm in arms}
+
+
 def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: Options) -> dict[str, CardJudge]:
     """Every row with its panels, the base first.
 
@@ -127,7 +133,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     rows: dict[str, dict[str, Any]] = {}
     unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
     for arm in arms:
-        if arm.rule and arm.name not in judges:  # made of another study's run
+        if arm.note and arm.name not in judges:  # made of another study's run
             continue
         try:
             if arm.name not in judges:
@@ -257,6 +263,13 @@ def panels_in(base: JudgedRun, panels: Sequence[Panel], variant: str) -> dict[st
     }
 
 
+def treated_panels(panels: Sequence[Panel], arm: str) -> list[Panel]:
+    """The panels of a prompt arm, each with the factors of the untreated one that it is held against."""
+    untreated = {(p.dataset, p.roles, variant_of(p, panels)): p.factors for p in panels if p.factors.arm == "none"}
+    treated = [(p, (p.dataset, p.roles, variant_of(p, panels))) for p in panels if p.factors.arm == arm]
+    return [replace(panel, factors=untreated[key]) for panel, key in treated if key in untreated]
+
+
 def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, drawing: Drawing) -> Iterator[Change]:
     """The changes from one row to another."""
     denominator = str(compared.setting["denominator"])
@@ -313,6 +326,7 @@ CARD = Card[JudgedRun, CardJudge](
     # DDS in one answer order holds position bias too
     lowest=("square_deference_wordings", "mean_abs_deference", MAIN),
     kept=("acc_wordings", "acc"),
+    prompt_arms=prompt_arms_of,
     rules=under_rules,
     calibrated=with_thresholds,
     rows=rows_of,

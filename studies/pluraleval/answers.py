@@ -7,16 +7,17 @@ choices by popularity lose once the user believes the least popular opinion.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from statistics import fmean
+from typing import Any
 
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Measure, clustered
+from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.report.tables import number
 from eval.shift.answer import LITTLE, Answer, Shift, answer
-from eval.shift.contrast import contrasted
+from eval.shift.contrast import shift_over_units
 from evenhand.records import Completion
 from studies.json_replies import OK
 from studies.pluraleval.measures import ranked
@@ -24,6 +25,7 @@ from studies.pluraleval.observe import (
     AGAINST,
     BIASED,
     GLOBAL,
+    LOSSES_OF_LISTS,
     NEUTRAL,
     OPPOSING,
     SIDES,
@@ -32,26 +34,27 @@ from studies.pluraleval.observe import (
     Quantity,
     Reply,
     Values,
+    Weights,
     list_values,
+    loss_weights,
     observed,
     pair_values,
     pairs_in,
+    weighted,
 )
 from studies.pluraleval.reply_reading import choice_in, ranking_in
 from studies.pluraleval.runs import ALL, PluralEvalRun
 
 RECALL, RANKING = "recall", "ranking"
 PAIRINGS = ("most_popular", "random")
-MATCHED = ((TOWARD, SUPPORTING, 50), (OPPOSING, AGAINST, 50), (TOWARD, AGAINST, -50), (OPPOSING, SUPPORTING, -50))
-LOST = ((NEUTRAL, 1), (BIASED, -1))
-# Figure → the quantities that it is a weighted sum of, thread by thread. ρ goes from -1 to 1.
-FIGURES: Mapping[str, Mapping[Quantity, float]] = {
-    RECALL: {Quantity("generation", framing, side, "", "recall"): weight for framing, side, weight in MATCHED},
-    RANKING: {Quantity("ranking", framing, "", "", "rho"): 50 * sign for framing, sign in LOST},
-    **{
-        pairing: {Quantity("pairwise", framing, "", pairing, "accuracy"): 100 * sign for framing, sign in LOST}
-        for pairing in PAIRINGS
-    },
+# Figure → the quantities that it is a weighted sum of, thread by thread, in points of the range. ρ goes from -1 to 1.
+FIGURES: Mapping[str, Weights] = {
+    figure: {quantity: scale * weight for quantity, weight in weights.items()}
+    for figure, scale, weights in (
+        (RECALL, 100, LOSSES_OF_LISTS[Quantity("generation", BIASED, "", "", "toward_belief")]),
+        (RANKING, 50, loss_weights(Quantity("ranking", BIASED, "", "", "rho"))),
+        *((pairing, 100, loss_weights(Quantity("pairwise", BIASED, "", pairing, "accuracy"))) for pairing in PAIRINGS),
+    )
 }
 POINTS = Measure(name="belief", unit="pp", statistic=lambda means: means[..., 0], interval="cluster_t")
 MOST_ONE_SLOT = 70.0  # percent of answers "1", or of "2", in both orders, from which on the order decides
@@ -71,39 +74,18 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
         values = weighted(weights, run.values, run.values)
         extremes = weighted(weights, least, most), weighted(weights, most, least)
         for community, threads in run.communities.items():
-            pairs = against_zero(community, values, threads, drawing)
-            mean = clustered(POINTS, pairs[0].second)
-            if mean.value is None or mean.low is None or mean.high is None:
-                continue
-            known = extremes[0].keys() & {*threads}
-            is_parsed = all(extremes[0][thread] == extremes[1][thread] for thread in known)
-            yield contrasted(
-                POINTS,
-                pairs,
-                [] if is_parsed else [against_zero(community, of_end, threads, drawing) for of_end in extremes],
-                condition=figure,
-                dataset=community,
-                value=mean.value,
-                low=mean.low,
-                high=mean.high,
-                n_units=mean.n_units,
-                is_average=community == ALL,
+            as_read, *ends = (
+                against_zero(observed(community, by_thread, threads), drawing) for by_thread in (values, *extremes)
             )
+            is_parsed = all(extremes[0][t] == extremes[1][t] for t in extremes[0].keys() & {*threads})
+            facts: dict[str, Any] = {"condition": figure, "dataset": community, "is_average": community == ALL}
+            if shift := shift_over_units(POINTS, as_read, ends, is_parsed=is_parsed, **facts):
+                yield shift
 
 
-def against_zero(
-    community: str, by_thread: Mapping[str, float], threads: Sequence[str], drawing: Drawing
-) -> list[Paired]:
-    """The values of some threads, held against 0."""
-    columns = observed(community, by_thread, threads)
-    return [Paired(first=replace(columns, earned=0 * columns.earned), second=columns, drawing=drawing)]
-
-
-def weighted(weights: Mapping[Quantity, float], rising: Values, falling: Values) -> dict[str, float]:
-    """Thread → the weighted sum; rising: the values of quantities with a positive weight, falling: of the others."""
-    cells = [(weight, (rising if weight > 0 else falling).get(quantity, {})) for quantity, weight in weights.items()]
-    threads = [thread for thread in cells[0][1] if all(thread in values for _, values in cells)]
-    return {thread: sum(weight * values[thread] for weight, values in cells) for thread in threads}
+def against_zero(columns: Observed, drawing: Drawing) -> Paired:
+    """Values of threads, held against 0."""
+    return Paired(first=replace(columns, earned=0 * columns.earned), second=columns, drawing=drawing)
 
 
 def ends_of_values(run: PluralEvalRun) -> tuple[Values, Values]:
