@@ -53,8 +53,8 @@ class CardArm:
 
     def under(self, rule: str, kind: str, note: str = "") -> "CardArm":
         """The row's run under a rule; of the base it is called by the rule."""
-        names = (rule if self.kind == BASE else f"{name} + {rule}" for name in (self.name, self.arm))
-        return replace(self, **dict(zip(("name", "arm"), names, strict=True)), kind=kind, rule=rule, note=note)
+        name, arm = (rule if self.kind == BASE else f"{own} + {rule}" for own in (self.name, self.arm))
+        return replace(self, name=name, arm=arm, kind=kind, rule=rule, note=note)
 
     def patched(self, patch: str, run: str) -> "CardArm":
         """The base as a run of its own asked it under a patch of the prompt."""

@@ -54,9 +54,8 @@ def make_card(
     """
     evaluation = evaluation_of(study)
     card = evaluation.own_card
-    loaded = dict(
-        zip(runs, judges_of(evaluation, load_runs(evaluation, list(runs.values())), options).values(), strict=True)
-    )
+    of_runs = judges_of(evaluation, load_runs(evaluation, list(runs.values())), options)
+    loaded = dict(zip(runs, of_runs.values(), strict=True))
     base = loaded[BASE]
     evaluation.check(loaded)
     differences = {
@@ -78,6 +77,7 @@ def make_card(
         raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
     references = [arm for arm in arms[1:] if arm.name in judges and {arm.name, arm.arm} & {*options.references}]
     unranked = {name: card.unrankable(judge) for name, judge in judges.items()}
+    others = {arm.name: [a for a in arms[1:] if a.arm != arm.arm and a.kind != FREE] for arm in references}
     whole = StudyCard(
         study=study,
         evaluation=evaluation,
@@ -86,9 +86,7 @@ def make_card(
         judges=judges,
         changes=changes_against(evaluation, arms[0], arms[1:], judges, unranked, options),
         against={
-            arm.name: changes_against(
-                evaluation, arm, [a for a in arms[1:] if a.arm != arm.arm and a.kind != FREE], judges, unranked, options
-            )
+            arm.name: changes_against(evaluation, arm, others[arm.name], judges, unranked, options)
             for arm in references
         },
         unranked=unranked,
