@@ -218,15 +218,3 @@ def test_models_side_by_side_may_need_engines_of_their_own_and_other_items_leave
     assert ("tables/table27_flip_agreement.md" in html, (tmp_path / "out" / "compare.json").exists()) == (True, False)
     html = report(right, less, "--side-by-side", "--allow-differences")
     assert "Left out: 2 items that some judge was not asked" in html
-
-
-def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(report: Callable[..., str], tmp_path: Path) -> None:
-    folder = tmp_path / "runs" / "training" / "sft-0000"
-    folder.mkdir(parents=True)
-    (folder / "DONE.json").write_text("{}")
-    (folder / "config.yaml").write_text("model: {name: owner/base}")
-    models = {"base": "owner/base", "sft": str(folder / "merged-bf16"), "other": "owner/other"}
-    runs = [pocket_run(tmp_path, bends, name=name, model=model) for name, model in models.items()]
-    assert not [words for words in ([], ["--side-by-side"]) if "Agreement of judges on" in report(*runs[:2], *words)]
-    report(*runs, "--side-by-side")
-    assert "Judges: base, other." in (tmp_path / "out" / "tables" / "table27_flip_agreement.md").read_text()
