@@ -67,10 +67,7 @@ def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Pa
     assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path), expected)
 
 
-@pytest.mark.parametrize(
-    ("precomputed", "eos"),
-    [(True, True), (False, False)],
-)
+@pytest.mark.parametrize(("precomputed", "eos"), [(True, True), (False, False)])
 def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_path: Path, device: str) -> None:
     config = step_of_8("dpo", byte_judge, tmp_path, examples={"loss_on_eos": eos}, precompute_reference=precomputed)
     examples = examples_for(config, byte_judge)

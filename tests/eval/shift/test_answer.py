@@ -159,7 +159,7 @@ def test_a_detectable_shift_makes_a_yes_in_80_percent(
 def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(
     judge: Judge | Threads, word: str, least: float, most: float
 ) -> None:
-    n_runs = 40
+    n_runs = 60
     assert least <= verdicts(judge, n_runs)[word] / n_runs <= most
 
 

@@ -13,15 +13,7 @@ from eval.scorecard.arms import BASE
 from evenhand.records import Prompt
 from studies.narrator.evaluation import EVALUATION
 from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
-from studies.narrator.measures import (
-    EFFECTS,
-    Definitions,
-    Levels,
-    conditioned,
-    effects,
-    elimination_rows,
-    flips,
-)
+from studies.narrator.measures import EFFECTS, Definitions, Levels, conditioned, effects, elimination_rows, flips
 from studies.narrator.records import Conversation
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (

@@ -108,10 +108,7 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
     assert found == ([" ".join(one.split()) for one in inner], "ok")
 
 
-@pytest.mark.parametrize(
-    ("text", "finish", "n", "state"),
-    LISTS,
-)
+@pytest.mark.parametrize(("text", "finish", "n", "state"), LISTS)
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
     found = responses_in(completion(text, finish))
     assert (len(found.value), found.state) == (n, state)
@@ -150,11 +147,7 @@ def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply()
         ({"responses": RESPONSES}, {"verdict": "options", "sampling": {"temperature": 1}}, "verdict options is for"),
         ({"responses": {"references": {}}}, {}, "made by `evenhand build references`"),
         ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "made by `evenhand build wildscope`"),
-        (
-            {"references": {**THREADS, "clustering": {"method": "embeddings"}}},
-            {},
-            "needs embedding and",
-        ),
+        ({"references": {**THREADS, "clustering": {"method": "embeddings"}}}, {}, "needs embedding and"),
     ],
 )
 def test_a_config_that_cannot_be_asked_is_refused(

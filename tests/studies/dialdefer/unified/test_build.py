@@ -141,10 +141,7 @@ def test_a_changed_table_is_refused_and_made_again_by_the_same_command(built):
     manifest, table = read_manifest(built), built / "data" / "halueval" / "test.parquet"
     rows = read_items(table)
     swapped = [replace(i, correct_answer=i.incorrect_answer, incorrect_answer=i.correct_answer) for i in rows]
-    for spoil in (
-        lambda: write_items(table, swapped, None, {}),
-        table.unlink,
-    ):
+    for spoil in (lambda: write_items(table, swapped, None, {}), table.unlink):
         spoil()
         with pytest.raises(DataError, match=r"halueval/test\.parquet: is not as built"):
             whole(built, "test")
