@@ -9,7 +9,7 @@ from eval.annotation.tasks import Task
 from evenhand.errors import DataError
 from studies.pluraleval import annotation
 from studies.pluraleval.build_references import build
-from studies.pluraleval.sources import known_threads, pocket_references
+from studies.pluraleval.sources import pocket_references
 from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
 from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
 
@@ -45,10 +45,10 @@ def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
     run = references(tmp_path, monkeypatch, "made")
     (task,) = annotation.tasks([run])
     key = {
-        (known.thread_id, text): key
-        for known in known_threads()
-        for comment in known.comments
-        for key, text in comment.says.items()
+        (known.thread.thread_id, member.text): key
+        for known in pocket_references()
+        for key, cluster in enumerate(known.clusters)
+        for member in cluster.members
     }
     for item in task.items:
         first, second = (key[item.unit, text] for _, text in item.texts)

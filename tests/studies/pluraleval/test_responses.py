@@ -147,7 +147,6 @@ def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply()
         ({"responses": RESPONSES}, {"verdict": "options", "sampling": {"temperature": 1}}, "verdict options is for"),
         ({"responses": {"references": {}}}, {}, "made by `evenhand build references`"),
         ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "made by `evenhand build wildscope`"),
-        ({"references": {**THREADS, "clustering": {"method": "embeddings"}}}, {}, "needs embedding and"),
     ],
 )
 def test_a_config_that_cannot_be_asked_is_refused(
