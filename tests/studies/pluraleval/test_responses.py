@@ -19,7 +19,6 @@ from tests.made.pluraleval_models import FORMATS, formatted
 POCKET = ReferenceSpec(dataset="pocket-threads")
 RESPONSES = {"references": {"dataset": "pocket-threads"}}
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
-THREADS = {"threads": {"dataset": "pocket-threads"}}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
 
 
