@@ -169,6 +169,16 @@ def test_logits_are_vocabulary_by_scored_tokens_as_computed_and_three_times_in_f
     assert logits == pytest.approx(16 * 152_064 * (n_bytes + 3 * 4) / GIB)
 
 
+def test_fp16_holds_no_second_copy_of_the_weights_unless_they_are_held_in_bf16() -> None:
+    fp16 = (*BIG, "optimiser.mixed_precision=fp16", "optimiser.gradient_checkpointing=false")
+    same, other = (
+        training.memory_parts(trained(*fp16, f"quantisation.compute_dtype={dtype}"), QWEN, COUNT, A100)
+        for dtype in ("float16", "bfloat16")
+    )
+    assert same["copies of weights"] == 0
+    assert other["copies of weights"] == pytest.approx(12.2, abs=0.1)
+
+
 def test_a_70b_judge_takes_53_gib_of_each_gpu_to_train_and_two_to_four_gpus_to_check_its_merge() -> None:
     shape = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64}
     judge = model_size({"model_type": "llama", **shape, "num_key_value_heads": 8, "vocab_size": 128256})
