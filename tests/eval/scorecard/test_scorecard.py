@@ -59,6 +59,23 @@ def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(
     assert "; yes (yes saturated)." in text
 
 
+def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their_own(tmp_path: Path) -> None:
+    """dehumanizing renames the speakers, and is held against the same untreated prompts."""
+    counts = {"none": BASE, "honest": SFT, "dehumanizing": made.DPO}
+    own = scored(*three(tmp_path / "own"), draws=50)
+    base = run(tmp_path, "before", lambda p: made.accepting(counts[p.factors.arm])(p), arms=tuple(counts))
+    rows = scored(base, draws=50)
+    named = {"base + honest": own["sft"], "base + dehumanizing": own["dpo"]}
+    assert {name: (row["kind"], row["seconds"]) for name, row in rows.items()} == {
+        "base": ("base", None),
+        **dict.fromkeys(named, ("patch", None)),
+    }
+    for name, expected in named.items():
+        figures = [key for key in rows[name] if key.endswith(("_own", "_fixed", "acc", "acc_c1", "acc_c2"))]
+        assert len(figures) > 10
+        assert {key: rows[name][key] for key in figures} == {key: expected[key] for key in figures}
+
+
 HUNDRED = made_items("bbq", 100)
 
 
