@@ -139,7 +139,7 @@ def changes_against(
     options: Options,
 ) -> dict[str, Sequence[Change]]:
     """Row → its changes against another one; p is adjusted over the rows of a family."""
-    changes = {}
+    changes = dict[str, Sequence[Change]]()
     for family in dict.fromkeys(map(family_of_arm, arms)):
         names = [arm.name for arm in arms if arm.name in judges and family_of_arm(arm) == family]
         pairs = [{reference.name: judges[reference.name], name: judges[name]} for name in names]

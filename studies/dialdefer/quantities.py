@@ -164,8 +164,8 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
     sides = []
     for panel, n in zip(kept, n_errors, strict=True):
         earned, counted = columns(kind, panel, kept[0], denominator)
-        shown = {"dataset": panel.dataset, "units": panel.item_ids, "n_fitted": panel.n_fitted}
-        side = Observed(earned=earned, counted=counted, **shown)
+        side = Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted)
+        side = replace(side, n_fitted=panel.n_fitted)
         if kind in ("verdicts", "orders") and any(
             (each.replies == UNPARSED).any() for each in (panel, *panel.by_order)
         ):

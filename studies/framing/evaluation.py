@@ -120,7 +120,7 @@ def card_changes(judges: Mapping[str, FramedRun], options: Options) -> list[Chan
 
     def observe(run: FramedRun, _: Options) -> Iterator[Block]:
         for each in (each for each in blocks_of(run) if each.setting["group"] == ALL):
-            names = {EVERY: OVER_FRAMINGS, base: ON_LEVEL}.get(each.setting["framing"], ("shift",))
+            names = {EVERY: OVER_FRAMINGS, base: ON_LEVEL}.get(str(each.setting["framing"]), ("shift",))
             if measures := [measure for measure in each.measures if measure.name in names]:
                 yield replace(each, measures=measures)
 
