@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.scorecard.rules import N_FOLDS, Folded, folds_of, thresholds_by_fold
+from tests.made.simulated_rules import JUDGES, ended
 
 
 def folded(n: int, added: float, seed: int = 0) -> Folded:
@@ -46,3 +47,21 @@ def test_claims_without_a_margin_in_one_of_both_are_fitted_on_in_neither() -> No
     without[:20, 0, 0] = 100.0  # the baseline of claims that the framing lacks
     both = [thresholds_by_fold([Folded(each, one.folds)]) for each in (margins, without)]
     assert both[0].tolist() == both[1].tolist()
+
+
+def test_a_judge_that_is_bent_in_words_and_by_position_is_straight_and_right_under_thresholds_alone() -> None:
+    """A small part of what docs/results.md says; columns are shift, mean square and right."""
+    ends = ended(JUDGES["both"], 100, 6)
+    left = {rule: (abs(end.left[0]) < 2, end.left[2] > 76) for rule, end in ends.items()}
+    assert left == {
+        "as asked": (False, False),
+        "both orders": (False, False),
+        "threshold": (True, True),
+        "both orders + threshold": (True, True),
+    }
+    assert min(end.covered.min() for end in ends.values()) > 60
+
+
+def test_no_threshold_mends_what_a_judge_does_not_know_behind_a_speaker() -> None:
+    ends = ended(JUDGES["knows less"], 100, 2)
+    assert max(end.theory[2] for end in ends.values()) < 70
