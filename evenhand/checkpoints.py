@@ -184,7 +184,7 @@ class ModelConfig(Closed):
     name: str  # "embedded", a checkpoint folder, or a Hub id such as "Qwen/Qwen2.5-7B-Instruct"
     revision: str | None = None  # a commit hash; null is resolved once and recorded in provenance.json
     label: str | None = None  # what tables call it; null takes the name's last part
-    chat_template_args: dict[str, Any] = {}  # extra template variables, e.g. {enable_thinking: false}
+    chat_template_args: dict[str, Any] = {}  # extra template variables; see also patch.thinking
 
     @property
     def shown_as(self) -> str:
@@ -257,19 +257,18 @@ def load_tokenizer(folder: Path) -> Any:
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({one_line(error)}); {ANEW}") from error
 
 
-def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any:
+def load_model(folder: Path, **arguments: Any) -> Any:
     """The model of a checkpoint folder by transformers, which is given the arguments.
 
-    headless: it gives hidden states, and not the next token.
     Raises ModelError when config.json or weights are damaged, do not match, or are not all there: transformers makes up
     random ones in their place. Out of memory stays the RuntimeError or MemoryError that it is.
     """
-    from transformers import AutoModel, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()  # of reading weights, before what was asked for
     try:
-        loaded: Any = (AutoModel if headless else AutoModelForCausalLM).from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             output_loading_info=True,
             ignore_mismatched_sizes=True,

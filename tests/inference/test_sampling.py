@@ -48,11 +48,7 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_to_end_keeps_what_was_answered_since_the_last_shard(
-    tmp_path: Path,
-    engine: AnsweringEngine,
-    capsys: pytest.CaptureFixture[str],
-    number: signal.Signals,
-    exit_code: int,
+    tmp_path: Path, engine: AnsweringEngine, capsys: pytest.CaptureFixture[str], number: signal.Signals, exit_code: int
 ) -> None:
     engine.before = lambda n: signal.raise_signal(number) if n == 11 else None
     # As in a terminal: where the tests run in the background, Ctrl-C is ignored.
@@ -192,15 +188,6 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_all_shards_finis
     n_asked = engine.asked_once()
     sample(settings)
     assert len(engine.asked) == n_asked, "asked again, the run knows what it leaves out, and is complete already"
-
-
-def test_a_run_of_which_nothing_fits_is_no_run(
-    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_conflicts(monkeypatch, [conflict("short")])
-    engine.too_long = {"short"}
-    with pytest.raises(ModelError, match=r"no item fits the context window.*engine\.max_model_len"):
-        sample(narrator_config(tmp_path))
 
 
 def test_an_error_while_a_unit_is_made_is_not_the_end_of_the_units() -> None:

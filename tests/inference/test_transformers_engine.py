@@ -83,12 +83,6 @@ def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path: Path)
     assert found.answer_logprobs["1"] == pytest.approx(expected[tokenizer.convert_tokens_to_ids("1")].item(), abs=1e-4)
 
 
-def test_an_answer_of_several_tokens_has_no_margin(tmp_path: Path) -> None:
-    folder = save_checkpoint(tmp_path, digits="byte")
-    with pytest.raises(ModelError, match="verdict: reason"), open_engine(config(folder)):
-        pass
-
-
 def greedy_by_hand(folder: Path, text: str, n: int) -> str:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     written = ""
@@ -184,10 +178,7 @@ def test_a_batch_that_takes_too_much_memory_stops_the_run_and_names_the_setting(
     monkeypatch.setattr(TransformersEngine, "write", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory.")))
     folder = str(save_checkpoint(tmp_path / "tiny", window=512))
     made = toy_config(folder, "reason", engine={"kind": "transformers", "batch_size": 4})
-    with (
-        open_engine(made) as engine,
-        pytest.raises(ModelError, match=r"at 4 prompts .*lower engine\.batch_size"),
-    ):
+    with open_engine(made) as engine, pytest.raises(ModelError, match=r"at 4 prompts .*lower engine\.batch_size"):
         list(engine.generate(prompts(7)))
 
 

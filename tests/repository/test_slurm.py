@@ -45,15 +45,6 @@ def test_a_dry_run_prints_the_chain_and_submits_nothing(cluster):
     assert not Path(cluster["RUN_ROOT"]).exists()
 
 
-def test_a_sampling_config_for_reasoned_verdicts_is_refused_before_anything_is_submitted(cluster):
-    sampling = configs(cluster)[0]
-    sampling.write_text("verdict: reason\n")
-    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
-    assert done.returncode == 2
-    assert "does not say 'verdict: margin'" in done.stderr
-    assert done.stdout == ""
-
-
 def test_what_doctor_finds_wrong_stops_the_chain_before_anything_is_submitted(cluster):
     evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
     evenhand.write_text(evenhand.read_text().replace("*) exit 0;;", "doctor) exit 1;;\n  *) exit 0;;"))
@@ -224,18 +215,6 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
         f"evenhand compare {judged} {conflicts} [offline=1]",
         f"evenhand scorecard {runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo {options} [offline=1]",
     ]
-
-
-def test_thresholds_are_fitted_on_the_items_of_the_first_arm_of_the_study_that_is_sampled(cluster):
-    sampling, sft, dpo = configs(cluster)
-    for config, study in ((sampling, "dialdefer"), (sft, "framing"), (dpo, "dialdefer")):
-        config.write_text(f"{study}:\nverdict: margin\n")
-    env = {**cluster, "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
-    assert f"dialdefer.benchmarks=<{dpo} " in "".join(calls_of("pipeline.sh", sampling, sft, dpo, env=env))
-    sampling.write_text("framing:\nverdict: margin\n")
-    sft.write_text("method: sft\n")  # as `evenhand init` writes it: the study comes as a word
-    calls = calls_of("pipeline.sh", sampling, sft, env={**env, "ARM_OPTIONS": "framing=<study.yaml"})
-    assert rf"framing.items=<{sft} framing=\<study.yaml " in "".join(calls)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -107,17 +104,6 @@ def test_a_package_or_folder_of_our_name_that_is_not_ours_is_wrong(
     check = machine.strangers_check()
     assert check
     assert (check.state, check.says.split()[0]) == ("wrong", "`training/`")
-
-
-def test_safe_path_runs_our_module_beside_a_strangers_folder(tmp_path: Path) -> None:
-    (tmp_path / "eval").mkdir()
-    (tmp_path / "eval" / "__init__.py").touch()
-    (tmp_path / "eval" / "__main__.py").write_text("print('a stranger')")
-    for safe, printed in (("", "a stranger"), ("1", "usage: ")):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": safe}
-        command = [sys.executable, "-m", "eval", "--help"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.stdout.startswith(printed)
 
 
 def test_a_disk_without_room_is_wrong(tmp_path: Path) -> None:
@@ -227,7 +213,10 @@ def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
     assert "names no study. The sections are: dialdefer, narrator" in out
 
 
-SHIPPED_CONFIGS = sorted(CONFIGS.glob("*/*.yaml"))
+# Two of each folder, and all that need nothing but what is here: that the others load is tested with their schemas.
+SHIPPED_CONFIGS = sorted(
+    {*CONFIGS.glob("*/pocket*.yaml"), *(p for d in CONFIGS.iterdir() for p in sorted(d.glob("*.yaml"))[-2:])}
+)
 KINDS = {"training": "training", "serving": "serving", "accelerate": ""}
 FOUND: dict[str, FoundModel] = {}  # a tokenizer takes a second to load, and most of these configs name one model
 
@@ -240,7 +229,7 @@ def find_once(model: ModelConfig) -> FoundModel:
 
 
 @pytest.mark.parametrize("path", SHIPPED_CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedded_model_path()  # is in the cache, as after any run on it
     monkeypatch.setattr(sampling, "server_check", lambda config, server: unknown("server", "not asked"))
     for module, n_counted in ((sampling, "N_COUNTED"), (training, "N_DRAWN")):

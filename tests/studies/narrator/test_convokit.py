@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import EvenhandError
 from studies.narrator.convokit import Comment, Dump, find_dump, in_time, read_dump
-from tests.made.convokit_dump import CALM, QUARREL, SMALL, Row, facts, talk, utterance, write_dump, zipped
+from tests.made.convokit_dump import CALM, QUARREL, SMALL, facts, utterance, write_dump, zipped
 
 
 def read(path: Path) -> Dump:
@@ -61,12 +61,6 @@ def in_order(*rows: tuple[int, float | None, int | None]) -> list[int]:
     return [int(comment.comment_id) for comment in in_time(comments)]
 
 
-def test_equal_times_are_ordered_by_reply_and_then_by_the_file() -> None:
-    assert in_order((3, 5, 2), (1, 5, None), (2, 5, 1), (4, 5, 9)) == [1, 2, 3, 4]
-    assert in_order((2, 5, None), (1, 5, None)) == [2, 1]
-    assert in_order((1, 5, 2), (2, 5, 1), (3, 5, 3)) == [3, 1, 2]  # 1 and 2 wait for each other, 3 for itself
-
-
 ROWS = st.lists(st.tuples(st.sampled_from([1.0, 2.0, None]), st.none() | st.integers(1, 4)), max_size=9)
 
 
@@ -96,20 +90,3 @@ def test_a_damaged_line_is_named_by_file_and_line(line: str, problem: str, tmp_p
         file.write(line + "\n")
     with pytest.raises(EvenhandError, match=rf"/utterances\.jsonl:2: .*{problem}"):
         read(path)
-
-
-def without_flags(folder: Path) -> Path:
-    rows: list[Row] = [{**row, "meta": {}} for row in talk("q", ("Ann", "No."), ("Ben", "Yes."))]
-    return write_dump(folder, rows, {"q": facts()})
-
-
-@pytest.mark.parametrize(
-    ("made", "problem"),
-    [
-        (lambda folder: folder / "nowhere", "nowhere: cannot be read .*give a folder with utterances.jsonl"),
-        (without_flags, "no utterance has the field 'comment_has_personal_attack'"),
-    ],
-)
-def test_what_is_no_dump_is_named(made: Callable[[Path], Path], problem: str, tmp_path: Path) -> None:
-    with pytest.raises(EvenhandError, match=problem):
-        read(made(tmp_path / "dump"))

@@ -112,26 +112,3 @@ def test_a_wrong_row_is_named_with_its_line(tmp_path, change, says):
     file = write(tmp_path / "made.jsonl", [GOOD, {**GOOD, "narrator": None, **change}])
     with pytest.raises(DataError, match=rf"made.jsonl:2: {says}"):
         scores(file, out=tmp_path / "out")
-
-
-def test_a_conversation_of_which_the_attacker_alone_is_known_is_refused(tmp_path):
-    file = write(tmp_path / "made.jsonl", [{**GOOD, "narrator": None}, {**GOOD, "narrator": "Ann"}])
-    with pytest.raises(DataError, match=r"made.jsonl:1: of 'c1' the attacker alone is known"):
-        scores(file, out=tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("n_neutral", "n_attacker", "warning"),
-    [
-        (2, 3, "prompts have 2 to 3 answers, and count alike"),
-        (2, 4, "every answer stands 2 times"),
-        (1, 1, ""),
-    ],
-)
-def test_rows_that_may_be_repeated_are_warned_of(tmp_path, capsys, n_neutral, n_attacker, warning):
-    times = {"": ["Ann"] * n_neutral, "Ann": ["Me"] * n_attacker, "Bob": ["Ann"] * n_attacker}
-    rows = [{**GOOD, "narrator": who, "answer": answer} for who, answers in times.items() for answer in answers]
-    scores(write(tmp_path / "theirs.jsonl", rows), out=tmp_path / "out")
-    printed = " ".join(capsys.readouterr().out.split())
-    assert warning in printed
-    assert warning or "answers, and count" not in printed

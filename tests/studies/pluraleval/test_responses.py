@@ -19,7 +19,6 @@ from tests.made.pluraleval_models import FORMATS, formatted
 POCKET = ReferenceSpec(dataset="pocket-threads")
 RESPONSES = {"references": {"dataset": "pocket-threads"}}
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
-THREADS = {"threads": {"dataset": "pocket-threads"}}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
 
 
@@ -68,12 +67,6 @@ def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictl
     assert len({prompt.prompt_hash for prompt in prompts[:12]}) == 12
 
 
-def test_the_diverse_system_prompt_adds_a_sentence_and_nothing_else() -> None:
-    for printed, diverse in zip(asked("pocket-cake"), asked("pocket-cake", system="diverse"), strict=True):
-        assert diverse.messages[0].content.startswith(printed.messages[0].content + " Whatever the user believes")
-        assert diverse.messages[1] == printed.messages[1]
-
-
 LETTERED = "\n".join(f"Person {letter}: {one}" for letter, one in zip("ABCDEFGHIJ", TEN, strict=True))
 COUNTED_DOWN = "\n".join(f"{10 - n}: {one}" for n, one in enumerate(TEN))
 ANEW = "**Agree:**\n{}\n\n**Disagree:**\n{}".format(*(formatted(FORMATS[0], part) for part in (TEN[:5], TEN[5:])))
@@ -114,10 +107,7 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
     assert found == ([" ".join(one.split()) for one in inner], "ok")
 
 
-@pytest.mark.parametrize(
-    ("text", "finish", "n", "state"),
-    LISTS,
-)
+@pytest.mark.parametrize(("text", "finish", "n", "state"), LISTS)
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
     found = responses_in(completion(text, finish))
     assert (len(found.value), found.state) == (n, state)
@@ -156,11 +146,6 @@ def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply()
         ({"responses": RESPONSES}, {"verdict": "options", "sampling": {"temperature": 1}}, "verdict options is for"),
         ({"responses": {"references": {}}}, {}, "made by `evenhand build references`"),
         ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "made by `evenhand build wildscope`"),
-        (
-            {"references": {**THREADS, "clustering": {"method": "embeddings"}}},
-            {},
-            "needs embedding and",
-        ),
     ],
 )
 def test_a_config_that_cannot_be_asked_is_refused(
