@@ -259,7 +259,8 @@ def wide_frame(scores: Sequence[Score]) -> pd.DataFrame:
 
 def records(frame: pd.DataFrame) -> list[Any]:
     """The rows of a frame as named tuples, None for what is unknown."""
-    record = namedtuple("Record", ["Index", *frame.columns])  # DataFrame.itertuples takes several times as long
+    # DataFrame.itertuples takes several times as long.
+    record = namedtuple("Record", ["Index", *frame.columns])  # type: ignore[misc]  # fields that no source names
     columns = [[None if is_unknown(value) else value for value in column.tolist()] for _, column in frame.items()]
     return [record(*cells) for cells in zip(frame.index, *columns, strict=True)]
 
