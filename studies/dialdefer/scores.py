@@ -212,6 +212,7 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
 
 WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}
 WITH_INTERVAL |= {"change_acc": "_pp", "change_acc_orders": "_pp"}
+WITH_INTERVAL |= dict.fromkeys(("agreed", "right_agreed", "right_all"), "")
 ENDS = {"": "value", "_ci_low": "low", "_ci_high": "high"}
 # What is measured only where there are margins, both answer orders, or replies that are parsed.
 OPTIONAL = [f"{measure}{end}{unit}" for measure, unit in WITH_INTERVAL.items() for end in ENDS]
