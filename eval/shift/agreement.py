@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 UNCLEAR = -1.0  # the verdict of an unparsed reply, or of a tie: it agrees with none
 SHARES_KEPT = np.arange(1, 11) / 10  # of the claims, by margin
+ROUNDING = 1e-9
 MOST_JUDGES = 3  # in the figure, two lines each
 
 
@@ -95,14 +96,14 @@ def risks(claims: Sequence[Claims], drawing: Drawing) -> pd.DataFrame:
     """
     supports = np.unique(np.concatenate([part.support.ravel() for part in claims]))
     orders: dict[str, tuple[Any, list[FloatArray]]] = {
-        "by agreement": (supports[supports > 0], [part.support for part in claims]),
-        "by margin": (1 - SHARES_KEPT, [part.sureness for part in claims]),
+        "by agreement": (supports[supports > 0] - ROUNDING, [part.support for part in claims]),
+        "by margin": (1 - SHARES_KEPT + ROUNDING, [part.sureness for part in claims]),
     }
     points = list[dict[str, Any]]()
     for series, (limits, scores) in orders.items():
         for limit in limits:
             parts = [
-                Drawn(observed=part.observed(score >= limit), drawing=drawing)
+                Drawn(observed=part.observed(score > limit), drawing=drawing)
                 for part, score in zip(claims, scores, strict=True)
             ]
             right = estimate(RIGHT_AGREED, parts)
