@@ -1,6 +1,7 @@
 """Abstaining: on which claims a judge gives one verdict however it is asked, and how often it is right on these.
 
-Risk against coverage: the share of wrong verdicts on the claims that are kept, as the least sure ones are left out.
+Risk against coverage: how often the most common verdict is wrong on the claims that are kept, as the least sure ones
+are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,9 +30,8 @@ def part_mean(name: str, part: int) -> Measure:
     return Measure(name=name, unit="%", statistic=lambda means: 100 * means[..., part], is_share=True)
 
 
-AGREED, RIGHT_AGREED, RIGHT_ALL = MEASURES = [
-    part_mean(name, i) for i, name in enumerate(("agreed", "right_agreed", "right_all"))
-]
+NAMES = ("agreed", "right_agreed", "right_majority", "right_all")
+AGREED, RIGHT_AGREED, *_ = MEASURES = [part_mean(name, part) for part, name in enumerate(NAMES)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,11 +51,22 @@ class Claims:
     odds: FloatArray
 
     @cached_property
+    def shares(self) -> FloatArray:
+        """(n_items, n_claims, n_askings): the share of a claim's askings that have the same verdict; 0 for UNCLEAR."""
+        is_same = (self.verdicts[..., None] == self.verdicts[..., None, :]) & (self.verdicts[..., None] >= 0)
+        return np.asarray(is_same.mean(axis=-1))
+
+    @cached_property
     def support(self) -> FloatArray:
         """(n_items, n_claims): the share of askings with the most common verdict; NaN where one was not asked."""
-        answers = {0.0, *np.unique(self.verdicts[self.verdicts >= 0]).tolist()}
-        most = np.max([(self.verdicts == answer).mean(axis=-1) for answer in answers], axis=0)
-        return np.where(np.isnan(self.verdicts).any(axis=-1), np.nan, most)
+        return np.where(np.isnan(self.verdicts).any(axis=-1), np.nan, self.shares.max(axis=-1))
+
+    @cached_property
+    def right_by_majority(self) -> FloatArray:
+        """(n_items, n_claims): whether the most common verdict is right, the mean of several; NaN where unknown."""
+        is_counted = (self.shares == self.support[..., None]) & ~np.isnan(self.right)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(is_counted, self.right, 0.0).sum(axis=-1) / is_counted.sum(axis=-1))
 
     @cached_property
     def sureness(self) -> FloatArray:
@@ -64,16 +75,17 @@ class Claims:
         return np.asarray(ranks).reshape(self.odds.shape[:2])
 
     def columns(self, is_kept: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        """(earned, counted), each (n_items, 3): claims that are kept of all; right verdicts on these; and on all.
+        """(earned, counted), each (n_items, 4): claims that are kept, of all; most common verdicts that are right, of
+        these and of all; verdicts that are right, of all.
 
         is_kept: (n_items, n_claims).
         """
-        is_asked = ~np.isnan(self.support)
-        is_labelled = ~np.isnan(self.right) & is_asked[..., None]
+        is_asked, is_labelled = ~np.isnan(self.support), ~np.isnan(self.right_by_majority)
         parts = [
             (is_kept.astype(float), is_asked),
-            (self.right, is_labelled & is_kept[..., None]),
-            (self.right, is_labelled),
+            (self.right_by_majority, is_kept & is_labelled),
+            (self.right_by_majority, is_labelled),
+            (self.right, is_asked[..., None] & ~np.isnan(self.right)),
         ]
         by_item = [(np.where(is_in, values, 0.0), is_in) for values, is_in in parts]
         earned, counted = (
@@ -91,7 +103,7 @@ class Claims:
 
 
 def risks(claims: Sequence[Claims], drawing: Drawing) -> pd.DataFrame:
-    """Wrong verdicts in percent (value, low, high) against the percentage of claims kept (x), a series for each order
+    """Wrong majorities in percent (value, low, high) against the percentage of claims kept (x), a series for each order
     in which claims are left out: by how many askings agree, and by margin. Means over datasets; empty without labels.
     """
     supports = np.unique(np.concatenate([part.support.ravel() for part in claims]))
@@ -126,5 +138,5 @@ def risk_plots(judges: Mapping[str, Sequence[Claims]], drawing: Drawing) -> "lis
         for name, frame in frames.items()
         if len(frame)
     ]
-    labels = ("claims kept, %; the others are left to somebody else", "wrong verdicts on these, %")
+    labels = ("claims kept, %; the others are left to somebody else", "wrong by majority on these, %")
     return [line_plot("abstaining", "Errors on the claims that are kept", pd.concat(lines), labels)] if lines else []

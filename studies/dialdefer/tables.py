@@ -12,6 +12,7 @@ import pandas as pd
 from eval.estimates.changes import Change, changes_frame
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
+from eval.shift.agreement import NAMES
 from studies.dialdefer.measures import ROUNDING_PP
 from studies.dialdefer.panels import MAIN_ROLES
 from studies.dialdefer.scores import (
@@ -33,7 +34,7 @@ MAIN_CHANGES = ("dds", "acc", "acc_c2", "soft_dds", "deference", "position", "ac
 OF_DATASETS = ("dds", "acc_c2", "accept_c1", "accept_c2", "deference", "position")
 PARAPHRASES = ("v1", "v2", "v3")  # templates of appendix D
 ORDERED = [f"{measure}{end}_pp" for measure in ("deference", "position") for end in ("", "_ci_low", "_ci_high")]
-AGREEMENT = [f"{name}{end}" for name in ("agreed", "right_agreed", "right_all") for end in ("", "_ci_low", "_ci_high")]
+AGREEMENT = [f"{name}{end}" for name in NAMES for end in ("", "_ci_low", "_ci_high")]
 DDS = ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]
 CHANGE = ("change", "change_low", "change_high", "p_holm")  # columns of the long frame of changes
 YES = {True: "yes", False: ""}

@@ -130,7 +130,7 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
             yield from block(run, EVERY, part)
         claims = {dataset: claims_of(dataset, grid) for dataset, grid in run.grids.items()}
         agreed = {dataset: of_dataset.observed(of_dataset.support == 1) for dataset, of_dataset in claims.items()}
-        has_labels = any(observed.counted[:, 2].any() for observed in agreed.values())
+        has_labels = any(observed.counted[:, -1].any() for observed in agreed.values())
         yield block_of(run, EVERY, ALL, MEASURES if has_labels else [AGREED], agreed)
 
 

@@ -30,33 +30,33 @@ def made_claims(verdicts: Any, labels: Any = 0.0, odds: Any = np.nan, clusters: 
 
 
 def values(claims: Claims) -> list[float | None]:
-    """[share agreed, right on these, right on all], in percent."""
+    """[share agreed, right on these, right by majority, right on all], in percent."""
     part = Drawn(observed=claims.observed(claims.support == 1), drawing=DRAWING)
     return [estimate(measure, [part]).value for measure in MEASURES]
 
 
 def test_a_fair_judge_agrees_on_all_claims_and_is_right_there_as_everywhere():
     verdicts = np.repeat([[[0.0], [1.0]], [[0.0], [0.0]]], 6, axis=2)
-    assert values(made_claims(verdicts)) == [100.0, 75.0, 75.0]
+    assert values(made_claims(verdicts)) == [100.0, 75.0, 75.0, 75.0]
 
 
 def test_a_judge_that_flips_on_half_of_its_items_agrees_on_half_and_its_errors_that_are_flips_are_gone():
     verdicts = np.zeros((40, 1, 4))
     verdicts[::2, :, 3] = 1.0  # the last framing takes every other item along; everything else is right
-    assert values(made_claims(verdicts)) == [50.0, 100.0, 87.5]
+    assert values(made_claims(verdicts)) == [50.0, 100.0, 100.0, 87.5]
 
 
 def test_a_claim_with_an_unparsed_reply_is_not_agreed_upon_and_one_that_was_not_asked_counts_nowhere():
     agreed = [[0.0, 0.0, 0.0]]
     unparsed, not_asked = [[0.0, 0.0, UNCLEAR]], [[0.0, 0.0, np.nan]]
-    assert values(made_claims([agreed, unparsed])) == [50.0, 100.0, 100.0]
-    assert values(made_claims([agreed, [[UNCLEAR] * 3]])) == [50.0, 100.0, 100.0]
-    assert values(made_claims([agreed, not_asked])) == [100.0, 100.0, 100.0]
+    assert values(made_claims([agreed, unparsed])) == [50.0, 100.0, 100.0, 100.0]
+    assert values(made_claims([agreed, [[UNCLEAR] * 3]])) == [50.0, 100.0, 100.0, 100.0]
+    assert values(made_claims([agreed, not_asked])) == [100.0, 100.0, 100.0, 100.0]
 
 
 def test_without_labels_the_share_alone_is_known():
     claims = replace(made_claims(np.zeros((3, 1, 2))), right=np.full((3, 1, 2), np.nan))
-    assert values(claims) == [100.0, None, None]
+    assert values(claims) == [100.0, None, None, None]
     assert risks([claims], DRAWING).empty
 
 
@@ -83,17 +83,23 @@ def test_clusters_widen_the_interval():
     assert widths[1] == pytest.approx(widths[0] * 10**0.5, rel=0.25)
 
 
-def test_risk_starts_at_the_error_over_all_and_by_agreement_ends_at_the_error_on_what_is_agreed_upon():
+def test_the_most_common_verdict_counts_of_a_claim_that_is_kept_and_half_of_two():
+    claims = made_claims([[[0.0, 0.0, 1.0, UNCLEAR]], [[1.0, 1.0, 1.0, 0.0]], [[0.0, 0.0, 1.0, 1.0]]])
+    assert claims.right_by_majority.tolist() == [[1.0], [0.0], [0.5]]
+    assert claims.support.tolist() == [[0.5], [0.75], [0.5]]
+
+
+def test_risk_over_all_claims_is_that_of_the_majority_and_by_agreement_starts_at_what_is_agreed_upon():
     rng = np.random.default_rng(3)
     skill = rng.uniform(0.4, 1.0, size=(300, 1, 1))  # unsure claims are wrong more often, in some framings
     verdicts = (rng.random((300, 1, 6)) > skill).astype(float)
     claims = made_claims(verdicts, odds=4 * skill)
     frame = risks([claims], DRAWING)
-    agreed, right_agreed, right_all = values(claims)
+    agreed, right_agreed, right_majority, _ = values(claims)
     for series, points in frame.groupby("series"):
         points = points.sort_values("x")
         assert points["x"].iloc[-1] == 100
-        assert points["value"].iloc[-1] == pytest.approx(100 - right_all)
+        assert points["value"].iloc[-1] == pytest.approx(100 - right_majority)
         assert points["value"].iloc[0] < points["value"].iloc[-1], series
         assert (points["low"] <= points["value"]).all()
         assert (points["value"] <= points["high"]).all()
