@@ -173,7 +173,7 @@ def plots_of(results: Results) -> list[Any]:
     denominator = results.options.of(DialDeferOptions).denominator
     claims = {
         name: [
-            claims_of(*without_lost(panel), denominator)
+            claims_of(without_lost(panel)[0], denominator)
             for panel in {**setting_panels(judge), **setting_panels(judge, variant=BOTH_ORDERS)}.values()
         ]
         for name, judge in results.judges.items()
