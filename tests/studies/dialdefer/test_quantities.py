@@ -61,6 +61,8 @@ def test_a_claim_is_agreed_upon_where_both_framings_and_orders_give_one_verdict(
     single = {
         kind: observed("agreement", [made_panel([right, unread])], kind)[0].means for kind in DENOMINATORS.values()
     }
+    sampled = [[[ACCEPT] * 2, [REJECT] * 2, [ACCEPT, UNPARSED], [REJECT] * 2]]  # one of two samples is unparsed
+    assert observed("agreement", [made_panel(sampled)], "answered")[0].means[0] == 1 / 2
     assert single["answered"].tolist() == [3 / 4, 1, 1, 1]
     assert single["published"].tolist() == [3 / 4, 1, 1, 7 / 8]
 
