@@ -49,6 +49,18 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def without_pictures() -> Iterator[None]:
+    """Figures are not drawn, which takes most of a report's time, but within `drawing`."""
+    from matplotlib.figure import Figure
+
+    from tests.made.report_html import without_drawing
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", without_drawing)
+        yield
+
+
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model with the embedded model's tokenizer. torch, which most test files do without, is imported here."""
