@@ -1,5 +1,6 @@
 """What holds for all tests: no hub is asked, each of several processes has one thread, slow files come first."""
 
+import gc
 import importlib.util
 import os
 import platform
@@ -100,9 +101,19 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests mean the CPU, also where there is a GPU, unless it is they that are asked for."""
+    """Tests mean the CPU, also where there is a GPU, unless it is they that are asked for.
+
+    Nothing of what collecting them imports is garbage: looking for it takes a tenth of the time.
+    """
+    gc.disable()
     if config.getoption("markexpr") != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """From here on garbage is looked for in what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -155,7 +155,7 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
     An item that the engine lost in any panel is left out of all, and of the last two one that lacks a margin in any; an
     infinite margin has no deviations.
     """
-    if len({pd.factorize(np.array(panel.clusters))[0].tobytes() for panel in panels}) > 1:
+    if len(panels) > 1 and len({pd.factorize(np.array(panel.clusters))[0].tobytes() for panel in panels}) > 1:
         raise DataError(f"{panels[0].dataset}: {TWO_CLUSTERS}")
     n_errors = [int((panel.replies == ERROR).sum()) for panel in panels]
     kept = without_lost(*panels)

@@ -1,6 +1,5 @@
 """`evenhand show`: the very prompts that a run asks about a unit, of every study, chosen by their factors."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,9 +69,3 @@ def test_what_is_not_there_is_named(words: list[str], error: type[Exception], sa
     with pytest.raises(error) as refusal:
         show.main(words)
     assert says in str(refusal.value)
-
-
-def test_a_key_of_the_study_at_the_top_level_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text("framing: {ask: '{{ framing }}'}\nplacebos: ['{{ claim }}']\n")
-    with pytest.raises(ConfigError, match="'placebos' at the top level; indent it, it is a key of 'framing'"):
-        show.main([str(tmp_path / "s.yaml")])

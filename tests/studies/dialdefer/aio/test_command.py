@@ -185,13 +185,3 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     assert not (made.raw / "check" / "two001.yaml").exists()
     made.stages("label", "check")
     assert [made.checked("two001")[key] for key in ("keep", "label")] == [None, ""]
-
-
-def test_credentials_and_a_folder_named_for_what_it_holds_are_asked_for(made, tmp_path, monkeypatch):
-    monkeypatch.delenv("REDDIT_CLIENT_SECRET")
-    with pytest.raises(ConfigError, match=r"REDDIT_CLIENT_SECRET: not set\. Register"):
-        made.run("discover")
-    made.raw = tmp_path / "data"
-    with pytest.raises(ConfigError, match="its name must say so"):
-        made.run("discover")
-    assert not made.raw.exists()
