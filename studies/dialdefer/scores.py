@@ -14,6 +14,7 @@ from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_
 from eval.estimates.resampling import mcnemar_p
 from eval.report.tables import is_unknown
 from eval.runs import judge_names
+from eval.shift.agreement import NAMES
 from evenhand.errors import DataError
 from studies.dialdefer import measures
 from studies.dialdefer.panels import (
@@ -214,6 +215,7 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
 
 WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}
 WITH_INTERVAL |= {"change_acc": "_pp", "change_acc_orders": "_pp"}
+WITH_INTERVAL |= dict.fromkeys(NAMES, "")
 ENDS = {"": "value", "_ci_low": "low", "_ci_high": "high"}
 # What is measured only where there are margins, both answer orders, or replies that are parsed.
 OPTIONAL = [f"{measure}{end}{unit}" for measure, unit in WITH_INTERVAL.items() for end in ENDS]
