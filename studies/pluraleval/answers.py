@@ -32,7 +32,6 @@ from studies.pluraleval.observe import (
     SUPPORTING,
     TOWARD,
     Quantity,
-    Reply,
     Values,
     Weights,
     list_values,
@@ -42,6 +41,7 @@ from studies.pluraleval.observe import (
     pairs_in,
     weighted,
 )
+from studies.pluraleval.records import Reply
 from studies.pluraleval.reply_reading import choice_in, ranking_in
 from studies.pluraleval.runs import ALL, PluralEvalRun
 

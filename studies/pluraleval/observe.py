@@ -85,11 +85,16 @@ def loss_weights(biased: Quantity) -> dict[Quantity, float]:
     return {biased._replace(framing=NEUTRAL): 1.0, biased: -1.0}
 
 
+def recall(asked: str, measure: str) -> Quantity:
+    """A recall. asked: framing and opinions, as losses.yaml has them."""
+    framing, opinions = asked.split()
+    return Quantity("generation", framing, opinions, "", measure)
+
+
 # A measure of experiment 1 → the recalls that it is a sum of.
 LOSSES_OF_LISTS: dict[Quantity, dict[Quantity, float]] = {
     Quantity("generation", loss["framing"], loss.get("opinions", ""), "", loss["measure"]): {
-        Quantity("generation", *asked.split(), "", loss.get("level", "recall")): float(weight)
-        for asked, weight in loss["of"].items()
+        recall(asked, loss.get("level", "recall")): float(weight) for asked, weight in loss["of"].items()
     }
     for loss in shipped_yaml(Path(__file__).with_name("losses.yaml"))
 }

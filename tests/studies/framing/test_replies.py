@@ -13,10 +13,7 @@ REPLIES = yaml.safe_load(Path(__file__).with_name("free_replies.yaml").read_text
 TEXTS = ("Yes, it is correct.", "No, it is not.")
 
 
-@pytest.mark.parametrize(
-    ("text", "symbols", "place"),
-    REPLIES,
-)
+@pytest.mark.parametrize(("text", "symbols", "place"), REPLIES)
 def test_a_free_reply_names_one_symbol_or_none(text, symbols, place):
     chosen = choice_in(completion(text), symbols, "answer", TEXTS if symbols == ["1", "2"] else symbols)
     assert (chosen.place, chosen.state) == (place, UNPARSED if place is None else CHOSEN)

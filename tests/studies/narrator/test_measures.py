@@ -13,15 +13,7 @@ from eval.scorecard.arms import BASE
 from evenhand.records import Prompt
 from studies.narrator.evaluation import EVALUATION
 from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
-from studies.narrator.measures import (
-    EFFECTS,
-    Definitions,
-    Levels,
-    conditioned,
-    effects,
-    elimination_rows,
-    flips,
-)
+from studies.narrator.measures import EFFECTS, Definitions, Levels, conditioned, effects, elimination_rows, flips
 from studies.narrator.records import Conversation
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
@@ -263,9 +255,7 @@ def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
 
 
 def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):
-    assert "a model is among them twice" in said(results(runs["fair", "sampled"], runs["fair", "exact"]))
     assert "some were sampled and some read exactly" in said(results(runs["fair", "sampled"], runs["lots", "exact"]))
-    assert "not pooled" not in said(results(runs["fair", "sampled"], runs["lots", "sampled"]))
 
 
 def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path):
@@ -340,6 +330,14 @@ def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
         assert [row["m_by_share"] for row in sides] == (pytest.approx(by_share) if detection == "reply" else [None] * 2)
         assert [row["n_prompts"] for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
         assert [row["n_mixed"] for row in sides] == [0 if detection == "majority" else 1] * 2
+
+
+def test_delta_is_m_less_the_neutral_m_of_the_same_row():
+    said = [
+        each for who, m in (("neutral", 0.8), ("attacker", 0.5)) for each in (seen(who, 1.0), judgment(who, m, 0.2))
+    ]
+    neutral, attacker = (table_4(said)[who, True] for who in ("neutral", "attacker"))
+    assert (neutral["delta"], attacker["delta"].value) == (None, pytest.approx(100 * (0.5 / 0.7 - 0.8)))
 
 
 def test_undecided_detection_is_in_neither_row():
