@@ -9,7 +9,8 @@ from eval.report.plots import finish, interval_plot
 
 LABELS = {
     "base": "the bent judge",
-    "calibrated": "with thresholds, no training",
+    "carried over": "threshold carried over, no training",
+    "both orders + threshold": "both orders and threshold, no training",
     "one": "SFT in one wording",
     "repeated": "SFT in one wording, items repeated",
     "more": "SFT in one wording, more items",
