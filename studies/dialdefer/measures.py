@@ -17,7 +17,7 @@ from evenhand.completions import answer_probability
 from evenhand.records import Completion
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.templates import NO_FIRST
-from studies.json_replies import last_object, last_value, without_thinking
+from eval.reading.objects import last_object, last_value, without_thinking
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int8]

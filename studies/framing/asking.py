@@ -14,7 +14,7 @@ from evenhand.study import Replies
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
 from studies.framing.templates import ENVIRONMENT, rendered
-from studies.json_replies import without_thinking
+from eval.reading.objects import without_thinking
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"

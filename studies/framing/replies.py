@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evenhand.records import Completion
-from studies.json_replies import last_value, without_thinking
+from eval.reading.objects import last_value, without_thinking
 
 CHOSEN, TIE, UNPARSED, ERROR = "chosen", "tie", "unparsed", "error"
 KEYS = ("chosen_answer", "answer")  # of a reasoned reply

@@ -18,7 +18,7 @@ from eval.report.tables import number
 from eval.shift.answer import LITTLE, Answer, Shift, answer
 from eval.shift.contrast import contrasted
 from evenhand.records import Completion
-from studies.json_replies import OK
+from eval.reading.objects import OK
 from studies.pluraleval.measures import ranked
 from studies.pluraleval.observe import (
     AGAINST,

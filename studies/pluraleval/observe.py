@@ -20,7 +20,7 @@ from eval.options import Unparsed
 from eval.runs import FinishedRun
 from evenhand.errors import DataError
 from evenhand.records import Completion
-from studies.json_replies import OK
+from eval.reading.objects import OK
 from studies.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
 from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet

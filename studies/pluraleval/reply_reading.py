@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
-from studies.json_replies import CUT, MALFORMED, OK, broken, json_in, without_thinking
+from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, without_thinking
 from studies.pluraleval.records import STANCES
 
 NONE = "none"  # well formed, and names nothing: a comment without an opinion

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from evenhand.records import Completion
-from studies.json_replies import CUT, OK
+from eval.reading.objects import CUT, OK
 from studies.pluraleval.reply_reading import NONE, ODD_DIGIT, Read, one_line, own_words, with_plain_digits
 
 FEWER, MORE, UNNUMBERED = "fewer", "more", "unnumbered"

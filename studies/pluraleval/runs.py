@@ -16,7 +16,7 @@ from evenhand.completions import UNLIKELY, answer_probability
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
-from studies.json_replies import OK
+from eval.reading.objects import OK
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
 from studies.pluraleval.observe import MEASURES, JudgedList, Quantity, Reply, Values, judged_lists, observed, values_of
 from studies.pluraleval.options import Lists

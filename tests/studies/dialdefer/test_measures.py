@@ -38,7 +38,7 @@ from studies.dialdefer.measures import (
     right_probabilities,
 )
 from studies.dialdefer.records import Condition
-from studies.json_replies import without_thinking
+from eval.reading.objects import without_thinking
 from tests.made.completions import completion
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition

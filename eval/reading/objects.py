@@ -1,8 +1,8 @@
-"""A judge's reply in JSON, as every study reads it: nothing is raised, and what is of no use has a named state."""
+"""JSON in replies, and replies without thoughts: nothing is raised, and what is of no use has a named state."""
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from evenhand.records import Completion
@@ -15,6 +15,13 @@ TAG = r"(?i:think|thinking|thought)[>\]]"
 THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
 # Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
 LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
+MOST_OBJECTS, LONGEST_OBJECT = 1_000, 100_000  # of a model that does not stop: objects, characters
+STRAIGHT = str.maketrans("“”„‘’", "\"\"\"''")
+# A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
+NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
+LOOSE_PAIR = re.compile(
+    rf"[\"'{{,\n/\s]([A-Za-z][\w ]{{2,30}}?)[\"']?\s*[:=]\s*(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n]{{1,80}}))"
+)
 # A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 
@@ -78,6 +85,51 @@ def last_value(text: str, key: str, named_behind: re.Pattern[str] | None = None)
     pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', last[1] + behind)
     named = {quoted or bare for quoted, bare in pairs} | set(named_behind.findall(behind) if named_behind else ())
     return value if named == {value} else None
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object with its keys as often as they are written."""
+
+
+def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]:
+    """(what every key that is meant has in the JSON of a reply, in any object, the text without its whole objects).
+
+    Where no whole object is left, every `key: value` counts that can be found: of a reply that was cut off, or is not
+    quite JSON (other quotes, comments, no commas).
+    """
+    values, outside, behind, start = list[str](), list[str](), 0, -1
+    escaped, decoder = with_escapes(text), json.JSONDecoder(strict=False, object_pairs_hook=Pairs)
+    for _ in range(MOST_OBJECTS):
+        if (start := escaped.find("{", max(start + 1, behind))) < 0:
+            break
+        try:
+            value, length = decoder.raw_decode(escaped[start : start + LONGEST_OBJECT])
+        except ValueError:
+            continue
+        except RecursionError:
+            break
+        values += values_in(value, is_key)
+        outside.append(escaped[behind:start])
+        behind = start + length
+    rest = escaped[behind:]
+    if "{" in rest or (not behind and '"' in rest):
+        pairs = LOOSE_PAIR.findall(rest.translate(STRAIGHT).replace('\\"', '"'))
+        values += [double or single or bare.strip() for key, double, single, bare in pairs if is_key(key)]
+    return values, "".join([*outside, rest])
+
+
+def values_in(tree: Any, is_key: Callable[[str], bool]) -> Iterator[str]:
+    """What the keys that are meant have in a JSON value; a list of one is its entry, an object has no value."""
+    if isinstance(tree, Pairs):
+        for key, value in tree:
+            value = value[0] if type(value) is list and len(value) == 1 else value
+            if is_key(key) and not isinstance(value, list):
+                yield str(value)
+            else:
+                yield from values_in(value, is_key)
+    elif isinstance(tree, list):
+        for entry in tree:
+            yield from values_in(entry, is_key)
 
 
 def with_escapes(text: str) -> str:

@@ -1,0 +1,121 @@
+"""How the options of a prompt are spelt in replies, and texts in which each of them is one character."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+
+from eval.reading.prose import FIRST, NOUN, words
+
+ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+NUMBERS = "one two three four five six seven eight nine ten".split()
+# A chat that goes on behind the reply, as a model writes it that does not stop.
+TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant)\W*:", re.IGNORECASE | re.MULTILINE)
+MARKUP = re.compile(r"[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)")
+QUOTES = str.maketrans("‘’‚“”„«»_²³¹", "'''\"\"\"\"\" ???")
+QUOTATION = re.compile(rf"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
+LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
+# What is counted or numbered is no option: "Speaker 2", "step 1".
+COUNTED = "".join(f"(?<!(?i:{word}) )" for word in "speaker person step point user player part reason turn section plan vitamin".split())
+# Behind a letter that is no article: "A is better", and not "A good response".
+ARTICLE = r"(?! (?!(?:is|was|wins?|won|has|over|and|or|but|because|since|as|gives|provides|seems|than|for|beats|better|in|by|with|on|would|overall|then|not|rather)\b)[a-z])"
+
+
+def plain(text: str) -> str:
+    """A text without markup, with plain quotes and digits, up to where the model writes the next turn itself."""
+    text = next((turn for turn in TURN.split(text) if turn.strip()), "")
+    text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
+    lines = MARKUP.sub("", text).splitlines()
+    said = [line for line in lines if not line.lstrip().startswith(">")]
+    return "\n".join(said if any(map(str.strip, said)) else lines).strip()
+
+
+class Options:
+    """The symbols among which a judge chooses, with the texts that they stand for (none where they are texts themselves)."""
+
+    def __init__(self, symbols: Sequence[str], texts: Sequence[str] = ()) -> None:
+        self.symbols = tuple(symbols)
+        self.texts = tuple(texts) if tuple(texts) != self.symbols else ()
+        self.is_numbers = all(re.fullmatch(r"-?\d+", symbol) for symbol in symbols)
+        self.is_letters = all(len(symbol) == 1 and symbol.isalpha() for symbol in symbols)
+        self.is_scale = self.is_numbers and len(symbols) > 3
+
+    @cached_property
+    def polar(self) -> tuple[int, int] | None:
+        """(place of the option that says true, of the one that says false), where the two do."""
+        says = [self.says_true(text) for text in self.texts or self.symbols]
+        return (says.index(True), says.index(False)) if sorted(map(str, says)) == ["False", "True"] else None
+
+    @staticmethod
+    def says_true(text: str) -> bool | None:
+        """Whether an answer's text says that a claim is true; None where it says neither."""
+        if re.search(rf"(?i){words('untruth')}|\bnot (?:{words('truth')})", text):
+            return False
+        return True if re.search(rf"(?i){words('truth')}", text) else None
+
+    @cached_property
+    def forms(self) -> dict[str, int]:
+        """Other words for an option, in lower case → its place: its text, or how this begins ("Yes", "No")."""
+        heads = [re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) for text in self.texts]
+        forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
+        forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
+        return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
+
+    @cached_property
+    def mentions(self) -> re.Pattern[str]:
+        """Finds each mention of an option in a plain text; the group that matches says how it is spelt."""
+        exact = "|".join(re.escape(plain(symbol)) for symbol in sorted(self.symbols, key=len, reverse=True))
+        is_short = self.is_numbers or self.is_letters
+        symbol = exact if is_short else f"(?i:{exact})"
+        unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?{self.symbols[-1]}(?!\d))?分?" if self.is_numbers else ""
+        end = rf"{unit}(?![\w%/-]|[.,]\d|'(?!s?\b))"
+        kinds = [rf"(?i:(?<!\w){words('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{exact}){end})"]
+        if is_short:
+            ordinals = "|".join(ORDINALS[: len(self.symbols)])
+            what = rf"(?: (?:one|{words('noun')})(?!\w)|(?= (?:is|was|wins)\b))"
+            kinds.append(rf"(?i:(?<!\w)(?:the )?(?P<ordinal>{ordinals}){what})")
+        if self.is_numbers:
+            kinds.append(rf"(?i:(?<!\w)(?P<number>{'|'.join(NUMBERS)})(?=\W*$|[.,;:!]))")
+        if self.forms:
+            forms = [r"\W+".join(form.split()) for form in sorted(self.forms, key=len, reverse=True)]
+            kinds.append(rf"(?i:(?<![\w-])(?P<text>{'|'.join(forms)})(?![\w-]))")
+        article = ARTICLE if self.is_letters else ""
+        kinds.append(rf"{COUNTED}(?<![\w.,/-])(?P<symbol>{symbol}){article}{end}")
+        return re.compile("|".join(kinds), re.MULTILINE)
+
+    def marked(self, text: str) -> str:
+        """A plain text in lower case in which each mention of an option is one character; quotations are gone."""
+
+        def mark(mention: re.Match[str]) -> str:
+            kind, spelt = str(mention.lastgroup), mention[str(mention.lastgroup)].casefold()
+            if kind in ("ordinal", "number"):
+                place = ORDINALS.index(spelt) if kind == "ordinal" else self.place(str(NUMBERS.index(spelt) + 1))
+            else:
+                place = self.forms[words_only(spelt)] if kind == "text" else self.place(spelt)
+            return mention[0] if place is None else chr((NOUN if kind in ("noun", "ordinal") else FIRST) + place)
+
+        if self.is_scale:  # "On a scale of 1 (useless) to 10 (excellent): 4"
+            note = r"(?: \([^()]*\))?"
+            ends = rf"{self.symbols[0]}{note} ?(?:to|-|–|bis|à|a|through) ?{self.symbols[-1]}(?!\d){note}"
+            text = re.sub(rf"(?i)\(?(?:on a scale )?(?:of |from )?(?<!\d){ends}\)?", "", text)
+        exact = "|".join(map(re.escape, map(plain, self.symbols)))
+        text = re.sub(rf"(?i)[\"'(\[<]+({exact})[\"')\]>]+", r"\1", text)
+        alone = text.strip("\"'().! ")
+        if self.is_letters and len(alone) == 1:
+            text = alone.upper()
+        return QUOTATION.sub(' "" ', self.mentions.sub(mark, text)).lower()
+
+    def place(self, spelt: str) -> int | None:
+        """The place of a symbol in any case."""
+        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() == spelt.casefold()), None)
+
+
+def words_only(text: str) -> str:
+    """A text as it is compared: words and digits alone, in lower case."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+@lru_cache(maxsize=4096)
+def options_of(symbols: tuple[str, ...], texts: tuple[str, ...]) -> Options:
+    """The options of a prompt; many prompts have the same."""
+    return Options(symbols, texts)

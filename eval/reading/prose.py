@@ -1,0 +1,210 @@
+"""What the prose of a judge claims, clause by clause, in texts in which every mention of an option is one character.
+
+An option is claimed where it is announced ("my verdict is B"), chosen ("I prefer B"), preferred ("B is better") or stands alone. What
+the judge tells of others, supposes, asks, concedes or denies is no claim. A clause that fits no frame says nothing.
+"""
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+# In a marked text option i is chr(FIRST + i), or chr(NOUN + i) with a noun before it: "B", "Response B".
+FIRST, NOUN = 0xE000, 0xF000
+M, NO_M = "[\ue000-\uf8ff]", "[^\ue000-\uf8ff]"
+GAP = "[^\\w\ue000-\uf8ff]*"
+LEXICON = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"))
+
+
+@lru_cache
+def words(name: str) -> str:
+    """A pattern of the words of an entry of the lexicon."""
+    listed = sorted(re.split(r",\s+", LEXICON[name]), key=len, reverse=True)
+    return f"(?:{'|'.join(map(whole_word, listed))})"
+
+
+def whole_word(entry: str) -> str:
+    """A pattern that begins and ends where a word does, in scripts that set blanks between words."""
+    if entry[0] == "{" and entry[-1] == "}":
+        return words(entry[1:-1])
+    pattern = re.sub(r"\{([a-z]+)\}", lambda name: words(name[1]), entry)
+    is_spaced = entry[0] < "\u0400" and entry[0] not in ":=-'→"
+    return rf"(?<!\w){pattern}(?!\w)" if is_spaced else pattern
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern in which {name} is an entry of the lexicon or a part below, M an option, and NO_M anything else."""
+    for name, part in (*PARTS.items(), ("NO_M", NO_M)):
+        pattern = pattern.replace(f"{{{name}}}" if name in PARTS else name, part)
+    pattern = re.sub(r"\{([a-z]+)\}", lambda name: words(name[1]), pattern)
+    return re.compile(re.sub(r"(?<![\w\\])M(?![\w-])", M, pattern))
+
+
+PARTS = {
+    # What ends an option that is said in a frame: "the answer is B (see above)", "I choose B because".
+    "END": r"(?=[\"')\]]* ?(?:$|[,.;:!()–—]|- |{because}))",
+    # Words and marks before an option that stands alone.
+    "FILL": rf"(?:{GAP}{{filler}})*?{GAP}",
+    "GAP": GAP,
+}
+
+FINAL, STATED, BETTER, MORE = 4, 3, 2, 1  # how firmly an option is claimed
+LESS = r"MNO_M*{worse}NO_M*(?:than|als|que|比) (?P<m>M)"
+ALONE = compiled("{FILL}(?P<m>M)(?:{GAP}{behind})*{GAP}")
+LEAD = compiled(r"{FILL}(?P<m>M) ?(?P<mark>[,:.;(–—)]|- |-+>|for ){GAP}(?=\w|M)")
+FRAMES = [
+    (level, compiled(frame))
+    for level, frame in (
+        (FINAL, r"{final}{GAP}(?:{verdict}{GAP})?{is}?{FILL}(?P<m>M){END}"),
+        (STATED, r"{verdict}(?: ?\([^()]*\))?(?: (?:to|for|of|that|in|here|on|zu|à|de|a)\b[^.;:\ue000-\uf8ff]{0,60}?)?{GAP}{is}{FILL}(?P<m>M){END}"),
+        (STATED, r"^{GAP}(?:better|best|stronger|preferred){GAP}{is}{FILL}(?P<m>M){END}"),
+        (STATED, r"(?:{i}\W+(?:[\w'’]+\W+){0,3}?|^{GAP}){choose}(?!\w)[^,;:\ue000-\uf8ff]{0,40}?(?P<m>M){END}"),
+        (STATED, r"{i}{GAP}(?:\w+\W+){0,2}?{think}{FILL}(?P<m>M){END}"),
+        (STATED, r"^{GAP}{claim} ?{gets}{FILL}(?P<m>M){END}"),
+        (STATED, r"(?P<m>M) (?:is|ist|est|es) (?:my|the|meine?|die|der|la|mon|ma|mi) (?:\w+ )?(?:{verdict}|{noun})"),
+        (STATED, r"(?<!\w)(?:an?|the|eine?|une?) (?:\w+ )?(?P<m>M) {verdict}"),
+        (STATED, r"^{GAP}(?P<m>M) ?[>≻]+ ?M{GAP}$"),
+        (STATED, r"^{GAP}M ?[<≺]+ ?(?P<m>M){GAP}$"),
+        (BETTER, r"(?:better|best|right|correct|stronger|superior|winning|preferred|bessere?|beste|richtige|meilleure?|mejor)(?: (?:{noun}|one))? ?{is}{FILL}(?P<m>M){END}"),
+        (MORE, r"(?:more|most|plus|más) \w+(?: (?:{noun}|one))? ?{is}{FILL}(?P<m>M){END}"),
+        (BETTER, r"(?P<m>M){GAP}(?:\w+ly )?{wins}"),
+        (MORE, r"(?P<m>M)(?:'s)?NO_M{0,60}?{more}"),
+        (MORE, LESS),
+        (None, r"(?P<m>M)(?:'s)?NO_M{0,60}?{worse}(?!NO_M*(?:than|als|que|比) M)"),
+        (None, r"{worse}(?: (?:{noun}|one))? ?{is}{FILL}(?P<m>M)"),
+    )
+]
+TRUTH = compiled(
+    r"^{GAP}(?:{claim}{GAP}|(?={not}))(?:is|are|seems|appears|ist|est|es|'s|是)? ?(?:\w+ly |indeed |in fact )?(?P<not>{not} )?(?:(?P<m>M)|(?P<true>{truth})|{untruth}){END}"
+)
+OPENS = compiled(r"{GAP}(?:{so}|(?:and|und|et|y)(?!\w)|(?P<contrast>(?:but|yet|however|aber|sondern|mais|pero|sino)(?!\w)|但是?)){GAP}")
+HAS_FINAL, IDIOM = compiled("{final}"), compiled("{idiom}")
+TAKES_BACK, CONCEDES = compiled(r"{GAP}{back}(?=\W|$){GAP}"), compiled(r"{GAP}{despite}[^,]*(?:,|$)")
+PAIRS = compiled(
+    r"(?:(?:neither|either|both|between|whether|from|weder|entre|zwischen) )?(?:the )?"
+    r"(?:M, ?)*M,? ?(?:(?:and|or|nor|to|/|vs\.?|versus|&|und|oder|ou|o|et|y|ni|noch|bis|或|和|与)+ ?(?:the )?M)+"
+)
+INSTEAD = compiled(r",? ?(?:and )?(?P<how>{instead}) (?:the )?(?P<m>M)")
+IS_LESS = compiled(LESS)
+IF, NOT, SPEAKER, SAYS, REPORTED = (compiled(f"{{{name}}}") for name in ("if", "not", "speaker", "says", "reported"))
+COMMON = " ".join(LEXICON[name] for name in ("verdict", "noun", "claim", "filler", "i"))  # no names of speakers
+OWN = compiled(r"(?:^|, ?)(?:{so} )?(?:{i}|my|meine?|mon|ma|mi|我的)(?!\w)")
+AGREES = compiled(r"{i} (?:\w+ ){0,3}(?:agree|concur|side)")
+
+SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=[。])|\s*\n\s*")
+CLAUSE = compiled(
+    r",? (?=(?:but|so|thus|hence|therefore|however|yet|because|since|though|although|while|whereas|which|even though|and i|aber|sondern|also|weil|obwohl|denn|"
+    r"mais|donc|car|pero|así|porque|sino|aunque)(?!\w))|, ?(?=(?:因此|所以|但|因为))| ?[–—]+ ?| -+ "
+)
+
+
+class Claim(NamedTuple):
+    """An option that is claimed."""
+
+    place: int
+    level: int  # how firmly
+    line: int
+    kind: str  # "alone", "label" or "stated"
+    is_noun: bool  # "Response A", which may be a heading, and not "A"
+    takes_back: bool  # what was claimed before it
+
+
+class Framing:
+    """A text of the prompt that a reply may quote: what it says, and who says it there."""
+
+    def __init__(self, marked: str) -> None:
+        self.words = " ".join(re.findall(r"\w+", marked))
+        before = [sentence[: says.start()] for sentence in SENTENCE.split(marked) if (says := SAYS.search(sentence))]
+        names = {name for text in before for name in re.findall(r"\w{4,}", text)} - set(re.findall(r"\w+", COMMON))
+        self.speakers = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)") if names else None
+
+    def repeats(self, clause: str) -> bool:
+        """Whether a clause of some words stands in it."""
+        repeated = re.findall(r"\w+", clause)
+        return len(repeated) > 3 and " ".join(repeated) in self.words
+
+
+def place_of(mention: str) -> int:
+    """The option that a character stands for."""
+    return ord(mention) - (NOUN if mention >= chr(NOUN) else FIRST)
+
+
+class Prose:
+    """What a text claims and denies, in its order."""
+
+    def __init__(self, lines: list[str], polar: tuple[int, int] | None, framing: Framing, is_numbers: bool) -> None:
+        """lines: marked, in lower case. polar: the options that mean true and false, of two that do."""
+        self.polar, self.framing, self.is_numbers = polar, framing, is_numbers
+        self.claims: list[Claim] = []
+        self.denied: dict[int, int] = {}  # place → number of claims before the denial
+        self.takes_back = False  # whether the next claim takes back those before it
+        self.doubted: set[int] = set()  # options that are mentioned behind a take-back, and not claimed
+        for line, text in enumerate(lines):
+            for sentence in filter(None, SENTENCE.split(text)):
+                is_told = False
+                for clause in filter(None, CLAUSE.split(sentence)):
+                    is_told = self.read(" ".join(clause.split()), line, is_told)
+
+    def read(self, clause: str, line: int, is_told: bool) -> bool:
+        """Takes a clause in; whether it, or what stands before it (is_told), tells what others say."""
+        while taken := TAKES_BACK.match(clause):
+            self.takes_back, clause = True, clause[taken.end() :]
+        if opens := OPENS.match(clause):
+            clause, is_told = clause[opens.end() :], is_told and not opens["contrast"]
+        clause = CONCEDES.sub("", clause) if CONCEDES.match(clause) else clause
+        if self.takes_back:
+            self.doubted |= set(map(place_of, re.findall(M, clause)))
+        if clause.rstrip("\"') ").endswith("?") or self.framing.repeats(clause):
+            return is_told
+        if alone := ALONE.fullmatch(clause):
+            if not is_told:
+                self.claim(alone["m"], FINAL if HAS_FINAL.search(clause) else STATED, line, "alone")
+            return is_told
+        clause = PAIRS.sub("", IDIOM.sub("", clause))
+        if self.polar and (truth := TRUTH.match(clause)):
+            if not is_told:
+                says = place_of(truth["m"]) == self.polar[0] if truth["m"] else truth["true"] is not None
+                self.claim(chr(FIRST + self.polar[says == (truth["not"] is not None)]), STATED, line, "stated")
+            return is_told
+        if (lead := LEAD.match(clause)) and not is_told:
+            if not (lead["mark"] in ".)" and self.is_numbers):
+                self.claim(lead["m"], STATED, line, "label")
+            return self.read(clause[lead.end() :], line, is_told)
+        if not IS_LESS.search(clause):
+            for instead in INSTEAD.finditer(clause):
+                if NOT.match(instead["how"]):
+                    self.denied[place_of(instead["m"])] = len(self.claims)
+            clause = INSTEAD.sub("", clause)
+            if ALONE.fullmatch(clause):
+                return self.read(clause, line, is_told)
+        for level, frame in FRAMES:
+            for framed in frame.finditer(clause):
+                before, is_denied = clause[: framed.start("m")], level is None
+                if is_told or IF.search(clause[: framed.end()]) or self.tells(before, clause):
+                    continue
+                if is_denied or NOT.search(clause[: framed.end()]):
+                    self.denied[place_of(framed["m"])] = len(self.claims)
+                else:
+                    self.claim(framed["m"], level, line, "stated")
+        return is_told or self.tells(clause, clause)
+
+    def claim(self, mention: str, level: int, line: int, kind: str) -> None:
+        """One more claim; a take-back before it is done with."""
+        self.claims.append(Claim(place_of(mention), level, line, kind, mention >= chr(NOUN), self.takes_back))
+        self.takes_back, self.doubted = False, set()
+
+    def tells(self, before: str, clause: str) -> bool:
+        """Whether what stands in a clause behind `before` is what somebody else says."""
+        if AGREES.search(clause) and not NOT.search(clause):
+            return False
+        speakers = [*SPEAKER.finditer(before)]
+        if self.framing.speakers:
+            speakers += self.framing.speakers.finditer(before)
+        told_before = max((speaker.end() for speaker in speakers), default=-1)
+        behind = clause[len(before) :]
+        if told_before < 0:
+            return bool(REPORTED.search(clause) or (SAYS.search(behind) and SPEAKER.search(behind)))
+        own = [match for match in OWN.finditer(before) if match.start() >= told_before]
+        return not own or bool(re.search(f"{SAYS.pattern}[,:]? ?$", before[: own[-1].start()]))
