@@ -15,6 +15,9 @@ MARKUP = re.compile(r"[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", "'''\"\"\"\"\" ???")
 QUOTATION = re.compile(rf"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
+# Letters of scripts that set blanks between words.
+LETTERS = "0-9A-Za-z_\u00c0-\u04ff"
+ITEM = re.compile(r"(?:^|(?<=[.!?;] ))\W*(\d{1,2})[.)] (?=\w)", re.MULTILINE)  # of a list, which begins with 1
 # What is counted or numbered is no option: "Speaker 2", "step 1".
 COUNTED = "".join(f"(?<!(?i:{word}) )" for word in "speaker person step point user player part reason turn section plan vitamin".split())
 # Behind a letter that is no article: "A is better", and not "A good response".
@@ -38,6 +41,7 @@ class Options:
         self.texts = tuple(texts) if tuple(texts) != self.symbols else ()
         self.is_numbers = all(re.fullmatch(r"-?\d+", symbol) for symbol in symbols)
         self.is_letters = all(len(symbol) == 1 and symbol.isalpha() for symbol in symbols)
+        self.is_short = self.is_numbers or self.is_letters
         self.is_scale = self.is_numbers and len(symbols) > 3
 
     @cached_property
@@ -64,23 +68,26 @@ class Options:
     @cached_property
     def mentions(self) -> re.Pattern[str]:
         """Finds each mention of an option in a plain text; the group that matches says how it is spelt."""
-        exact = "|".join(re.escape(plain(symbol)) for symbol in sorted(self.symbols, key=len, reverse=True))
-        is_short = self.is_numbers or self.is_letters
-        symbol = exact if is_short else f"(?i:{exact})"
-        unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?{self.symbols[-1]}(?!\d))?分?" if self.is_numbers else ""
-        end = rf"{unit}(?![\w%/-]|[.,]\d|'(?!s?\b))"
-        kinds = [rf"(?i:(?<!\w){words('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{exact}){end})"]
-        if is_short:
+        exact = [re.escape(plain(symbol)) for symbol in sorted(self.symbols, key=len, reverse=True)]
+        any_case, numbers = "|".join(exact), "|".join(NUMBERS)
+        points = r"(?: (?:points?|stars?|punkte|puntos|étoiles)(?!\w)|分)?" if self.is_scale else ""
+        unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?{self.symbols[-1]}(?!\d))?{points}" if self.is_numbers else ""
+        end = rf"{unit}(?![{LETTERS}%/-]|[.,]\d|'(?!s?\b))"
+        spelt = f"{any_case}|{numbers}" if self.is_numbers else any_case
+        kinds = [rf"(?i:(?<!\w){words('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{spelt}){end})"]
+        if self.is_short:
             ordinals = "|".join(ORDINALS[: len(self.symbols)])
             what = rf"(?: (?:one|{words('noun')})(?!\w)|(?= (?:is|was|wins)\b))"
             kinds.append(rf"(?i:(?<!\w)(?:the )?(?P<ordinal>{ordinals}){what})")
         if self.is_numbers:
-            kinds.append(rf"(?i:(?<!\w)(?P<number>{'|'.join(NUMBERS)})(?=\W*$|[.,;:!]))")
+            before = "|".join(f"(?<={word} )" for word in ("is", ":", "an?", "it", "say", "with", "choose", "answer")).replace("n?", "")
+            kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
         if self.forms:
             forms = [r"\W+".join(form.split()) for form in sorted(self.forms, key=len, reverse=True)]
             kinds.append(rf"(?i:(?<![\w-])(?P<text>{'|'.join(forms)})(?![\w-]))")
-        article = ARTICLE if self.is_letters else ""
-        kinds.append(rf"{COUNTED}(?<![\w.,/-])(?P<symbol>{symbol}){article}{end}")
+        noun = rf"(?! {words('verdict')})" if self.polar else ""  # "the correct answer"
+        symbol = "|".join(form + (ARTICLE if form == "A" else "") for form in exact) if self.is_short else f"(?i:{any_case}){noun}"
+        kinds.append(rf"{COUNTED}(?<![{LETTERS}.,/-])(?P<symbol>{symbol}){end}")
         return re.compile("|".join(kinds), re.MULTILINE)
 
     def marked(self, text: str) -> str:
@@ -88,16 +95,20 @@ class Options:
 
         def mark(mention: re.Match[str]) -> str:
             kind, spelt = str(mention.lastgroup), mention[str(mention.lastgroup)].casefold()
-            if kind in ("ordinal", "number"):
-                place = ORDINALS.index(spelt) if kind == "ordinal" else self.place(str(NUMBERS.index(spelt) + 1))
+            if kind == "ordinal":
+                place: int | None = ORDINALS.index(spelt)
+            elif kind == "text":
+                place = self.forms[words_only(spelt)]
             else:
-                place = self.forms[words_only(spelt)] if kind == "text" else self.place(spelt)
+                place = self.place(str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS else spelt)
             return mention[0] if place is None else chr((NOUN if kind in ("noun", "ordinal") else FIRST) + place)
 
         if self.is_scale:  # "On a scale of 1 (useless) to 10 (excellent): 4"
             note = r"(?: \([^()]*\))?"
             ends = rf"{self.symbols[0]}{note} ?(?:to|-|–|bis|à|a|through) ?{self.symbols[-1]}(?!\d){note}"
             text = re.sub(rf"(?i)\(?(?:on a scale )?(?:of |from )?(?<!\d){ends}\)?", "", text)
+        if self.is_numbers and (items := ITEM.findall(text)) and items[0] == "1":
+            text = ITEM.sub("", text)
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
         text = re.sub(rf"(?i)[\"'(\[<]+({exact})[\"')\]>]+", r"\1", text)
         alone = text.strip("\"'().! ")

@@ -46,23 +46,24 @@ PARTS = {
     # What ends an option that is said in a frame: "the answer is B (see above)", "I choose B because".
     "END": r"(?=[\"')\]]* ?(?:$|[,.;:!()–—]|- |{because}))",
     # Words and marks before an option that stands alone.
-    "FILL": rf"(?:{GAP}{{filler}})*?{GAP}",
+    "FILL": rf"(?:{GAP}{{filler}})*+{GAP}",
     "GAP": GAP,
 }
 
 FINAL, STATED, BETTER, MORE = 4, 3, 2, 1  # how firmly an option is claimed
 LESS = r"MNO_M*{worse}NO_M*(?:than|als|que|比) (?P<m>M)"
-ALONE = compiled("{FILL}(?P<m>M)(?:{GAP}{behind})*{GAP}")
+ALONE = compiled("{FILL}(?P<m>M)(?:{GAP}{behind})*+{GAP}")
 LEAD = compiled(r"{FILL}(?P<m>M) ?(?P<mark>[,:.;(–—)]|- |-+>|for ){GAP}(?=\w|M)")
 FRAMES = [
     (level, compiled(frame))
     for level, frame in (
         (FINAL, r"{final}{GAP}(?:{verdict}{GAP})?{is}?{FILL}(?P<m>M){END}"),
-        (STATED, r"{verdict}(?: ?\([^()]*\))?(?: (?:to|for|of|that|in|here|on|zu|à|de|a)\b[^.;:\ue000-\uf8ff]{0,60}?)?{GAP}{is}{FILL}(?P<m>M){END}"),
+        (STATED, r"{verdict}(?: ?\([^()]*\))?(?: \w+)?(?: (?:to|for|of|that|in|here|on|zu|à|de|a)\b[^.;:\ue000-\uf8ff]{0,60}?)?{GAP}{is}{FILL}(?P<m>M){END}"),
         (STATED, r"^{GAP}(?:better|best|stronger|preferred){GAP}{is}{FILL}(?P<m>M){END}"),
         (STATED, r"(?:{i}\W+(?:[\w'’]+\W+){0,3}?|^{GAP}){choose}(?!\w)[^,;:\ue000-\uf8ff]{0,40}?(?P<m>M){END}"),
         (STATED, r"{i}{GAP}(?:\w+\W+){0,2}?{think}{FILL}(?P<m>M){END}"),
         (STATED, r"^{GAP}{claim} ?{gets}{FILL}(?P<m>M){END}"),
+        (STATED, r"(?:deserves|merits|earns|receives|gets){FILL}(?P<m>M){END}"),
         (STATED, r"(?P<m>M) (?:is|ist|est|es) (?:my|the|meine?|die|der|la|mon|ma|mi) (?:\w+ )?(?:{verdict}|{noun})"),
         (STATED, r"(?<!\w)(?:an?|the|eine?|une?) (?:\w+ )?(?P<m>M) {verdict}"),
         (STATED, r"^{GAP}(?P<m>M) ?[>≻]+ ?M{GAP}$"),
@@ -77,7 +78,7 @@ FRAMES = [
     )
 ]
 TRUTH = compiled(
-    r"^{GAP}(?:{claim}{GAP}|(?={not}))(?:is|are|seems|appears|ist|est|es|'s|是)? ?(?:\w+ly |indeed |in fact )?(?P<not>{not} )?(?:(?P<m>M)|(?P<true>{truth})|{untruth}){END}"
+    r"^{GAP}(?:{claim}{GAP}|(?={not} |(?:{truth}|{untruth}){GAP}$))(?:is|are|seems|appears|ist|est|es|'s|是)? ?(?:(?!part|most|large|near)\w+ly |indeed |in fact )?(?P<not>{not} )?(?:(?P<m>M)|(?P<true>{truth})|{untruth}){END}"
 )
 OPENS = compiled(r"{GAP}(?:{so}|(?:and|und|et|y)(?!\w)|(?P<contrast>(?:but|yet|however|aber|sondern|mais|pero|sino)(?!\w)|但是?)){GAP}")
 HAS_FINAL, IDIOM = compiled("{final}"), compiled("{idiom}")
@@ -95,8 +96,8 @@ AGREES = compiled(r"{i} (?:\w+ ){0,3}(?:agree|concur|side)")
 
 SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=[。])|\s*\n\s*")
 CLAUSE = compiled(
-    r",? (?=(?:but|so|thus|hence|therefore|however|yet|because|since|though|although|while|whereas|which|even though|and i|aber|sondern|also|weil|obwohl|denn|"
-    r"mais|donc|car|pero|así|porque|sino|aunque)(?!\w))|, ?(?=(?:因此|所以|但|因为))| ?[–—]+ ?| -+ "
+    r", ?(?=(?:so|thus|hence|therefore|however|yet|which|and i|aber|sondern|also|weil|denn|mais|donc|car|pero|así|porque|sino)(?!\w))"
+    r"|,? (?=(?:but|because|since|though|although|even though|obwohl|aunque)(?!\w))|,? ?(?=因此|所以|但|因为)| ?[–—]+ ?| -+ "
 )
 
 
@@ -134,9 +135,9 @@ def place_of(mention: str) -> int:
 class Prose:
     """What a text claims and denies, in its order."""
 
-    def __init__(self, lines: list[str], polar: tuple[int, int] | None, framing: Framing, is_numbers: bool) -> None:
-        """lines: marked, in lower case. polar: the options that mean true and false, of two that do."""
-        self.polar, self.framing, self.is_numbers = polar, framing, is_numbers
+    def __init__(self, lines: list[str], options: "Options", framing: Framing) -> None:
+        """lines: marked, in lower case."""
+        self.options, self.framing = options, framing
         self.claims: list[Claim] = []
         self.denied: dict[int, int] = {}  # place → number of claims before the denial
         self.takes_back = False  # whether the next claim takes back those before it
@@ -163,14 +164,16 @@ class Prose:
                 self.claim(alone["m"], FINAL if HAS_FINAL.search(clause) else STATED, line, "alone")
             return is_told
         clause = PAIRS.sub("", IDIOM.sub("", clause))
-        if self.polar and (truth := TRUTH.match(clause)):
+        if self.options.is_scale and len({*re.findall(M, INSTEAD.sub("", clause))}) > 1:
+            return is_told
+        polar = self.options.polar
+        if polar and (truth := TRUTH.match(clause)) and not (truth["m"] and self.options.is_short):
             if not is_told:
-                says = place_of(truth["m"]) == self.polar[0] if truth["m"] else truth["true"] is not None
-                self.claim(chr(FIRST + self.polar[says == (truth["not"] is not None)]), STATED, line, "stated")
+                says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
+                self.claim(chr(FIRST + polar[says == (truth["not"] is not None)]), STATED, line, "stated")
             return is_told
         if (lead := LEAD.match(clause)) and not is_told:
-            if not (lead["mark"] in ".)" and self.is_numbers):
-                self.claim(lead["m"], STATED, line, "label")
+            self.claim(lead["m"], STATED, line, "label")
             return self.read(clause[lead.end() :], line, is_told)
         if not IS_LESS.search(clause):
             for instead in INSTEAD.finditer(clause):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
 from eval.reading.options import Options, options_of, plain
-from eval.reading.prose import BETTER, FINAL, STATED, Claim, Framing, Prose, compiled, words
+from eval.reading.prose import ALONE, STATED, Claim, Framing, Prose, compiled
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = "json", "pattern", "whole", "first line", "prose"
 READ = (JSON, PATTERN, WHOLE, FIRST_LINE, PROSE)
@@ -39,6 +39,7 @@ KEY = compiled(
     r"|(?:best|better|winning|preferred|chosen) {noun}"
 )
 PRESET = re.compile("|".join(f"(?:{pattern})" for pattern in PRESETS.values()), re.IGNORECASE)
+SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
 FINAL_WORDS = compiled(r"(?:{final}\W+)?{verdict}\W*{is}\W*([^\n]{1,80})")
 
 
@@ -92,21 +93,29 @@ def one_of(places: Sequence[int | None], state: str) -> Reading:
 
 def stated_in(text: str, options: Options, framing: str = "", is_cut: bool = False) -> Reading:
     """What the prose of a text says."""
-    lines = [line for line in options.marked(plain(text)).splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
+    marked = options.marked(plain(text))
+    if is_cut and not ALONE.fullmatch(marked.rpartition("\n")[2]):
+        marked = marked[: max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)]
+    lines = [line for line in marked.splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
     if not lines:
         return Reading(None, CUT if is_cut else NONE)
-    prose = Prose(lines, options.polar, Framing(options.marked(plain(framing))), options.is_numbers)
+    prose = Prose(lines, options, Framing(options.marked(plain(framing))))
     return settled(prose, len(lines) - 1, is_cut)
 
 
 def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
     """The option on which the firmest claims of a text agree, and against which nothing stands behind them."""
-    labels = {claim.place for claim in prose.claims if claim.kind == "label"}
+    def is_heading(claim: Claim) -> bool:
+        return last > 0 and (is_cut or claim.line < last)
+
+    first_labels = {claim.line: claim.place for claim in reversed(prose.claims) if claim.kind == "label"}
+    is_list = len({*first_labels.values()}) > 1  # "A: ..." and in another line "B: ..."
     claims = [
         claim
         for claim in prose.claims
-        if (claim.kind != "label" or (len(labels) == 1 and claim.line in (0, last) and not (is_cut and claim.is_noun)))
-        and (claim.kind != "alone" or not claim.is_noun or claim.line == last)
+        if not (is_list and claim.line in first_labels)
+        and (claim.kind != "label" or claim.line in (0, None if is_cut else last))
+        and not (claim.is_noun and ((claim.kind == "label" and is_cut) or (claim.kind == "alone" and is_heading(claim))))
         and not (is_cut and claim.level < STATED)
     ]
     taken_back = max((n for n, claim in enumerate(claims) if claim.takes_back), default=0)
