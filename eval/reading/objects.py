@@ -12,6 +12,7 @@ MALFORMED = "malformed"  # not of the form that was asked for
 CUT = "cut"  # the same, because the reply reached its longest length
 FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
 TAG = r"(?i:think|thinking|thought)[>\]]"
+HARMONY = re.compile(r"\Aanalysis.*?assistant(?:commentary.*?assistant)?final", re.DOTALL)  # gpt-oss without its tokens
 THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
 # Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
 LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
@@ -19,6 +20,7 @@ MOST_OBJECTS, LONGEST_OBJECT = 1_000, 100_000  # of a model that does not stop: 
 STRAIGHT = str.maketrans("“”„‘’", "\"\"\"''")
 # A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
 NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
+QUOTED_KEY = re.compile(r"[\"'][A-Za-z][\w ]{2,30}[\"']\s*:")
 LOOSE_PAIR = re.compile(
     rf"[\"'{{,\n/\s]([A-Za-z][\w ]{{2,30}}?)[\"']?\s*[:=]\s*(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n]{{1,80}}))"
 )
@@ -47,7 +49,7 @@ def without_thinking(text: str) -> str:
 
     Nothing is left of a thought that does not end.
     """
-    return LONE_END.split(THOUGHT.sub("", text))[-1]
+    return LONE_END.split(THOUGHT.sub("", HARMONY.sub("", text)))[-1]
 
 
 def last_object(text: str, key: str) -> tuple[dict[str, Any], str, str] | None:
@@ -112,8 +114,9 @@ def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]
         outside.append(escaped[behind:start])
         behind = start + length
     rest = escaped[behind:]
-    if "{" in rest or (not behind and '"' in rest):
-        pairs = LOOSE_PAIR.findall(rest.translate(STRAIGHT).replace('\\"', '"'))
+    loose = rest.translate(STRAIGHT).replace('\\"', '"')
+    if "{" in rest or (not behind and QUOTED_KEY.search(loose)):
+        pairs = LOOSE_PAIR.findall(loose)
         values += [double or single or bare.strip() for key, double, single, bare in pairs if is_key(key)]
     return values, "".join([*outside, rest])
 

@@ -5,13 +5,14 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from eval.reading.prose import FIRST, NOUN, words
+from eval.reading.prose import BRACKETED, FIRST, LEXICON, NOUN, words
 
-ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+ORDINALS = [words("first"), words("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]
 NUMBERS = "one two three four five six seven eight nine ten".split()
 # A chat that goes on behind the reply, as a model writes it that does not stop.
-TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant)\W*:", re.IGNORECASE | re.MULTILINE)
+TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant|question)\W*:", re.IGNORECASE | re.MULTILINE)
 MARKUP = re.compile(r"[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)")
+BESIDE = re.compile(r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b", re.IGNORECASE)  # a quotation
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", "'''\"\"\"\"\" ???")
 QUOTATION = re.compile(rf"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
@@ -29,8 +30,19 @@ def plain(text: str) -> str:
     text = next((turn for turn in TURN.split(text) if turn.strip()), "")
     text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
     lines = MARKUP.sub("", text).splitlines()
-    said = [line for line in lines if not line.lstrip().startswith(">")]
+    said = [line for line in lines if not BESIDE.match(line)]
     return "\n".join(said if any(map(str.strip, said)) else lines).strip()
+
+
+# What judges are told to write, by the name under which a study asks for it.
+PRESETS = {
+    "[[A]]": r"\[\[(.{1,40}?)\]\]",
+    "[RESULT] 4": r"\[RESULT\][:\s(]*([^\s()]{1,40})",
+    "\\boxed{B}": r"\\boxed\{+(?:\\text\{)?([^{}]{1,40})\}",
+    "<answer>B</answer>": r"<answer>\s*([^<>]{1,40}?)\s*</answer>",
+    "<<<B>>>": r"<<<([^<>]{1,40})>>>",
+}
+PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
 
 
 class Options:
@@ -48,7 +60,17 @@ class Options:
     def polar(self) -> tuple[int, int] | None:
         """(place of the option that says true, of the one that says false), where the two do."""
         says = [self.says_true(text) for text in self.texts or self.symbols]
-        return (says.index(True), says.index(False)) if sorted(map(str, says)) == ["False", "True"] else None
+        if sorted(map(str, says)) == ["False", "True"]:
+            return says.index(True), says.index(False)
+        first, *rest = (re.sub(r"^(?:dis|in|un|not |non-?)", "", symbol.casefold()) for symbol in self.symbols)
+        if rest == [first] and not self.is_short:  # safe, unsafe
+            return (0, 1) if len(self.symbols[0]) < len(self.symbols[1]) else (1, 0)
+        return None
+
+    @cached_property
+    def common(self) -> set[int]:
+        """Options that are words of any sentence: yes, no, correct."""
+        return {i for i, s in enumerate(self.symbols) if s.casefold() in ("yes", "no") or self.says_true(s) is not None}
 
     @staticmethod
     def says_true(text: str) -> bool | None:
@@ -62,6 +84,9 @@ class Options:
         """Other words for an option, in lower case → its place: its text, or how this begins ("Yes", "No")."""
         heads = [re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) for text in self.texts]
         forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
+        named = {head: place for head, place in [*forms.items(), *((s.casefold(), i) for i, s in enumerate(self.symbols))]}
+        if {"yes", "no"} <= named.keys():
+            forms |= {form: named[name] for name in ("yes", "no") for form in LEXICON[name].split(", ")}
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 
@@ -70,15 +95,17 @@ class Options:
         """Finds each mention of an option in a plain text; the group that matches says how it is spelt."""
         exact = [re.escape(plain(symbol)) for symbol in sorted(self.symbols, key=len, reverse=True)]
         any_case, numbers = "|".join(exact), "|".join(NUMBERS)
-        points = r"(?: (?:points?|stars?|punkte|puntos|étoiles)(?!\w)|分)?" if self.is_scale else ""
-        unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?{self.symbols[-1]}(?!\d))?{points}" if self.is_numbers else ""
-        end = rf"{unit}(?![{LETTERS}%/-]|[.,]\d|'(?!s?\b))"
+        last = self.symbols[-1]
+        largest = f"{last}|{NUMBERS[int(last) - 1]}" if self.is_numbers and 0 < int(last) <= len(NUMBERS) else last
+        points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if self.is_scale else ""
+        unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?{points}" if self.is_numbers else ""
+        end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|'(?!s?\b))"
         spelt = f"{any_case}|{numbers}" if self.is_numbers else any_case
         kinds = [rf"(?i:(?<!\w){words('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{spelt}){end})"]
         if self.is_short:
             ordinals = "|".join(ORDINALS[: len(self.symbols)])
-            what = rf"(?: (?:one|{words('noun')})(?!\w)|(?= (?:is|was|wins)\b))"
-            kinds.append(rf"(?i:(?<!\w)(?:the )?(?P<ordinal>{ordinals}){what})")
+            what = rf"(?: (?:one|{words('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
+            kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
         if self.is_numbers:
             before = "|".join(f"(?<={word} )" for word in ("is", ":", "an?", "it", "say", "with", "choose", "answer")).replace("n?", "")
             kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
@@ -91,30 +118,41 @@ class Options:
         return re.compile("|".join(kinds), re.MULTILINE)
 
     def marked(self, text: str) -> str:
-        """A plain text in lower case in which each mention of an option is one character; quotations are gone."""
+        """A text in lower case, without markup and quotations, in which each mention of an option is one character."""
 
         def mark(mention: re.Match[str]) -> str:
-            kind, spelt = str(mention.lastgroup), mention[str(mention.lastgroup)].casefold()
-            if kind == "ordinal":
-                place: int | None = ORDINALS.index(spelt)
-            elif kind == "text":
-                place = self.forms[words_only(spelt)]
-            else:
-                place = self.place(str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS else spelt)
-            return mention[0] if place is None else chr((NOUN if kind in ("noun", "ordinal") else FIRST) + place)
+            place, is_noun = self.mentioned(mention), mention.lastgroup in ("noun", "ordinal")
+            return mention[0] if place is None else chr((NOUN if is_noun else FIRST) + place)
 
+        def shown(form: re.Match[str]) -> str:
+            mention = self.mentions.fullmatch(plain(next(filter(None, form.groups()))).strip(" .()"))
+            place = mention and self.mentioned(mention)
+            return f" {chr(BRACKETED + place)} " if place is not None else " "
+
+        text = plain(PRESET.sub(shown, text))
         if self.is_scale:  # "On a scale of 1 (useless) to 10 (excellent): 4"
             note = r"(?: \([^()]*\))?"
             ends = rf"{self.symbols[0]}{note} ?(?:to|-|–|bis|à|a|through) ?{self.symbols[-1]}(?!\d){note}"
             text = re.sub(rf"(?i)\(?(?:on a scale )?(?:of |from )?(?<!\d){ends}\)?", "", text)
         if self.is_numbers and (items := ITEM.findall(text)) and items[0] == "1":
-            text = ITEM.sub("", text)
+            text = ITEM.sub("1) " if len(items) == 1 else "", text)
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
-        text = re.sub(rf"(?i)[\"'(\[<]+({exact})[\"')\]>]+", r"\1", text)
+        text = re.sub(rf"(?i)[\"'\[<]+({exact})[\"'\]>]+", r"\1", text)
         alone = text.strip("\"'().! ")
         if self.is_letters and len(alone) == 1:
             text = alone.upper()
         return QUOTATION.sub(' "" ', self.mentions.sub(mark, text)).lower()
+
+    def mentioned(self, mention: re.Match[str]) -> int | None:
+        """The place of the option that a mention spells."""
+        kind = str(mention.lastgroup)
+        spelt = mention[kind].casefold()
+        if kind == "ordinal":
+            rank = next(rank for rank, form in enumerate(ORDINALS) if re.fullmatch(form, spelt))
+            return self.place(str(rank + 1)) if self.is_numbers else rank
+        if kind == "text":
+            return self.forms[words_only(spelt)]
+        return self.place(str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS else spelt)
 
     def place(self, spelt: str) -> int | None:
         """The place of a symbol in any case."""

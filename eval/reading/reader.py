@@ -10,22 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
-from eval.reading.options import Options, options_of, plain
-from eval.reading.prose import ALONE, STATED, Claim, Framing, Prose, compiled
+from eval.reading.options import Options, options_of
+from eval.reading.prose import ALONE, BETTER, FINAL, MORE, SHOWN, STATED, UNSURE, Claim, Framing, Prose, compiled
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = "json", "pattern", "whole", "first line", "prose"
 READ = (JSON, PATTERN, WHOLE, FIRST_LINE, PROSE)
 NONE, TWO, CONTRADICTION, CUT = "none", "two answers", "contradiction", "cut"
-
-# What judges are told to write, by the name under which a study can ask for it alone.
-PRESETS = {
-    "[[A]]": r"\[\[(.{1,40}?)\]\]",
-    "[RESULT]": r"\[RESULT\][:\s]*(\S{1,40})",
-    "boxed": r"\\boxed\{+(?:\\text\{)?([^{}]{1,40})\}",
-    "answer tag": r"<answer>\s*([^<>]{1,40}?)\s*</answer>",
-    "marked": r"<<<([^<>]{1,40})>>>",
-}
-
 
 class Reading(NamedTuple):
     """The place of the option that a reply answers with, or None, and how it was read, or why not."""
@@ -35,10 +25,11 @@ class Reading(NamedTuple):
 
 
 KEY = compiled(
-    r"(?:(?:final|overall|chosen|choose|selected|my|your|the|best|better|winning|preferred|correct) ?)*(?:{verdict}|better|best)(?: (?:number|id|label))?"
-    r"|(?:best|better|winning|preferred|chosen) {noun}"
+    r"(?:(?:final|overall|chosen|choose|selected|assigned|predicted|my|your|the|best|better|winning|preferred|correct) ?)*(?:{verdict}|better|best|overall|final)(?: (?:number|id|label))?"
+    r"|(?:best|better|winning|preferred|chosen|(?:more |most )?popular) {noun}"
 )
-PRESET = re.compile("|".join(f"(?:{pattern})" for pattern in PRESETS.values()), re.IGNORECASE)
+TURNS = compiled(r"\W*(?:but|yet|however|although|on the other hand|aber|jedoch|mais|pero)(?!\w)")  # what is cut off says otherwise
+CORRECTED = compiled(r"{back}|(?<!\w)(?:correct|revis)(?:ed|ion)(?!\w)")
 SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
 FINAL_WORDS = compiled(r"(?:{final}\W+)?{verdict}\W*{is}\W*([^\n]{1,80})")
 
@@ -61,9 +52,13 @@ def read(
     text = without_thinking(text)
     if not text.strip():
         return Reading(None, CUT if is_cut else NONE)
+    whole = text
     values, text = values_of(text, is_key)
     if values:
-        return one_of([written(value, options).place for value in values], JSON)
+        places = [written(value, options).place for value in values]
+        return one_of(places[-1:] if CORRECTED.search(text.lower()) else places, JSON)
+    if not options.is_short and (values := values_of(whole, lambda key: True)[0]):  # {"safety": "unsafe"}
+        return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
     return written(text, options, pattern, framing, is_cut)
 
 
@@ -73,9 +68,6 @@ def written(
     """What a text without JSON says."""
     if pattern and (found := [match[match.lastindex or 0] for match in pattern.finditer(text)]):
         return one_of([stated_in(found[-1], options).place], PATTERN)
-    presets = [next(filter(None, match.groups())) for match in PRESET.finditer(text)]
-    if presets:
-        return one_of([stated_in(value, options).place for value in presets], PATTERN)
     return stated_in(text, options, framing, is_cut)
 
 
@@ -93,44 +85,56 @@ def one_of(places: Sequence[int | None], state: str) -> Reading:
 
 def stated_in(text: str, options: Options, framing: str = "", is_cut: bool = False) -> Reading:
     """What the prose of a text says."""
-    marked = options.marked(plain(text))
+    marked, is_turned = options.marked(text), False
     if is_cut and not ALONE.fullmatch(marked.rpartition("\n")[2]):
-        marked = marked[: max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)]
+        end = max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)
+        marked, is_turned = marked[:end], bool(TURNS.match(marked[end:]))
     lines = [line for line in marked.splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
-    if not lines:
+    if not lines or is_turned:
         return Reading(None, CUT if is_cut else NONE)
-    prose = Prose(lines, options, Framing(options.marked(plain(framing))))
+    prose = Prose(lines, options, Framing(options.marked(framing)))
     return settled(prose, len(lines) - 1, is_cut)
 
 
 def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
     """The option on which the firmest claims of a text agree, and against which nothing stands behind them."""
-    def is_heading(claim: Claim) -> bool:
-        return last > 0 and (is_cut or claim.line < last)
-
-    first_labels = {claim.line: claim.place for claim in reversed(prose.claims) if claim.kind == "label"}
-    is_list = len({*first_labels.values()}) > 1  # "A: ..." and in another line "B: ..."
-    claims = [
-        claim
-        for claim in prose.claims
-        if not (is_list and claim.line in first_labels)
-        and (claim.kind != "label" or claim.line in (0, None if is_cut else last))
-        and not (claim.is_noun and ((claim.kind == "label" and is_cut) or (claim.kind == "alone" and is_heading(claim))))
-        and not (is_cut and claim.level < STATED)
-    ]
+    claims = standing(prose, last, is_cut)
     taken_back = max((n for n, claim in enumerate(claims) if claim.takes_back), default=0)
-    claims = claims[taken_back:]
-    if not claims:
+    level = max((claim.level for claim in claims[taken_back:]), default=UNSURE)
+    if level == UNSURE:
         return Reading(None, CUT if is_cut else NONE)
-    level = max(claim.level for claim in claims)
-    if level < STATED:
-        level = 0
-    firm = [n for n, claim in enumerate(claims) if claim.level >= level]
+    firm = [n for n, claim in enumerate(claims) if n >= taken_back and claim.level >= min(level, max(STATED, level))]
+    firm = [n for n in firm if claims[n].level >= (level if level > BETTER else MORE)]
     chosen = {claims[n].place for n in firm}
-    if len(chosen) > 1 or {claim.place for claim in claims[firm[-1] :]} != chosen:
+    behind = {claim.place for claim in claims[firm[-1] :]} if level < FINAL or not prose.options.is_scale else chosen
+    with_it = [claim for claim in claims[taken_back:] if claim.level == UNSURE]  # and, of "[[A]]", what its line says
+    if level == SHOWN:
+        with_it += [claim for claim in claims if claim.line == claims[firm[-1]].line and claim.level >= BETTER]
+    if len(chosen) > 1 or behind | {claim.place for claim in with_it} != chosen:
         return Reading(None, TWO)
     place = chosen.pop()
-    if prose.denied.get(place, -1) >= firm[-1] + taken_back + 1 or prose.doubted - {place}:
+    if prose.denied.get(place, -1) > prose.claims.index(claims[firm[-1]]) or prose.doubted - {place}:
         return Reading(None, CONTRADICTION)
+    if level == SHOWN:
+        return Reading(place, PATTERN)
     is_first = claims[0].line == 0 and claims[0].kind in ("alone", "label") and not taken_back
     return Reading(place, (FIRST_LINE if last else WHOLE) if is_first else PROSE)
+
+
+def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
+    """The claims that count: without headings and what they head, and of a reply that was cut off without its comparisons."""
+    labels = {claim.line: claim.place for claim in reversed(prose.claims) if claim.kind == "label"}
+    is_list = len({*labels.values()}) > 1  # "A: ..." and in another line "B: ..."
+    headings = {claim.place for claim in prose.claims if claim.kind == "alone" and claim.is_noun}
+    is_stated = any(claim.kind == "stated" and claim.level >= STATED for claim in prose.claims)
+
+    def counts(claim: Claim) -> bool:
+        if is_list and claim.line in labels:
+            return False
+        if claim.kind == "label":
+            return claim.line in (0, None if is_cut else last) and not (claim.is_noun and (is_cut or is_stated))
+        if claim.kind == "alone" and claim.is_noun:
+            return last == 0 or (len(headings) == 1 and not is_cut and claim.line == last) or (claim.line == 0 and len(headings) == 1 and not is_cut)
+        return not (is_cut and claim.level < STATED)
+
+    return list(filter(counts, prose.claims))
