@@ -75,6 +75,7 @@ FRAMES = [
         (BETTER, r"(?:better|best|right|correct|stronger|superior|winning|preferred|bessere?|beste|richtige|meilleure?|mejor)(?: (?:{noun}|one))? ?{is}{FILL}(?P<m>M){END}"),
         (MORE, r"(?:more|most|plus|más) \w+(?: (?:{noun}|one))? ?{is}{FILL}(?P<m>M){END}"),
         (BETTER, r"(?P<m>M){GAP}(?:\w+ly )?{wins}"),
+        (BETTER, r"(?P<m>M) (?:is|was|ist|est|es) (?:the |\w+ly |much )*(?:better|best|superior|stronger|besser|meilleure?|mejor)(?: (?:{noun}|one))?{END}"),
         (MORE, r"(?P<m>M)(?:'s)?NO_M{0,60}?{more}"),
         (MORE, LESS),
         (None, r"(?P<m>M)(?:'s)?NO_M{0,60}?{worse}(?!NO_M*(?:than|als|que|比) M)"),
@@ -86,7 +87,7 @@ PREDICATE = compiled(r"(?:is|are|was|were|remains|seems|be|ist|est|es|as)(?: an?
 WORSE = compiled("{worse}")
 IN_COUNT = compiled(r" (?!(?:is|was|wins?|beats|seems|looks|has|gets|would|ist|est|es|gewinnt|overall|instead|rather|over|for|because)(?!\w))[a-z]")  # "2 details"
 TRUTH = compiled(
-    r"^{GAP}(?:{claim}{GAP}|(?={not} |(?:{truth}|{untruth}){GAP}$))(?:is|are|seems|appears|ist|est|es|'s|是)? ?(?:(?!part|most|large|near)\w+ly |indeed |in fact )?(?P<not>{not} )?(?:(?P<m>M)|(?P<true>{truth})|{untruth}){END}"
+    r"^{GAP}(?:(?P<claim>{claim}){GAP}|(?={not} |(?:{truth}|{untruth}){GAP}$))(?:is|are|seems|appears|ist|est|es|'s|是)? ?(?:(?!part|most|large|near)\w+ly |indeed |in fact )?(?P<not>{not} )?(?:(?P<m>M)|(?P<true>{truth})|{untruth}){END}"
 )
 OPENS = compiled(r"{GAP}(?:(?P<so>{so})|(?:and|und|et|y)(?!\w)|(?P<contrast>(?:but|yet|however|aber|sondern|mais|pero|sino)(?!\w)|但是?)){GAP}")
 HAS_FINAL, IDIOM = compiled("{final}"), compiled("{idiom}")
@@ -188,7 +189,9 @@ class Prose:
             if not (WORSE.search(clause[: apposed.start()]) and self.deny(mention, line)):
                 self.claim(mention, BETTER, line, "stated")
         polar = self.options.polar
-        if polar and (truth := TRUTH.match(clause)) and not (truth["m"] and (self.options.is_short or SPEAKER.search(clause))):
+        if polar and (truth := TRUTH.match(clause)) and not (
+            truth["m"] and ((self.options.is_short and not truth["claim"]) or SPEAKER.search(clause))
+        ):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             mention = chr(FIRST + polar[says == (truth["not"] is not None)])
             self.claim(mention, STATED, line, "stated", is_told, told_level)
