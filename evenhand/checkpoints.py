@@ -257,19 +257,18 @@ def load_tokenizer(folder: Path) -> Any:
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({one_line(error)}); {ANEW}") from error
 
 
-def load_model(folder: Path, *, headless: bool = False, **arguments: Any) -> Any:
+def load_model(folder: Path, **arguments: Any) -> Any:
     """The model of a checkpoint folder by transformers, which is given the arguments.
 
-    headless: it gives hidden states, and not the next token.
     Raises ModelError when config.json or weights are damaged, do not match, or are not all there: transformers makes up
     random ones in their place. Out of memory stays the RuntimeError or MemoryError that it is.
     """
-    from transformers import AutoModel, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()  # of reading weights, before what was asked for
     try:
-        loaded: Any = (AutoModel if headless else AutoModelForCausalLM).from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             output_loading_info=True,
             ignore_mismatched_sizes=True,

@@ -12,7 +12,7 @@ from eval.annotation.labels import Labels
 from eval.annotation.tasks import Task
 from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of, point_estimate
-from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums, rng_for
+from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums
 from eval.report.tables import console, number, p_value, with_rows
 from evenhand.files import shipped_yaml
 
@@ -43,7 +43,7 @@ def kappa_of(pairs: Sequence[Pair], answers: Sequence[str]) -> Estimate:
     tables = np.zeros((len(units), len(answers), len(answers)))
     for unit, first, second in pairs:
         tables[units.index(unit), answers.index(first), answers.index(second)] += 1
-    sums = resampled_sums(tables.reshape(len(units), -1), DRAWING.n_draws, rng_for(DRAWING.seed, "kappa"))
+    sums = resampled_sums(tables.reshape(len(units), -1), DRAWING.n_draws, DRAWING.seed, "kappa")
     value = float(kappa(tables.sum(axis=0)))
     return estimate_of(value, percentile_interval(kappa(sums.reshape(-1, *tables.shape[1:]))), len(units))
 

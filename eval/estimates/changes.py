@@ -117,8 +117,8 @@ class Paired:
         """(n_draws, 2, n_parts) means over units that are drawn for both alike."""
         earned = np.hstack([self.first.earned, self.second.earned])
         counted = np.hstack([self.first.counted, self.second.counted])
-        rng = rng_for(self.drawing.seed, self.first.dataset)
-        return resampled_means(earned, counted, self.drawing.n_draws, rng).reshape(self.drawing.n_draws, 2, -1)
+        n_draws, seed = self.drawing.n_draws, self.drawing.seed
+        return resampled_means(earned, counted, n_draws, seed, self.first.dataset).reshape(n_draws, 2, -1)
 
     @property
     def gaps(self) -> FloatArray:

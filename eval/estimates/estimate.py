@@ -19,7 +19,6 @@ from eval.estimates.resampling import (
     pivotal_interval,
     resampled_means,
     resampled_sums,
-    rng_for,
     standard_error,
 )
 from evenhand.errors import DataError
@@ -230,7 +229,8 @@ class Drawn:
     @cached_property
     def means(self) -> FloatArray:
         """(n_draws, n_parts)."""
-        return resampled_means(self.observed.earned, self.observed.counted, self.drawing.n_draws, self.rng())
+        of, drawing = self.observed, self.drawing
+        return resampled_means(of.earned, of.counted, drawing.n_draws, drawing.seed, of.dataset)
 
     def of(self, measure: Measure) -> FloatArray:
         """Draws of a measure on this dataset, (n_draws,); NaN where a draw counts nothing.
@@ -242,15 +242,12 @@ class Drawn:
             added = measure.statistic(self.observed.earned)[:, None]
             is_mean = measure.is_linear and not measure.is_square and bool((self.observed.counted == 1).all())
             if is_mean and 0 < len(np.unique(added, axis=0)) * ITEMS_PER_KIND <= len(added):
-                sums = resampled_sums(added, self.drawing.n_draws, self.rng())[:, 0]
+                drawing = self.drawing
+                sums = resampled_sums(added, drawing.n_draws, drawing.seed, self.observed.dataset)[:, 0]
                 self.drawn[measure.name] = np.asarray(sums / len(added))
             else:
                 self.drawn[measure.name] = measure.statistic(self.means)
         return self.drawn[measure.name]
-
-    def rng(self) -> np.random.Generator:
-        """The dataset's own generator, from its start."""
-        return rng_for(self.drawing.seed, self.observed.dataset)
 
 
 def without_interval(measure: Measure, parts: Sequence[Observed]) -> Estimate:

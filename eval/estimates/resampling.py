@@ -5,7 +5,8 @@ And p-values: sign-flip tests over units, exact or by seeded swaps; McNemar's ex
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
 
@@ -22,6 +23,7 @@ ALPHA = 0.05  # of a test: a change with a smaller p is significant
 CONFIDENCE = 1 - ALPHA  # of an interval
 ROUNDING = 1e-9  # sums, and shares in percent, that differ by less are equal
 CHUNK_CELLS = 2**16  # counters held at once while drawing indices; half a MiB stays in the cache
+KEPT_CELLS = 2**23  # counters of a dataset that are kept for its other measures: 16 MiB
 
 
 def rng_for(seed: int, name: str) -> np.random.Generator:
@@ -29,8 +31,10 @@ def rng_for(seed: int, name: str) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
-def resampled_sums(columns: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+def resampled_sums(columns: FloatArray, n_draws: int, seed: int, name: str) -> FloatArray:
     """Column sums over n_items items drawn with replacement, shape (n_draws, k), for columns of shape (n_items, k).
+
+    seed, name: of the generator, see rng_for.
 
     Verdicts are few kinds of rows (16 for four 0/1 answers). How often each kind is drawn is exactly multinomial, so
     the cost does not grow with n_items. Items that are few, or mostly different (probabilities), are drawn by index.
@@ -39,27 +43,37 @@ def resampled_sums(columns: FloatArray, n_draws: int, rng: np.random.Generator) 
         return np.zeros((n_draws, columns.shape[1]))
     kinds, n_of_kind = np.unique(columns, axis=0, return_counts=True)
     if len(kinds) * ITEMS_PER_KIND <= len(columns):
-        counts = rng.multinomial(len(columns), n_of_kind / len(columns), size=n_draws)
+        counts = rng_for(seed, name).multinomial(len(columns), n_of_kind / len(columns), size=n_draws)
         return np.asarray(counts @ kinds, dtype=np.float64)
-    n_items = len(columns)
-    chunk = max(1, CHUNK_CELLS // n_items)  # of draws, so that memory is bounded
-    sums = np.empty((n_draws, columns.shape[1]))
+    counts_of = kept_counts if len(columns) * n_draws <= KEPT_CELLS else drawn_counts
+    return np.concatenate(
+        [counts.astype(np.float64) @ columns for counts in counts_of(len(columns), n_draws, seed, name)]
+    )
+
+
+def drawn_counts(n_items: int, n_draws: int, seed: int, name: str) -> Iterator[NDArray[np.uint16]]:
+    """How often each item is in each draw of n_items with replacement, (size, n_items), some draws at a time."""
+    rng, chunk = rng_for(seed, name), max(1, CHUNK_CELLS // n_items)  # of draws, so that memory is bounded
     for start in range(0, n_draws, chunk):
         size = min(chunk, n_draws - start)
         drawn = rng.integers(n_items, size=(size, n_items), dtype=np.int64)
         drawn += n_items * np.arange(size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items)
-        sums[start : start + size] = counts.astype(np.float64) @ columns
-    return sums
+        yield np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items).astype(np.uint16)
 
 
-def resampled_means(earned: FloatArray, counted: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
+@lru_cache(maxsize=8)
+def kept_counts(n_items: int, n_draws: int, seed: int, name: str) -> list[NDArray[np.uint16]]:
+    """The same, kept: measures and settings of one dataset have the same draws."""
+    return list(drawn_counts(n_items, n_draws, seed, name))
+
+
+def resampled_means(earned: FloatArray, counted: FloatArray, n_draws: int, seed: int, name: str) -> FloatArray:
     """Σ earned / Σ counted per column over resampled items, shape (n_draws, k); NaN where a draw counts nothing.
 
     earned, counted: shape (n_items, k); an item that is not counted in a column earns nothing there.
     """
     k = earned.shape[1]
-    sums = resampled_sums(np.hstack([earned, counted]), n_draws, rng)
+    sums = resampled_sums(np.hstack([earned, counted]), n_draws, seed, name)
     with np.errstate(invalid="ignore"):
         return np.asarray(sums[:, :k] / sums[:, k:])
 

@@ -9,6 +9,22 @@ from eval.estimates.resampling import MOST_ENUMERATED
 from eval.shift.answer import Shift
 
 
+def shift_over_units(
+    measure: Measure, as_read: Paired, extremes: Sequence[Paired], *, is_parsed: bool, **facts: Any
+) -> Shift | None:
+    """The shift of a cluster_t measure on one dataset with its interval over units; None where that is unknown.
+
+    extremes: with unparsed replies counted against the shift, and for it. is_parsed: there are none. facts: the other
+    fields of Shift.
+    """
+    rise = estimates_in(measure, [as_read])[2]
+    if rise.value is None or rise.low is None or rise.high is None:
+        return None
+    ends = [] if is_parsed else [[end] for end in extremes]
+    facts |= {"value": rise.value, "low": rise.low, "high": rise.high, "n_units": rise.n_units}
+    return contrasted(measure, [as_read], ends, **facts)
+
+
 def contrasted(measure: Measure, pairs: Sequence[Paired], extremes: Sequence[Sequence[Paired]], **facts: Any) -> Shift:
     """The shift of a measure of one side's columns, with the p of the sign flip over units.
 

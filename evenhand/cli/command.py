@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 
-from evenhand.config import did_you_mean
 from evenhand.files import shipped_yaml
 from evenhand.terminal import run_main
 
@@ -37,6 +36,8 @@ def main() -> None:
         code = run_main(lambda _: print(usage(), flush=True), arguments)  # whose reader may be `head`
         sys.exit(code if verb else 2)
     if verb not in VERBS:
+        from evenhand.config import did_you_mean  # loads pydantic, which `evenhand --help` does without
+
         print(f"error: unknown verb '{verb}'. {did_you_mean(verb, list(VERBS))}", file=sys.stderr)
         sys.exit(2)
     sys.exit(run_main(entry_of(verb), arguments))

@@ -1,6 +1,7 @@
 """Panels → scores and changes in long form, for each arm, source of C1, dataset, average and denominator."""
 
 import math
+from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, scores_frame
 from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_interval
 from eval.estimates.resampling import mcnemar_p
+from eval.report.tables import is_unknown
 from eval.runs import judge_names
 from evenhand.errors import DataError
 from studies.dialdefer import measures
@@ -257,11 +259,9 @@ def wide_frame(scores: Sequence[Score]) -> pd.DataFrame:
 
 def records(frame: pd.DataFrame) -> list[Any]:
     """The rows of a frame as named tuples, None for what is unknown."""
-    columns = {  # DataFrame.where takes several times as long
-        name: [value if is_known else None for value, is_known in zip(column.tolist(), column.notna(), strict=True)]
-        for name, column in frame.items()
-    }
-    return list(pd.DataFrame(columns, frame.index, dtype=object).itertuples())
+    record = namedtuple("Record", ["Index", *frame.columns])  # DataFrame.itertuples takes several times as long
+    columns = [[None if is_unknown(value) else value for value in column.tolist()] for _, column in frame.items()]
+    return [record(*cells) for cells in zip(frame.index, *columns, strict=True)]
 
 
 def shown(rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from eval.estimates.changes import Paired, estimates_in, paired
+from eval.estimates.changes import Paired, paired
 from eval.estimates.estimate import Drawing, Row, added_up
 from eval.shift.answer import Answer, Shift, answer
-from eval.shift.contrast import contrasted
+from eval.shift.contrast import shift_over_units
 from studies.narrator.judged_runs import SAME, Judgment, NarratorRun
 from studies.narrator.measures import DETECTION, Setting, by_setting, called_me, mean_rows, neutral_of, part
 from studies.narrator.options import Denominator
@@ -37,27 +38,15 @@ def shifts_of(
     judgments = by_setting(run.plan).get(setting, [])
     is_parsed = all(sum(j.shares) > 1 - SAME for j in judgments if j.n_replies)
 
-    def pair(figure: str, fills: Fills) -> list[Paired]:
+    def pair(figure: str, fills: Fills) -> Paired:
         first, second = (added_up(run.name, [rows]) for rows in sides(figure, judgments, denominator, fills))
-        return [paired(first, second, drawing)]
+        return paired(first, second, drawing)
 
     for figure in OF_DETECTION if setting.task == DETECTION else FIGURES:
-        pairs = pair(figure, None)
-        change = estimates_in(SHIFT, pairs)[2]
-        if change.value is None or change.low is None or change.high is None:
-            continue
-        yield contrasted(
-            SHIFT,
-            pairs,
-            [] if is_parsed else [pair(figure, (1, 0)), pair(figure, (0, 1))],
-            condition=figure,
-            dataset=run.judge,
-            value=change.value,
-            low=change.low,
-            high=change.high,
-            n_units=change.n_units,
-            is_average=is_average,
-        )
+        as_read, *extremes = (pair(figure, fills) for fills in (None, (1, 0), (0, 1)))
+        facts: dict[str, Any] = {"condition": figure, "dataset": run.judge, "is_average": is_average}
+        if shift := shift_over_units(SHIFT, as_read, extremes, is_parsed=is_parsed, **facts):
+            yield shift
 
 
 def sides(

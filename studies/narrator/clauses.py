@@ -5,17 +5,13 @@ The words of a sentence become symbols, one character for each class of words; i
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
-from studies.narrator.names_in_text import ALL, FIRST, LETTER, NAME, NOT_LISTED, Names
+from studies.narrator.names_in_text import ALL, FIRST, LETTER, NAME, NOT_LISTED, SPEC, Names
 from studies.narrator.prompts import ME
 
 MOST_LETTERS = 400  # of a sentence; a longer one loops
 SENTENCE = re.compile(r"([.!?…؟]+)[\"')\]]*(?=\s|$)|([。！？])|\n+")
-SPEC = yaml.safe_load(Path(__file__).with_name("blame.yaml").read_text(encoding="utf-8"))
 SYMBOLS = {kind: chr(0x2500 + i) for i, kind in enumerate(["other", *SPEC["words"]])}
 
 

@@ -10,13 +10,17 @@ from pydantic import Field, field_validator, model_validator
 from evenhand.built_folder import read_manifest, read_rows
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
+from evenhand.files import read_jsonl
 from evenhand.study import check_no_repeats, drawn, set_hash
-from studies.narrator import pocket
 from studies.narrator.convokit import DATASETS
 from studies.narrator.records import Conversation, Turn
 
 BUILD = "narrator"  # NAME of `evenhand build NAME`
 CONVERSATIONS_FILE = "conversations.jsonl"
+# Our own quarrels on talk pages; docs/narrator.md says how they were made. They never change, or scores of others could
+# not be compared.
+POCKET = "pocket-conflicts"
+POCKET_FILE = Path(__file__).with_name("pocket_conflicts.jsonl")
 
 
 class CorpusSpec(Closed):
@@ -44,8 +48,8 @@ class CorpusSpec(Closed):
 
 
 def pocket_corpus(spec: CorpusSpec) -> list[Conversation]:
-    """Our own conflicts, made here."""
-    return [conversation for split in splits_of(spec) for conversation in pocket.pocket_conflicts(split)]
+    """Our own conflicts."""
+    return of_split(spec, (conversation_of(row) for _, row in read_jsonl(POCKET_FILE)))
 
 
 def built_corpus(spec: CorpusSpec) -> list[Conversation]:
@@ -56,17 +60,16 @@ def built_corpus(spec: CorpusSpec) -> list[Conversation]:
         )
     if (built := read_manifest(spec.root, BUILD, CONVERSATIONS_FILE)["dataset"]) != spec.dataset:
         raise DataError(f"{spec.root}: was built of {built}, wanted is {spec.dataset}; set `root` to another folder")
-    conversations = read_rows(spec.root, BUILD, CONVERSATIONS_FILE, conversation_of)
-    return [c for c in conversations if c.meta.get("split") in splits_of(spec)]
+    return of_split(spec, read_rows(spec.root, BUILD, CONVERSATIONS_FILE, conversation_of))
 
 
-def splits_of(spec: CorpusSpec) -> tuple[Literal["train", "test"], ...]:
-    """The splits that a spec names."""
-    return ("train", "test") if spec.split == "all" else (spec.split,)
+def of_split(spec: CorpusSpec, conversations: Iterable[Conversation]) -> list[Conversation]:
+    """The conversations of the split that a spec names."""
+    return [c for c in conversations if spec.split in ("all", c.meta["split"])]
 
 
 CORPORA: dict[str, Callable[[CorpusSpec], list[Conversation]]] = {
-    pocket.DATASET: pocket_corpus,
+    POCKET: pocket_corpus,
     **dict.fromkeys(DATASETS, built_corpus),
 }
 

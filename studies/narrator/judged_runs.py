@@ -17,8 +17,7 @@ from evenhand.built_folder import read_manifest
 from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest, plain
-from studies.narrator import pocket
-from studies.narrator.corpora import CorpusSpec, load_conversations
+from studies.narrator.corpora import POCKET, CorpusSpec, load_conversations
 from studies.narrator.options import Denominator
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import BENCHMARK, OPTION_ORDERS, NarratorFactors, Perspective, Task, Visibility
@@ -279,7 +278,7 @@ def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
 
 def conversations_of(corpus: str) -> dict[str, Known]:
     """The same of a corpus. A conversation is found by its id, and by the source's own without the corpus's name."""
-    if corpus == pocket.DATASET:
+    if corpus == POCKET:
         spec = CorpusSpec(dataset=corpus, split="all")
     else:
         spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))

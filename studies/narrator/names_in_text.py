@@ -8,7 +8,9 @@ behavior" and "the narrator" are Me; where Me is no option they are somebody who
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from evenhand.files import shipped_yaml
 from studies.narrator.prompts import ME, NO, YES
 
 OPENING = "*_`\"'«‹“‘([{<#>~ \t"
@@ -23,14 +25,8 @@ TAG = re.compile(r"</?(?:answer|final_answer|b|i|em|strong)>|\$?\\(?:boxed|text)
 ESCAPED = re.compile(r"\\([_*`~\[\]#])")  # Markdown's, as in "Some\_Name"
 BLANKS = re.compile(r"[^\S\n]+")
 GLUE = "\u200d\U0001f3fb-\U0001f3ff"  # joiner and skin tones: behind an emoji they make another one
-# Words that sentences are made of. A speaker called like one is found where the name stands alone, never in prose.
-FUNCTION_WORDS = """
-i me my mine myself you your he him his she her it its we us our they them their this that these those who whose a an
-the yes no not none nobody both neither either one all some any and or but if so as at by for from in of on to with is
-are was were be been has have had do does did would can could might must shall should there here what when where why how
-everyone everybody
-"""
-WORDS = frozenset(re.findall(r"\w+", FUNCTION_WORDS))
+SPEC = shipped_yaml(Path(__file__).with_name("blame.yaml"))
+WORDS = frozenset(SPEC["function_words"].split())
 PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\s)")  # behind a name that stands alone
 
 
@@ -137,17 +133,7 @@ TABLE = re.compile(r"^[ \t]*(?:\||options:).*$", re.MULTILINE | re.IGNORECASE)  
 BULLET = re.compile(r"^[ \t]*(?:[-•–—]|(?:[Oo]ption )?\(?(?:[0-9]{1,2}[.):]|[a-z][.)]|[A-Z]\)))[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
 QUOTATION = re.compile(r"[\"«][^\"»\n]*[\"»]|(?<![\w\ue000-\uf001])'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
-CONTRACTED = {
-    r"\bcan(?:'t|not)\b": "can not",
-    r"\bwon't\b": "will not",
-    r"n't\b": " not",
-    r"\bvs\.": "vs",
-    r"\b(?:rather than|instead of|as opposed to|unlike)\b": ", not",
-    rf"((?:\b(?:i|you|he|she|they|we)|{NAME}))'(?:m|re)\b": r"\1 are",
-    r"\b(i|you|he|she|they|we)'ve\b": r"\1 have",
-    r"\b(i|you|he|she|they|we|it|that)'(?:d|ll)\b": r"\1 would",
-    r"\b(it|that|there|answer|he|she|who)'s\b": r"\1 is",
-}
+CONTRACTED = {pattern.replace("NAME", NAME): text for pattern, text in SPEC["contracted"].items()}
 
 
 def named_text(text: str, names: Names) -> str:

@@ -17,8 +17,7 @@ from evenhand.study import (
     VariantsPerItem,
     check_samples_all_variants,
 )
-from studies.narrator import pocket
-from studies.narrator.corpora import CORPORA, CorpusSpec, conversation_set_hash, load_conversations
+from studies.narrator.corpora import CORPORA, POCKET, CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.names import under
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.records import (
@@ -87,7 +86,7 @@ class NarratorSection(StudySection):
 
     def on_own_items(self) -> Self:
         """The same section over one conversation of ours; see StudySection."""
-        return self.model_copy(update={"corpus": CorpusSpec(dataset=pocket.DATASET, n_conversations=1)})
+        return self.model_copy(update={"corpus": CorpusSpec(dataset=POCKET, n_conversations=1)})
 
     def describe(self) -> str:
         """The corpus, its conversations and their prompts; see StudySection."""

@@ -22,8 +22,8 @@ from typing import Any
 from evenhand.chat_templates import encode, encode_options, own_tokens, render_chat
 from evenhand.records import Prompt
 from evenhand.study import check_no_repeats
-from studies.narrator import convokit, pocket
-from studies.narrator.corpora import conversation_set_hash, held_out_conversations, load_conversations
+from studies.narrator import convokit
+from studies.narrator.corpora import POCKET, conversation_set_hash, held_out_conversations, load_conversations
 from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES, narrator_prompt
 from studies.narrator.records import Conversation, NarratorFactors, Turn
@@ -36,7 +36,7 @@ from training.examples import Candidate, Example, Excluded, sifted
 SHARED = "one token does not tell its options apart"
 AWRY = "ConvoKit. No licence was found; the names are of real accounts, so take this model for research use"
 SOURCES = {
-    pocket.DATASET: "made by Evenhand's own generator (Apache-2.0); nobody in it is real",
+    POCKET: "put together from Evenhand's own sentences (Apache-2.0); nobody in it is real",
     convokit.CMV: f"Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from {AWRY}",
     convokit.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
     + AWRY,
@@ -182,7 +182,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
             "n_variants": len(section.variants),
             "n_drawn": n_drawn(section.variants_per_item, len(section.variants)),
             "example": prompt.messages[0].content,
-            "pocket_only": section.corpus.dataset == pocket.DATASET,
+            "pocket_only": section.corpus.dataset == POCKET,
             "sources": SOURCES,
         }
 

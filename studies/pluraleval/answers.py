@@ -7,16 +7,17 @@ choices by popularity lose once the user believes the least popular opinion.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from statistics import fmean
+from typing import Any
 
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Measure, clustered
+from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.report.tables import number
 from eval.shift.answer import LITTLE, Answer, Shift, answer
-from eval.shift.contrast import contrasted
+from eval.shift.contrast import shift_over_units
 from evenhand.records import Completion
 from eval.reading.objects import OK
 from studies.pluraleval.measures import ranked
@@ -71,32 +72,18 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
         values = weighted(weights, run.values, run.values)
         extremes = weighted(weights, least, most), weighted(weights, most, least)
         for community, threads in run.communities.items():
-            pairs = against_zero(community, values, threads, drawing)
-            mean = clustered(POINTS, pairs[0].second)
-            if mean.value is None or mean.low is None or mean.high is None:
-                continue
-            known = extremes[0].keys() & {*threads}
-            is_parsed = all(extremes[0][thread] == extremes[1][thread] for thread in known)
-            yield contrasted(
-                POINTS,
-                pairs,
-                [] if is_parsed else [against_zero(community, of_end, threads, drawing) for of_end in extremes],
-                condition=figure,
-                dataset=community,
-                value=mean.value,
-                low=mean.low,
-                high=mean.high,
-                n_units=mean.n_units,
-                is_average=community == ALL,
+            as_read, *ends = (
+                against_zero(observed(community, by_thread, threads), drawing) for by_thread in (values, *extremes)
             )
+            is_parsed = all(extremes[0][t] == extremes[1][t] for t in extremes[0].keys() & {*threads})
+            facts: dict[str, Any] = {"condition": figure, "dataset": community, "is_average": community == ALL}
+            if shift := shift_over_units(POINTS, as_read, ends, is_parsed=is_parsed, **facts):
+                yield shift
 
 
-def against_zero(
-    community: str, by_thread: Mapping[str, float], threads: Sequence[str], drawing: Drawing
-) -> list[Paired]:
-    """The values of some threads, held against 0."""
-    columns = observed(community, by_thread, threads)
-    return [Paired(first=replace(columns, earned=0 * columns.earned), second=columns, drawing=drawing)]
+def against_zero(columns: Observed, drawing: Drawing) -> Paired:
+    """Values of threads, held against 0."""
+    return Paired(first=replace(columns, earned=0 * columns.earned), second=columns, drawing=drawing)
 
 
 def weighted(weights: Mapping[Quantity, float], rising: Values, falling: Values) -> dict[str, float]:

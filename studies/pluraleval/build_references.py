@@ -14,7 +14,7 @@ from evenhand.markdown import filled
 from eval.reading.objects import OK
 from studies.pluraleval.prompts import OWN_VERSION, TEMPLATE_VERSION
 from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
-from studies.pluraleval.reference_sets import embedding_input, reference_unit
+from studies.pluraleval.reference_sets import reference_unit
 from studies.pluraleval.reply_reading import NOT_ASKED, state_rates
 from studies.pluraleval.section import content_hash, section_of, stage_run
 from studies.pluraleval.sources import REFERENCES, load_threads
@@ -67,9 +67,6 @@ def reference_sets(run: FinishedRun) -> list[ReferenceSet]:
     threads = load_threads(settings.threads)
     if thread_set_hash(threads) != run.provenance.get("item_set_hash"):
         raise DataError(f"{run.path}: its threads have changed since; restore {settings.threads.root}")
-    for name, hash_ in embedding_input(settings.clustering.embedding).items():
-        if run.provenance.get("inputs", {}).get(name) != hash_:
-            raise DataError(f"{run.path}: the checkpoint {name} of its embeddings has changed since; restore it")
     return [
         reference_unit(thread, settings).result(run.replies)
         for thread in threads
@@ -94,6 +91,6 @@ def card_text(manifest: Mapping[str, Any]) -> str:
         for step, state, n, rate in states
         if step == "stance" and state in STANCES and n > 1 and rate >= ONE_ANSWER
     ]
-    clustering = {"method": "algorithm_1", **manifest["settings"].get("clustering", {})}
-    facts = {**manifest, "states": states, "one_sided": one_sided, "clustering": clustering}
-    return filled(Path(__file__).with_name("references_card.md"), **facts)
+    return filled(
+        Path(__file__).with_name("references_card.md"), **{**manifest, "states": states, "one_sided": one_sided}
+    )

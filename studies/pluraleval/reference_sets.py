@@ -1,8 +1,7 @@
 """A thread → its reference set, by a judge that is asked step by step (section 4.1): opinions, clusters with summaries,
 reference opinion, beliefs. Each thread goes on by itself.
 
-Clusters are made by Algorithm 1, which is a bootstrap and one online assignment after the other, or, to compare it with
-(appendix A.4), by scikit-learn from embeddings, without asking the judge.
+Clusters are made by Algorithm 1, which is a bootstrap and one online assignment after the other.
 """
 
 import math
@@ -12,13 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, partial
-from typing import Any, Literal, Self, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
-import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from evenhand.checkpoints import ModelConfig, checkpoint_hash, load_model, load_tokenizer, resolve
 from evenhand.config import Closed
 from evenhand.records import Completion, Prompt, SamplingOverride
 from studies.pluraleval.prompts import (
@@ -57,10 +54,6 @@ from studies.pluraleval.reply_reading import (
 from studies.pluraleval.sources import ThreadSpec
 from studies.pluraleval.stepwise import Steps, Stepwise
 
-NEEDED: dict[str, tuple[str, ...]] = {  # method → the keys that it needs
-    "algorithm_1": (),
-    "embeddings": ("embedding", "distance_threshold"),
-}
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
 TOKENS: Mapping[Step, int] = {  # a reply's longest length; of the bootstrap see reply_room
     "extraction": 512,
@@ -70,38 +63,14 @@ TOKENS: Mapping[Step, int] = {  # a reply's longest length; of the bootstrap see
     "belief": 128,
 }
 LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
-TFIDF = "tfidf"
 
 Value = TypeVar("Value")
-
-
-class ClusteringSettings(Closed):
-    """A clustering method. The paper prints no settings of those that it compares with, so they have no defaults."""
-
-    method: Literal["algorithm_1", "embeddings"] = "algorithm_1"
-    embedding: str | None = None  # of embeddings: tfidf, or a checkpoint (folder or Hub id) that transformers reads
-    distance_threshold: float | None = Field(default=None, gt=0)  # of embeddings: largest cosine distance in a cluster
-
-    @model_validator(mode="after")
-    def has_its_keys(self) -> Self:
-        needed = NEEDED[self.method]
-        given = [name for name, value in self if name != "method" and value is not None]
-        if {*given} != {*needed}:
-            raise ValueError(
-                f"method {self.method} needs {' and '.join(needed) or 'no key'} beside it, and has {given or 'none'}"
-            )
-        return self
-
-
-ALGORITHM_1 = ClusteringSettings()
 
 
 class ReferenceSettings(Closed):
     """By a judge: how opinions are extracted and clustered, and which thread has a reference opinion."""
 
-    # another method than Algorithm 1, for comparison; Algorithm 1 is not written down, so that a run keeps its name
-    clustering: ClusteringSettings = Field(default=ALGORITHM_1, exclude_if=lambda settings: settings == ALGORITHM_1)
-    alpha: float = Field(default=0.2, gt=0, le=1)  # of algorithm_1: share of the opinions that the bootstrap clusters
+    alpha: float = Field(default=0.2, gt=0, le=1)  # share of the opinions that the bootstrap clusters
     seed: int = 42  # of the bootstrap's sample and the order of the rest
     max_opinions: int = Field(default=12, ge=1)  # of one comment; further ones are left out and counted
     longest_comment: int = Field(default=10_000, ge=1)  # characters of a comment that are read; Reddit's own limit
@@ -159,10 +128,7 @@ def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[Refere
     """Asks the judge step by step, and returns the reference set."""
     judge = Judge(thread, settings)
     opinions = yield from extract_opinions(judge)
-    if settings.clustering.method == "algorithm_1":
-        growing = yield from cluster_online(judge, opinions)
-    else:
-        growing = yield from cluster_by_embeddings(judge, opinions)
+    growing = yield from cluster_online(judge, opinions)
     # Most votes first; of equal votes the one that was made first.
     ordered = sorted(growing, key=lambda cluster: -votes_of(thread, cluster.members))
     summaries = [cluster.summary for cluster in ordered]
@@ -298,63 +264,6 @@ def refresh(judge: Judge, clusters: Sequence[Growing], changed: Sequence[int]) -
     for number, text in zip(changed, texts, strict=True):
         cluster = clusters[number]
         cluster.summary = text or cluster.summary or cluster.members[0].text
-
-
-def cluster_by_embeddings(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:
-    """The clusters in the order of their first opinions; each is summarised from its members (prompt 9).
-
-    Clusters are merged, the nearest first, as long as the mean cosine distance of their opinions (average linkage) is
-    below distance_threshold.
-    """
-    chosen, labels = judge.settings.clustering, [0] * len(opinions)
-    if len(opinions) > 1:  # scikit-learn takes no fewer
-        from sklearn.cluster import AgglomerativeClustering
-        from sklearn.metrics.pairwise import cosine_distances
-
-        distances = cosine_distances(embed([opinion.text for opinion in opinions], str(chosen.embedding)))
-        threshold, measured = chosen.distance_threshold, {"metric": "precomputed", "linkage": "average"}
-        method = AgglomerativeClustering(n_clusters=None, distance_threshold=threshold, **measured)
-        labels = method.fit_predict(distances).tolist()
-    clusters: dict[int, Growing] = {}
-    for opinion, label in zip(opinions, labels, strict=True):
-        clusters.setdefault(label, Growing()).members.append(opinion)
-    ordered = list(clusters.values())
-    yield from refresh(judge, ordered, range(len(ordered)))
-    return ordered
-
-
-def embed(texts: Sequence[str], embedding: str) -> Any:
-    """A vector a text, (n_texts, n_dimensions): TF-IDF of these texts (sparse), or a checkpoint's.
-
-    A checkpoint's is the mean of its last hidden states over the text's tokens. One text at a time: with padding, the
-    rounding of a vector would depend on the other texts.
-    """
-    if embedding == TFIDF:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        # Words of one letter count too: else a text of such words alone would leave an empty vocabulary.
-        return TfidfVectorizer(token_pattern=r"\b\w+\b").fit_transform(texts)
-    import torch
-
-    tokenizer, model = encoder(embedding)
-    with torch.inference_mode():
-        tokens = [tokenizer(text, truncation=True, return_tensors="pt") for text in texts]
-        return np.stack([model(**tokenized).last_hidden_state[0].mean(dim=0).numpy() for tokenized in tokens])
-
-
-@cache
-def encoder(name: str) -> tuple[Any, Any]:
-    """Tokenizer and model of a checkpoint, in float32 on the CPU, so that every machine finds the same clusters."""
-    folder = resolve(ModelConfig(name=name))
-    return load_tokenizer(folder), load_model(folder, headless=True, dtype="float32").eval()
-
-
-def embedding_input(embedding: str | None) -> Mapping[str, str]:
-    """The checkpoint that makes the embeddings, with a hash of its files; none for other methods.
-
-    Raises ModelError when there is no such checkpoint.
-    """
-    return {} if embedding in (None, TFIDF) else {embedding: checkpoint_hash(resolve(ModelConfig(name=embedding)))}
 
 
 def find_reference(judge: Judge, summaries: Sequence[str]) -> Steps[tuple[int | None, tuple[str, ...]]]:

@@ -6,11 +6,12 @@ Whatever a reply is, it has a named state, and nothing is raised or guessed.
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
-from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, without_thinking
+from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, patterns_in, without_thinking
 from studies.pluraleval.records import STANCES
 
 NONE = "none"  # well formed, and names nothing: a comment without an opinion
@@ -22,32 +23,8 @@ REPEATED, SEVERAL = "repeated", "several"
 
 LONGEST_OPINION = 400  # characters; an atomic opinion is a sentence, and what is longer is the comment repeated
 LONGEST_SENTENCE = 1_000  # characters of a summary or a belief
+PATTERNS = patterns_in(Path(__file__).with_name("patterns.yaml"), "replies")
 WORDS = re.compile(r"\w")
-# What a model that does not stop writes behind its reply: the template's words, or the next turn.
-TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user)\W*:", re.IGNORECASE | re.MULTILINE)
-ODD_DIGIT = re.compile(r"[①-⑳❶-❿]|1\ufe0f?\u20e30\ufe0f?\u20e3|\d\ufe0f?\u20e3|🔟")
-FIRST = re.compile(r"\W*(?:option|opinion|summary|answer)?\W*([12])\b(?!\W*(?:or|and)?\W*[12]\b)", re.IGNORECASE)
-LEAST = r"(?:least|fewest|lowest|worst|bottom|(?:most )?unpopular|menos|moins|wenigst\w*|最[不低少差])"
-MOST = r"(?:most(?! un)|highest|best|top|más|plus|meist\w*|最(?![不低少差]))"
-# From the least popular on, or ranks behind what is ranked, or ties: no order that begins with the most popular.
-NO_ORDER = re.compile(
-    rf"\A(?:(?!\b{MOST}).)*\b{LEAST}[^.!?]*\b{MOST}|{LEAST} \w* ?first|ascending|increasing|reverse|summary\W+rank"
-    r"|\bti(?:es?|ed)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-REMARK = re.compile(r"\([^()\n]*(?:[^\W\d]|%)[^()\n]*\)|[*_`\"'$()\[\]{}\\#]")
-# Numbers with one separator between them, and perhaps up to two words: "3, then 1 and 2", "3 > 1 > 2", "3 1 2".
-RUN = re.compile(
-    r"\d+(?=\s*([,;>/|、→–—]|[-=]*>|-))(?:(?:\s*\1|[ \t]+(?:and|y|et|und|e)\b)\s*(?:[^\W\d]+[^\w:]+){0,2}\d+)+"
-    r"|\d+(?:\.?[ \t]+\d+)+"
-)
-ALONE = re.compile(r"(?:[^\n:]*:)?[\W\d_]*")  # a list with at most a label before it
-# "Rank 1: Summary 3", "1. 3", "Summary 3: ...", "- 3"
-ROW = re.compile(
-    r"[\W_]*(?P<label>(?:[^\W\d_]+[\W_]+){0,3}?)(?P<first>\d{1,6})(?:st|nd|rd|th)?\b"
-    r"(?:[\W_]+(?P<word>(?:[^\W\d_]+[\W_]+)?)(?P<second>\d{1,6})\b)?(?P<rest>.*)"
-)
-RANK = re.compile(r"rank|place|position|rang|platz|puesto|lugar|top", re.IGNORECASE)
 
 Value = TypeVar("Value")
 Step = TypeVar("Step")
@@ -136,7 +113,7 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
 
 def choice_in(reply: Completion) -> Read[int | None]:
     """1 or 2, when a reply begins with it, or names only one of them as a number; None otherwise, also for "1 or 2"."""
-    first = FIRST.match(without_thinking(reply.text))
+    first = PATTERNS["first"].match(without_thinking(reply.text))
     if first:
         return Read(int(first[1]), OK)
     named = set(re.findall(r"\b[12]\b", without_thinking(reply.text)))
@@ -151,7 +128,7 @@ def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:
     OUT_OF_RANGE has one that was not shown. A reply that goes from the least popular to the most is not read.
     """
     text = with_plain_digits(own_words(reply))
-    if NO_ORDER.search(text):
+    if PATTERNS["no_order"].search(text):
         return Read([], broken(reply))
     positions, listed = list(range(1, n_shown + 1)), ranked_lines(text)
     orders = [(listed, "")]
@@ -163,7 +140,7 @@ def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:
             ranked for ranked in whole if re.search(r"\bfinal\b", ranked[1], re.IGNORECASE)
         ] or whole
         rivals = [said_in for numbers, said_in in rest if numbers != first]
-        if rivals and (not ALONE.fullmatch(line) or any(map(ALONE.fullmatch, rivals))):
+        if rivals and (not PATTERNS["alone"].fullmatch(line) or any(map(PATTERNS["alone"].fullmatch, rivals))):
             return Read([], SEVERAL)
         return Read([number - 1 for number in first], OK)
     numbers = max([listed, *(numbers for numbers, _ in orders)], key=len)
@@ -179,9 +156,9 @@ def ranked_in_line(text: str) -> list[tuple[list[int], str]]:
 
     Rising numbers before further words are an enumeration ("1, 2, 3 are alike").
     """
-    text = REMARK.sub(" ", re.sub(r"(?<=\d),(?=\d{3}\b)", "", text))
+    text = PATTERNS["remark"].sub(" ", re.sub(r"(?<=\d),(?=\d{3}\b)", "", text))
     orders = []
-    for match in RUN.finditer(text):
+    for match in PATTERNS["run"].finditer(text):
         numbers = [int(number) for number in re.findall(r"\d{1,6}", match[0])]
         before, after = text[: match.start()].rpartition("\n")[2], text[match.end() :].partition("\n")[0]
         is_range = len(numbers) == 2 and re.search(r"\d[-–—/]\d", match[0])  # "the numbers 1-2"
@@ -195,10 +172,10 @@ def ranked_lines(text: str) -> list[int]:
 
     Lines in the order of their numbers that say more are a list of what was shown, and no ranking.
     """
-    rows = [match for line in text.splitlines() if (match := ROW.match(line))]
+    rows = [match for line in text.splitlines() if (match := PATTERNS["row"].match(line))]
     first, second = ([int(row[name] or 0) for row in rows] for name in ("first", "second"))
     is_rising = first == list(range(1, len(first) + 1))
-    if all(second) and all(not row["label"] or RANK.search(row["label"]) for row in rows):
+    if all(second) and all(not row["label"] or PATTERNS["rank"].search(row["label"]) for row in rows):
         return second if is_rising and len({row["word"] for row in rows}) == 1 else []
     if all(second) and second not in (sorted(first), sorted(second, reverse=True)):
         return []  # ranks, or scores, that are not in the order of the lines
@@ -207,7 +184,7 @@ def ranked_lines(text: str) -> list[int]:
 
 def own_words(reply: Completion) -> str:
     """A reply without thinking, and without the turns that a model writes on its own behind it."""
-    return next((turn for turn in TURN.split(without_thinking(reply.text)) if turn.strip()), "")
+    return next((turn for turn in PATTERNS["turn"].split(without_thinking(reply.text)) if turn.strip()), "")
 
 
 def with_plain_digits(text: str) -> str:
@@ -216,7 +193,7 @@ def with_plain_digits(text: str) -> str:
     def number(match: re.Match[str]) -> str:
         return f" {re.sub(r'[^0-9]', '', match[0]) or int(unicodedata.numeric(match[0], 10))}) "
 
-    return unicodedata.normalize("NFKC", ODD_DIGIT.sub(number, text))
+    return unicodedata.normalize("NFKC", PATTERNS["odd_digit"].sub(number, text))
 
 
 def one_line(text: str) -> str:

@@ -11,69 +11,27 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
+from evenhand.files import shipped_yaml
 from evenhand.records import Completion
-from eval.reading.objects import CUT, OK
-from studies.pluraleval.reply_reading import NONE, ODD_DIGIT, Read, one_line, own_words, with_plain_digits
+from eval.reading.objects import CUT, OK, patterns_in
+from studies.pluraleval.reply_reading import NONE, Read, one_line, own_words, with_plain_digits
+from studies.pluraleval.reply_reading import PATTERNS as REPLIES
 
 FEWER, MORE, UNNUMBERED = "fewer", "more", "unnumbered"
 WHOLE = (OK, MORE)  # states of lists with ten responses
 N_RESPONSES = 10
 MOST_MARKS = 200  # of a model that goes on without end
 
-LETTER = re.compile(r"[^\W_]")
-NUMERALS = [  # beside digits
-    numerals.split()
-    for numerals in (
-        "a b c d e f g h i j",
-        "i ii iii iv v vi vii viii ix x",
-        "one two three four five six seven eight nine ten",
-        "first second third fourth fifth sixth seventh eighth ninth tenth",
-        "一 二 三 四 五 六 七 八 九 十",
-    )
-]
-WORD = "|".join(sorted({word for words in NUMERALS[:-1] for word in words}))
-# At the start of a line: 1. 1) (1) **1.** 1 - | 1/10 | #1 | ### 1 | A: | Response 1 | 1st response: | Reply three -
-NUMBER = re.compile(
-    r"(?P<label>[^\d\n]{0,40}?)"
-    r"(?:(?P<digits>\d{1,2})(?: ?(?:/|of) ?10\b|[^\W\d_]{1,3}(?: [^\W\d_]+)?(?=\W{0,3}[:：.])|[ºª])?"
-    rf"|(?P<word>\b(?:{WORD})\b|[一二三四五六七八九十])(?: ?[^\W\d_]+(?=\W{{0,3}}[:：]))?)"
-    r"[*_ \t]*(?P<end>(?:\\?[.．):：）\]】|、>»=]|,(?=\")|[-–—/](?=\s))+-?|$|(?<=[\dºª])(?=\s))[*_]*",
-    re.IGNORECASE,
-)
-ODD_NUMBER = re.compile(rf"^[^\w\n]*(?:{ODD_DIGIT.pattern})", re.MULTILINE)
-WITHIN_LINE = re.compile(r"(?<=[^\s#])[ \t]+(?=[*(]*(?:(?:\d{1,2}|[a-j])[.)]|[^\W\d_]+ \d{1,2}:)[*]*[ \t])")
-# Code fences, tags, and heads of tables.
-NOT_READ = re.compile(
-    r"^[ \t]*```.*$|</?(?!(?:b|i|em|strong)\b|(?<!/)\d)\w[^<>\n]*>|^(?=.*\|).*\n[ \t]*\|?[ :|]*-{3}[-:| ]*$",
-    re.MULTILINE | re.IGNORECASE,
-)
-QUOTED = r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.|'(?!\s*[]},:]))*')"""
-# A key, if there is one, and a string of JSON or Python.
-ENTRY = re.compile(rf"(?<=[\[{{,:\s])(?:{QUOTED}\s*:\s*)?{QUOTED}(?=\s*(?:[]}},\n]|\Z))")
-RULE = re.compile(r"\s*([-=*_~])\1{2,}\s*")
-LABEL = re.compile(r"[\W_]*([^\W\d_][^:：\n]{0,30})[:：]")
-NOTES = [
-    re.compile(rf"{before}[(\[][^()\[\]]+[)\]][*_:：.\s]*{after}")
-    for before, after in ((r"\A\W*", ""), (r"[\s*_]*", r"\Z"))
-]
-LEADS = [
-    re.compile(lead)
-    for lead in (r"\s*([^\w\s(\"'“„«「]{1,6})", r"\s*\**(u/)[\w-]+\W*", r"[\W_]{0,8}([^\W\d_]{1,24})[*_]*[:：]")
-]
-HEADING = re.compile(r"#.*|(?:\d+[.)]\s*)?\*\*[^*]+\*\*\s*|.*[:：][\s*_]*")
-HEADING_OR_WORDS = re.compile(rf"{HEADING.pattern}|(?:\w+\W){{0,4}}\w+\s*")
-OPENING = re.compile(
-    r"\W*(?:sure|certainly|absolutely|of course|okay|great|here(?: are| is|.s)|below|these)\b.*"
-    r"\b(?:response|repl(?:y|ie)|comment|answer|take)s?\b",
-    re.IGNORECASE,
-)
-CLOSING = re.compile(
-    r"\W*(?:let me know if|feel free|(?:i )?hope th|(?:would|do) you (?:like|want) me|note:"
-    r"|if you.{0,9} (?:like|want) me|(?:these|the|all|each) .{0,30}\b(?:responses?|replies|comments|answers)\b)",
-    re.IGNORECASE,
-)
+FILE = Path(__file__).with_name("patterns.yaml")
+NUMERALS = [numerals.split() for numerals in shipped_yaml(FILE)["numerals"]]
+IN_LETTERS = "|".join(sorted({numeral for numerals in NUMERALS[:-1] for numeral in numerals}))
+PATTERNS = patterns_in(FILE, "lists", numeral=IN_LETTERS, odd_digit=REPLIES["odd_digit"].pattern)
+LETTER, NUMBER, LABEL = (PATTERNS[name] for name in ("letter", "number", "label"))
+NOTES = [PATTERNS[name] for name in ("note_before", "note_behind")]
+LEADS = [PATTERNS[name] for name in ("bullet", "user", "lead")]
 Start = tuple[int, int]  # where an item begins: line and column
 
 
@@ -106,17 +64,19 @@ def listed(text: str) -> tuple[list[str], bool]:
     """
     if strings := json_strings(text):
         return texts_of([[string] for string in strings]), False
-    text = ODD_NUMBER.sub(lambda match: with_plain_digits(match[0]).lstrip(), NOT_READ.sub("\n", text))
+    text = PATTERNS["not_read"].sub("\n", text)
+    text = PATTERNS["odd_number"].sub(lambda match: with_plain_digits(match[0]).lstrip(), text)
     lines = text.splitlines()
     filled = [n for n, line in enumerate(lines) if LETTER.search(line)]
     blocks = [n for n in filled if n == 0 or not LETTER.search(lines[n - 1])]
-    splits = (lines, WITHIN_LINE.sub("\n", text).splitlines())
+    splits = (lines, PATTERNS["within_line"].sub("\n", text).splitlines())
     numberings = [(split, numbered(split)) for split in splits]
     readings = [items_at(split, starts) for split, starts in numberings]
     is_numbered = any(len(items) > 1 for items, _ in readings)
-    are_headings = all(HEADING.fullmatch(split[n].strip()) for split, starts in numberings for n, _ in starts)
+    starting = [split[n].strip() for split, starts in numberings for n, _ in starts]
+    are_headings = all(map(PATTERNS["heading"].fullmatch, starting))
     if not is_numbered or are_headings:  # what is numbered may be sections
-        if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if RULE.fullmatch(line)]) > 1:
+        if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if PATTERNS["rule"].fullmatch(line)]) > 1:
             readings.append(items_at(lines, [(0, 0), *rules], is_marked=False))
         readings += [items_at(lines, starts) for starts in led(lines, len(filled))]
     if not is_numbered:
@@ -132,7 +92,7 @@ def json_strings(text: str) -> list[str]:
     """
     start = re.search(r"(?:^|[=:])\s*(?=(?:[\[{]\s*)+[\"'])", text, re.MULTILINE)
     by_key = defaultdict[str, list[str]](list)
-    for key, quoted in ENTRY.findall(text[start.end() :] if start else ""):
+    for key, quoted in PATTERNS["entry"].findall(text[start.end() :] if start else ""):
         try:
             value = json.loads(quoted, strict=False)
         except ValueError:  # as Python writes it, or with an escape that JSON lacks
@@ -220,7 +180,7 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
         for (line, column), end in zip(starts, last_lines, strict=True)
     ]
     n_short = sum(sum(map(len, item)) == 1 for item in items)
-    heading = HEADING_OR_WORDS if is_marked and n_short > len(items) / 2 else HEADING
+    heading = PATTERNS["heading_or_words" if is_marked and n_short > len(items) / 2 else "heading"]
     for item in items[:-1]:
         while item and heading.fullmatch(item[-1][-1]) and (not is_marked or sum(map(len, item)) > 1):
             item[-1].pop()
@@ -228,7 +188,8 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
                 item.pop()
     is_open = bool(items and items[-1])
     items = [item for item in items if item]
-    if not is_marked and len(items) > 1 and OPENING.match(items[0][0][0]):  # whoever opens may close with a remark
+    # Whoever opens may close with a remark.
+    if not is_marked and len(items) > 1 and PATTERNS["opening"].match(items[0][0][0]):
         items = items[1 : -1 if len(items) == N_RESPONSES + 2 else None]
     if len(items) > 1:
         *earlier, last = items
@@ -236,7 +197,7 @@ def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool =
         del last[max(map(len, earlier)) :]
         if len(earlier) > 1 and all(len(item) == len(item[0]) == 1 for item in earlier):
             del last[0][1:]
-        while len(last) > is_marked and CLOSING.match(last[-1][0]):
+        while len(last) > is_marked and PATTERNS["closing"].match(last[-1][0]):
             last.pop()
         is_open = is_open and n_lines == sum(map(len, last))
     return texts_of([[line for block in item for line in block] for item in items if item]), is_open

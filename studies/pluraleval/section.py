@@ -28,7 +28,7 @@ from studies.pluraleval.records import (
     reference_set_hash,
     thread_set_hash,
 )
-from studies.pluraleval.reference_sets import ReferenceSettings, embedding_input, reference_unit
+from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import Asker, ResponseSettings
 from studies.pluraleval.sources import (
@@ -118,9 +118,9 @@ class PluralEvalSection(StudySection):
         return Units(rounds, hash_)
 
     def inputs(self) -> Mapping[str, str]:
-        """The built folder or run that it reads, and a checkpoint that makes embeddings; see StudySection."""
+        """The built folder or run that it reads; see StudySection."""
         if self.references is not None:
-            return {**self.references.threads.inputs, **embedding_input(self.references.clustering.embedding)}
+            return self.references.threads.inputs
         if self.responses is not None:
             return self.responses.references.inputs
         if self.judgements is not None and (path := self.judgements.responses):

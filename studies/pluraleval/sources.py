@@ -16,7 +16,7 @@ from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from evenhand.records import normalised
 from evenhand.study import drawn
-from studies.pluraleval.records import FEASIBLE, Cluster, Comment, Opinion, ReferenceSet, Thread
+from studies.pluraleval.records import ReferenceSet, Thread
 
 POCKET: Literal["pocket-threads"] = "pocket-threads"
 WILDSCOPE = "wildscope"
@@ -26,106 +26,11 @@ TEST_PART = 3  # one post in so many is held out for testing
 THREAD, REFERENCE_SET = TypeAdapter(Thread), TypeAdapter(ReferenceSet)
 
 
-class KnownOpinion(Closed):
-    """An opinion of a thread."""
-
-    side: str  # "for", "against", "aside"
-    summary: str
-    belief: str
-
-
-class KnownComment(Closed):
-    """A comment with the atomic opinions in it."""
-
-    score: int
-    text: str
-    says: dict[str, str]  # key of an opinion → its paraphrase in this comment
-
-
-class KnownThread(Closed):
-    """A thread with everything that there is to know of it."""
-
-    thread_id: str
-    community: str
-    title: str
-    text: str
-    opinions: dict[str, KnownOpinion]
-    opposing: str  # the belief against the most popular opinion
-    comments: tuple[KnownComment, ...]
-
-    @property
-    def thread(self) -> Thread:
-        """The thread as anybody sees it."""
-        return Thread(
-            thread_id=self.thread_id,
-            dataset=POCKET,
-            community=self.community,
-            title=self.title,
-            text=self.text,
-            comments=tuple(Comment(text=comment.text, score=comment.score) for comment in self.comments),
-        )
-
-    @property
-    def keys(self) -> list[str]:
-        """Its opinions, those with most votes first."""
-        return sorted(self.opinions, key=lambda key: -self.votes(key))
-
-    def votes(self, key: str) -> int:
-        """Of an opinion: the scores of the comments that hold it."""
-        return sum(comment.score for comment in self.comments if key in comment.says)
-
-    def stance(self, key: str, reference: str) -> str:
-        """Of one opinion toward another."""
-        sides = (self.opinions[key].side, self.opinions[reference].side)
-        if "aside" in sides:
-            return "NEUTRAL"
-        return "SUPPORTING" if sides[0] == sides[1] else "AGAINST"
-
-
 @cache
-def known_threads() -> tuple[KnownThread, ...]:
-    """All of them."""
-    texts = shipped_yaml(Path(__file__).parent / "pocket_threads.yaml")
-    return tuple(KnownThread.model_validate(text) for text in texts)
-
-
-def pocket_threads() -> list[Thread]:
-    """The threads."""
-    return [own_thread.thread for own_thread in known_threads()]
-
-
-def pocket_references() -> list[ReferenceSet]:
-    """The reference sets that a judge without fault finds."""
-    return [known_reference_set(own_thread) for own_thread in known_threads()]
-
-
-def known_reference_set(own_thread: KnownThread) -> ReferenceSet:
-    """The reference set of a thread, by what is known of it."""
-    keys = own_thread.keys
-    clusters = tuple(
-        Cluster(
-            summary=own_thread.opinions[key].summary,
-            members=tuple(
-                Opinion(text=comment.says[key], comments=(number,))
-                for number, comment in enumerate(own_thread.comments)
-                if key in comment.says
-            ),
-            votes=own_thread.votes(key),
-            belief=own_thread.opinions[key].belief,
-        )
-        for key in keys
-    )
-    for position, reference in enumerate(keys):
-        stances = tuple("" if key == reference else own_thread.stance(key, reference) for key in keys)
-        if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= FEASIBLE:
-            return ReferenceSet(
-                thread=own_thread.thread,
-                clusters=clusters,
-                reference=position,
-                stances=stances,
-                opposing=own_thread.opposing,
-            )
-    return ReferenceSet(thread=own_thread.thread, clusters=clusters)
+def pocket_references() -> tuple[ReferenceSet, ...]:
+    """The reference sets that a judge without fault finds of our own threads."""
+    rows = shipped_yaml(Path(__file__).with_name("pocket_threads.yaml"))
+    return tuple(map(REFERENCE_SET.validate_python, rows))
 
 
 class OwnOrBuilt(Closed):
@@ -173,7 +78,10 @@ class ReferenceSpec(OwnOrBuilt):
 
 def load_threads(spec: ThreadSpec) -> list[Thread]:
     """The threads in the folder's order. Raises DataError for none or too few of them."""
-    threads = pocket_threads() if spec.root is None else list(read_rows(spec.root, *THREADS, THREAD.validate_python))
+    if spec.root is None:
+        threads = [reference_set.thread for reference_set in pocket_references()]
+    else:
+        threads = list(read_rows(spec.root, *THREADS, THREAD.validate_python))
     n_threads = spec.n_threads or len(threads) or 1
     if len(threads) < n_threads:
         raise DataError(f"{spec.root or POCKET}: {n_threads} threads are wanted, and {len(threads)} are there")

@@ -22,7 +22,7 @@ def tasks(paths: Sequence[Path]) -> list[Task]:
         raise DataError(f"{paths[1]}: flips are labelled one run at a time; name one")
     runs = coded_runs(load_finished(paths[0]))
     run = runs[0].run
-    flips = own_flips() if run.config[KEY].get("flips") is None else read_flips(flips_folder(run))
+    flips = own_flips().values() if run.config[KEY].get("flips") is None else read_flips(flips_folder(run))
     by_id = {flip.flip_id: flip for flip in flips}
     coded = pd.concat([coded.flips[coded.flips["primary"] != ""] for coded in runs])
     items = [

@@ -51,40 +51,24 @@ def category_of() -> dict[str, str]:
     return {code.code: category.category for category in categories() for code in category.codes}
 
 
-class OwnFlip(Closed):
-    """A flip and the code that it was written to show."""
-
-    code: str
-    question: str
-    claim: str
-    claim_is_true: bool
-    reasons: tuple[str, str]  # C1's, then C2's
-
-
 @cache
-def entries() -> tuple[OwnFlip, ...]:
-    """All of them."""
-    return tuple(OwnFlip.model_validate(entry) for entry in shipped_yaml(Path(__file__).with_name("own_flips.yaml")))
-
-
-def own_flips() -> list[Flip]:
-    """As flips that a study found: each is a loss."""
-    return [
-        Flip(
+def own_flips() -> dict[str, Flip]:
+    """Code → the made-up flip that was written to show it: each is a loss."""
+    flips = {}
+    for code, row in shipped_yaml(Path(__file__).with_name("own_flips.yaml")).items():
+        is_true, (first, second) = row["claim_is_true"], row.pop("reasons")
+        flips[code] = Flip(
             model="made-up judge",
             dataset=DATASET,
-            item_id=f"{DATASET}-{entry.code}",
-            question=entry.question,
-            claim=entry.claim,
-            claim_is_true=entry.claim_is_true,
+            item_id=f"{DATASET}-{code}",
             is_withheld=False,
-            first=FlipSide(put_as="a bare statement", accepts=entry.claim_is_true, reason=entry.reasons[0]),
-            second=FlipSide(put_as="a speaker's turn", accepts=not entry.claim_is_true, reason=entry.reasons[1]),
+            first=FlipSide(put_as="a bare statement", accepts=is_true, reason=first),
+            second=FlipSide(put_as="a speaker's turn", accepts=not is_true, reason=second),
+            **row,
         )
-        for entry in entries()
-    ]
+    return flips
 
 
 def planted() -> dict[str, str]:
     """Item id → the code that it was written to show."""
-    return {f"{DATASET}-{entry.code}": entry.code for entry in entries()}
+    return {flip.item_id: code for code, flip in own_flips().items()}

@@ -13,7 +13,7 @@ from eval.annotation.agreement import kappa_of, share_of
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
 from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, estimate_of, point_estimate
-from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums, rng_for
+from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums
 from evenhand.built_folder import read_manifest
 from evenhand.errors import DataError
 from studies.flips import KIND, LENIENT, STRICT
@@ -155,7 +155,7 @@ def alpha_of(
 ) -> Estimate:
     """α with a percentile interval over items. units, ratings: the item and the ratings of each flip."""
     _, matrices = added_by_unit(units, np.array([coincidence(of_flip, labels) for of_flip in ratings]))
-    sums = resampled_sums(matrices.reshape(len(matrices), -1), drawing.n_draws, rng_for(drawing.seed, "alpha"))
+    sums = resampled_sums(matrices.reshape(len(matrices), -1), drawing.n_draws, drawing.seed, "alpha")
     draws = alpha(sums.reshape(-1, len(labels), len(labels)))
     return estimate_of(float(alpha(matrices.sum(axis=0))), percentile_interval(draws), len(matrices))
 

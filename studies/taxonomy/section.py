@@ -43,7 +43,7 @@ class TaxonomySection(StudySection):
 
     def chosen(self) -> list[Flip]:
         """The flips that are judged. Raises DataError where there is none."""
-        flips = own_flips() if self.flips is None else read_flips(self.flips)
+        flips = [*own_flips().values()] if self.flips is None else read_flips(self.flips)
         if not flips:
             raise DataError(f"{self.flips}: holds no flip, so there is nothing to judge")
         return flips

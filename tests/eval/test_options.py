@@ -52,10 +52,3 @@ def test_the_first_run_is_the_base_unless_they_stand_side_by_side_or_are_files()
     assert not verb_options("report", ["a", "b", "--side-by-side"]).is_before_after
     assert not verb_options("report", ["a.jsonl", "--out", "o"]).is_before_after
     assert not Options(verb="score").is_before_after
-
-
-@pytest.mark.parametrize("margin", ["-1", "nan", "inf"])
-def test_a_margin_is_a_finite_number_of_points_from_0_on(margin: str) -> None:
-    assert verb_options("scorecard", ["base", "--margin", "0"]).margin == 0
-    with pytest.raises(SystemExit):
-        verb_options("scorecard", ["base", f"--margin={margin}"])

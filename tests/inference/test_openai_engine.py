@@ -13,7 +13,6 @@ import pytest
 from evenhand.chat_templates import FIXED_DATE
 from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import is_done
-from inference.open_engine import open_engine
 from inference.openai_engine import FAILURES_IN_A_ROW
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, Script, answer, as_json, refusal
@@ -144,13 +143,6 @@ def test_a_body_that_drips_for_ever_ends_at_the_deadline_of_the_request() -> Non
     assert found.finish_reason.startswith("error: no reply within 0.3 s")
 
 
-def test_a_redirect_is_not_followed_and_named() -> None:
-    moved = Reply(307, "", {"Location": "http://elsewhere/v1"})
-    with FakeServer(lambda body, n: moved) as server:
-        _, words = ask_until_error(server, prompts(1))
-    assert "moved to http://elsewhere/v1" in words
-
-
 HALF = '{"choices": [{"message": {"content": "1 \\ud83d"}, "finish_reason": "st\\ud83dop"}], "model": "m\\ude00"}'
 
 
@@ -223,14 +215,6 @@ def test_json_schema_holds_the_server_to_the_two_keys() -> None:
     schema = server.asked[0]["response_format"]["json_schema"]["schema"]
     assert list(schema["properties"]) == ["chosen_answer", "reasoning"]
     assert schema["properties"]["chosen_answer"]["enum"] == ["1", "2"]
-
-
-@pytest.mark.parametrize(
-    ("structured", "json_mode"), [("json", "none"), ("json", "json_object"), ("none", "json_schema")]
-)
-def test_structured_output_is_asked_for_in_both_places_or_in_none(structured: str, json_mode: str) -> None:
-    with pytest.raises(ConfigError, match="json_mode: json_schema"):
-        open_engine(config("http://x/v1", {"json_mode": json_mode}, sampling={"structured": structured}))
 
 
 def margins(top: dict[str, float], token: str = "1") -> Reply:

@@ -194,15 +194,6 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_all_shards_finis
     assert len(engine.asked) == n_asked, "asked again, the run knows what it leaves out, and is complete already"
 
 
-def test_a_run_of_which_nothing_fits_is_no_run(
-    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_conflicts(monkeypatch, [conflict("short")])
-    engine.too_long = {"short"}
-    with pytest.raises(ModelError, match=r"no item fits the context window.*engine\.max_model_len"):
-        sample(narrator_config(tmp_path))
-
-
 def test_an_error_while_a_unit_is_made_is_not_the_end_of_the_units() -> None:
     with pytest.raises(IndexError):
         list(LazyUnits(["kiwi", ""], lambda name: OneRound(name[0], ())))

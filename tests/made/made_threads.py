@@ -48,11 +48,9 @@ def overridden(answers: Answers, replies: Mapping[str, str]) -> Answers:
     return say
 
 
-def judged(
-    one: Thread, answers: Answers = by_letter, settings: ReferenceSettings | None = None
-) -> tuple[ReferenceSet, list[Prompt]]:
+def judged(one: Thread, answers: Answers = by_letter) -> tuple[ReferenceSet, list[Prompt]]:
     """A thread's reference set, and what was asked for it in order."""
-    unit = reference_unit(one, settings or ReferenceSettings(threads=POCKET))
+    unit = reference_unit(one, ReferenceSettings(threads=POCKET))
     replies, asked = dict[str, list[Completion]](), list[Prompt]()
     while prompts := unit.next_prompts(replies):
         for prompt in prompts:

@@ -12,7 +12,8 @@ import pytest
 from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
-from studies.pluraleval.sources import KnownThread, known_threads
+from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.sources import pocket_references
 from tests.made.scripted_engine import AnsweringEngine, Answers, scripted
 
 __all__ = ["AnsweringEngine", "Answers", "perfect", "stage_run"]
@@ -36,31 +37,36 @@ def sorted_by(key: Callable[[str], str], summary: Callable[[list[str]], str], pr
 
 
 def perfect(prompt: Prompt) -> str:
-    """The right answer to any of the judge's prompts about our own threads."""
-    (known,) = (one for one in known_threads() if one.thread_id == prompt.item_id)
-    user, factors, key = prompt.messages[-1].content, prompt.factors, partial(key_of, known)
+    """The right answer to any of the judge's prompts about our own threads; those without a reference opinion have no
+    sides."""
+    (known,) = (one for one in pocket_references() if one.thread.thread_id == prompt.item_id)
+    user, factors, key = prompt.messages[-1].content, prompt.factors, partial(place_of, known)
     kind = getattr(factors, "step", None) or factors.judgement
     if kind == "extraction":
-        return json.dumps({"opinions": list(known.comments[factors.number].says.values())})
+        members = (member for cluster in known.clusters for member in cluster.members)
+        return json.dumps({"opinions": [member.text for member in members if factors.number in member.comments]})
     if kind == "belief":
         is_opposing = prompt.messages[0].content.startswith("You are given")
-        return known.opposing if is_opposing else known.opinions[key(json.loads(user))].belief
+        return known.opposing if is_opposing else known.clusters[int(key(json.loads(user)))].belief
     if kind == "stance":
         _, reference, text = re.split(r"\n\n(?:Reference opinion|Text):\n", user)
-        named = key(json.loads(text))
-        return known.stance(named, key(json.loads(reference))) if named else "NEUTRAL"
+        sides = {key(json.loads(said)) and side_of(known, int(key(json.loads(said)))) for said in (reference, text)}
+        return "NEUTRAL" if sides & {"", "NEUTRAL"} else "SUPPORTING" if len(sides) == 1 else "AGAINST"
     if kind == "entailment":
         response, opinion = user.removeprefix("Response:\n").split("\n\nOpinion:\n")
         return "yes" if key(json.loads(response)) == key(json.loads(opinion)) else "no"
-    return sorted_by(key, lambda texts: known.opinions[key(texts[0])].summary, prompt)
+    return sorted_by(key, lambda texts: known.clusters[int(key(texts[0]))].summary, prompt)
 
 
-def key_of(known: KnownThread, text: str) -> str:
-    """The opinion that a paraphrase, a summary or a belief is of; "" of another text."""
-    for key, opinion in known.opinions.items():
-        if text in (opinion.summary, opinion.belief):
-            return key
-    return next((key for comment in known.comments for key, said in comment.says.items() if said == text), "")
+def place_of(known: ReferenceSet, text: str) -> str:
+    """The cluster that a paraphrase, a summary or a belief is of; "" of another text."""
+    texts = [{c.summary, c.belief, *(member.text for member in c.members)} for c in known.clusters]
+    return next((str(place) for place, of_cluster in enumerate(texts) if text in of_cluster), "")
+
+
+def side_of(known: ReferenceSet, place: int) -> str:
+    """The side of a cluster: "" where it is not known."""
+    return (known.stances[place] or "SUPPORTING") if known.stances else ""
 
 
 def stage_run(

@@ -226,18 +226,6 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
     ]
 
 
-def test_thresholds_are_fitted_on_the_items_of_the_first_arm_of_the_study_that_is_sampled(cluster):
-    sampling, sft, dpo = configs(cluster)
-    for config, study in ((sampling, "dialdefer"), (sft, "framing"), (dpo, "dialdefer")):
-        config.write_text(f"{study}:\nverdict: margin\n")
-    env = {**cluster, "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
-    assert f"dialdefer.benchmarks=<{dpo} " in "".join(calls_of("pipeline.sh", sampling, sft, dpo, env=env))
-    sampling.write_text("framing:\nverdict: margin\n")
-    sft.write_text("method: sft\n")  # as `evenhand init` writes it: the study comes as a word
-    calls = calls_of("pipeline.sh", sampling, sft, env={**env, "ARM_OPTIONS": "framing=<study.yaml"})
-    assert rf"framing.items=<{sft} framing=\<study.yaml " in "".join(calls)
-
-
 @pytest.mark.parametrize(
     ("key", "words"), [("dialdefer.benchmarks", " dialdefer.prompts.arms=[none]"), ("framing.items", "")]
 )

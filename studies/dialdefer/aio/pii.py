@@ -8,10 +8,11 @@ the beginning of a sentence, and what is spelled to be hidden. People check ever
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from evenhand.files import shipped_yaml
+from eval.reading.objects import patterns_in
 
 MARK = "[REDACTED]"
 WORDS, PATTERNS = (Path(__file__).with_name(f"{name}.yaml") for name in ("words", "patterns"))
@@ -19,15 +20,7 @@ REGIONS = {"US": 7, "GB": 9}  # region whose national numbers are looked for →
 
 REACH = 200  # characters before and behind a word that are looked at
 
-
-def patterns_of(section: str) -> dict[str, re.Pattern[str]]:
-    """The regular expressions of a section of patterns.yaml by their names."""
-    texts = {"mark": re.escape(MARK)}
-    for name, parts in shipped_yaml(PATTERNS)[section].items():
-        texts[name] = re.sub("<([a-z_]+)>", lambda match: texts[match[1]], "".join(parts))
-    return {name: re.compile(text) for name, text in texts.items()}
-
-
+patterns_of = partial(patterns_in, PATTERNS, mark=re.escape(MARK))  # a section of patterns.yaml
 PII = patterns_of("pii")
 
 

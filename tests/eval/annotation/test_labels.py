@@ -89,9 +89,3 @@ def test_labels_of_another_run_are_refused(tmp_path: Path, other: Task):
 def test_a_row_that_is_no_answer_is_named(tmp_path: Path, cells: dict[str, str], message: str):
     with pytest.raises(DataError, match=rf"a\.csv:2: {message}"):
         read_labels([label_file(tmp_path / "a.csv", MADE, lambda item: "yes", **cells)], {"made": MADE})
-
-
-def test_a_file_without_a_column_is_named(tmp_path: Path):
-    (tmp_path / "a.csv").write_text("item;label\n1;yes\n")
-    with pytest.raises(DataError, match=r"there is no column 'task'.*separated by commas"):
-        read_labels([tmp_path / "a.csv"], {"made": MADE})

@@ -22,7 +22,6 @@ from studies.dialdefer.datasets import load_items
 from studies.dialdefer.records import Condition
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_runs import aio_items, lean, made_items, make_run, say
-from tests.made.made_verdicts import C2_INCORRECT, verdict_rows, write
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 from tests.made.report_html import Page, without_drawing
 from tests.made.report_runs import POCKET, bends, is_fair, leans, pocket_run
@@ -231,11 +230,3 @@ def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(report: Callable
     assert not [words for words in ([], ["--side-by-side"]) if "Agreement of judges on" in report(*runs[:2], *words)]
     report(*runs, "--side-by-side")
     assert "Judges: base, other." in (tmp_path / "out" / "tables" / "table27_flip_agreement.md").read_text()
-
-
-def test_verdict_files_have_a_report_of_their_own_without_texts(report: Callable[..., str], tmp_path: Path) -> None:
-    wrong = {C2_INCORRECT: set(range(5))}
-    rows = [*verdict_rows("bbq", 12, {}, model="fair"), *verdict_rows("bbq", 12, wrong, model="soft")]
-    html = report(write(tmp_path / "verdicts.jsonl", rows))
-    assert "DDS goes from 0.0 pp (fair) to +41.7 pp (soft)." in html
-    assert "What the model read" not in html

@@ -309,36 +309,6 @@ def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path: 
     assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20))[1:] == ["bf16-0000", "nf4-0000"]
 
 
-def test_an_arm_trained_from_another_base_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = tmp_path / "runs" / "inference"
-    base = run(root, "before", BASE)
-    noted = run(root, "noted", SFT, facts={"training_run": "sft-0123abcd", "base_hash": "c-other"})
-    with pytest.raises(DataError, match="x was trained from checkpoint c-other, and the base's run is of c-bef"):
-        scored(base, f"x={noted}")
-    scored(base, f"x={noted}", f"y={run(root, 'hub', made.DPO)}", "--allow-differences", draws=20)
-    assert "Warning: x was trained from checkpoint c-other" in printed(capsys)
-
-
-def test_runs_beside_must_name_arms_once_and_the_base(tmp_path: Path) -> None:
-    before, sft, _ = three(tmp_path)
-    base, other, third = (
-        make_narrator_run(tmp_path, fair, made_conversations({2: 3}), name=f"n-{name}", n=2) for name in "abc"
-    )
-
-    def refused(message: str, *beside: str) -> None:
-        words = [word for named in beside for word in ("--with", named)]
-        with pytest.raises(DataError, match=message):
-            scored(before, sft, *words)
-
-    refused(r"--with kto=.*sampled row: base, sft", f"base={base}", f"kto={other}")
-    refused("name it too: --with base=RUN", f"sft={other}")
-    refused("is named twice", f"base={base}", f"sft={base}")
-    refused("--with sft=.*one run a row", f"base={base}", f"sft={other}", f"sft={third}")
-    refused("own study; name it as an arm", f"base={before}")
-    with pytest.raises(DataError, match="are of two studies, dialdefer and narrator; use --with for a second"):
-        scored(before, other)
-
-
 def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
     """A base that bends by 0.9, and arms of several seeds."""
     base = run(root, "before", margins_with(1, 0.9), MANY, verdict="margin")

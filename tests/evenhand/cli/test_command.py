@@ -24,6 +24,7 @@ def test_words_are_read_before_a_library_that_takes_seconds_is_loaded() -> None:
     code = (
         "import contextlib, sys\n"
         "from evenhand.cli.command import VERBS, entry_of\n"
+        "assert 'pydantic' not in sys.modules\n"
         "for verb in VERBS:\n"
         "    with contextlib.suppress(SystemExit): entry_of(verb)(['--help'])\n"
         "heavy = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'datasets'}\n"

@@ -1,8 +1,5 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -107,17 +104,6 @@ def test_a_package_or_folder_of_our_name_that_is_not_ours_is_wrong(
     check = machine.strangers_check()
     assert check
     assert (check.state, check.says.split()[0]) == ("wrong", "`training/`")
-
-
-def test_safe_path_runs_our_module_beside_a_strangers_folder(tmp_path: Path) -> None:
-    (tmp_path / "eval").mkdir()
-    (tmp_path / "eval" / "__init__.py").touch()
-    (tmp_path / "eval" / "__main__.py").write_text("print('a stranger')")
-    for safe, printed in (("", "a stranger"), ("1", "usage: ")):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": safe}
-        command = [sys.executable, "-m", "eval", "--help"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.stdout.startswith(printed)
 
 
 def test_a_disk_without_room_is_wrong(tmp_path: Path) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
-from evenhand.cli.doctor import device, sampling, training
-from evenhand.cli.doctor.device import GIB, SHARE, device_for, gpu_device, memory_check, sheet_of, time_check
+from evenhand.cli.doctor import sampling, training
+from evenhand.cli.doctor.device import GIB, SHARE, gpu_device, memory_check, sheet_of, time_check
 from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.cli.doctor.sampling import TokenCount
 from evenhand.cli.doctor.training import ExampleCount, count_examples
-from evenhand.machine import Gpu
 from inference.config import InferenceConfig, VllmConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.schedule import first_prompts
@@ -40,17 +39,6 @@ def test_a_gpu_is_known_by_the_names_that_drivers_slurm_and_people_give_it(
     name: str, memory_gib: float | None, key: str | None
 ) -> None:
     assert sheet_of(name, memory_gib) == key
-
-
-def test_estimates_are_for_the_gpu_here_else_for_the_named_one_else_for_an_a100_or_this_cpu(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(device, "usable_gpus", lambda: ())
-    assert (device_for("bfloat16", None).name, device_for("float32", None).name) == ("a100-80gb", "this CPU")
-    assert device_for("bfloat16", "h100").name == "h100"
-    assert device_for("bfloat16", "unnamed").flops is None
-    monkeypatch.setattr(device, "usable_gpus", lambda: (Gpu("NVIDIA H200", 141.0, "580.1"),))
-    assert device_for("bfloat16", "a100").name == "NVIDIA H200"
 
 
 def test_a_model_that_a_gpu_cannot_hold_is_wrong_there_and_unknown_of_a_gpu_that_is_elsewhere() -> None:

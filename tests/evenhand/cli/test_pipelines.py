@@ -62,22 +62,6 @@ def test_the_jobs_of_a_finished_pipeline_are_complete(
     assert list(looked(capsys, older)) == NAMES
 
 
-def test_what_is_not_there_yet_waits_for_what_comes_before_it(
-    cluster: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = submitted(cluster)
-    for name in (MERGED, "sft-sampled-eval", "scored"):
-        (folder / name).unlink()
-    (folder / f"{MERGED}.task0.began").write_text("job 103 on node07\n")
-    found = looked(capsys, folder)
-    assert (found[TRAINED]["state"], found[MERGED]["state"]) == ("complete", "running")
-    assert found[MERGED]["holder"] == "job 103 on node07"
-    assert found["sft-sampled-eval"]["note"] == f"waits for {MERGED}"
-    assert found["scored"]["note"] == "waits for sft-sampled-eval"
-    (folder / f"{MERGED}.task0.began").unlink()
-    assert looked(capsys, folder)[MERGED]["note"] == "waits for a node (job 103)"
-
-
 def test_an_array_is_complete_when_its_run_is(cluster: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     folder = submitted(cluster)
     run_of = Path((folder / NAMES[0]).read_text().strip())

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -40,17 +39,6 @@ def test_every_run_below_a_folder_has_its_line(root: Path, capsys: pytest.Captur
     assert part.split()[:6] == ["sampling", f"{root}/inference/part-0000", "unfinished", "7", "of", "12"]
     assert whole.split()[:6] == ["sampling", f"{root}/inference/whole-0000", "complete", "12", "of", "12"]
     assert count == "1 of 2 complete"
-
-
-def test_a_run_is_named_by_itself_and_twice_is_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    part, whole = (root / "inference" / name for name in ("part-0000", "whole-0000"))
-    shutil.copytree(part, part / "backup")  # what lies in a run is no run
-    main([str(part), str(whole), str(part), "--json"])
-    stages = json.loads(capsys.readouterr().out)
-    assert [(Path(stage["path"]).name, stage["done"], stage["planned"], stage["state"]) for stage in stages] == [
-        ("part-0000", 7, 12, "unfinished"),
-        ("whole-0000", 12, 12, "complete"),
-    ]
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,13 +64,6 @@ def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, lines: tup
         truthfulqa(root_with(tmp_path, *lines))
 
 
-def test_an_empty_an_absent_and_an_unset_root_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"truthfulqa_formatted\.jsonl: no such file"):
-        truthfulqa(tmp_path)
-    with pytest.raises(ConfigError, match="set `root`"):
-        load_items([DatasetSpec(dataset="truthfulqa")])
-
-
 def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path: Path) -> None:
     record = {"id": "abc", "context": "Speaker A ...", "ground_truth": "NOR", "c2_input": "[redacted]"}
     file = tmp_path / "finalAIOdata_experiment_ready.jsonl"

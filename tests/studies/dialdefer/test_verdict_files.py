@@ -256,30 +256,6 @@ def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_not
     assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")
 
 
-def test_no_needs_enough_items_readable_replies_and_datasets_that_do_not_cancel(tmp_path: Path, capsys: Any) -> None:
-    def said(cells: dict[str, tuple[int, list[float]]], **unread: int) -> str:
-        """What is said of a judge that accepts such shares, by dataset; unread: of how many items C2 incorrect is."""
-        rows = [
-            {"model": "m", "dataset": dataset, "item_id": f"{dataset}-{i}", "condition": condition, "choice": choice}
-            for dataset, (n, shares) in cells.items()
-            for i in range(n)
-            for condition, share in zip(("c1_true", "c1_false", C2_CORRECT, C2_INCORRECT), shares, strict=True)
-            for is_gone in [condition == C2_INCORRECT and i < unread.get(dataset, 0)]
-            for choice in [None if is_gone else 1 if i % 10 < 10 * share else 2]
-        ]
-        score_main([str(write(tmp_path / "v.jsonl", rows)), "--out", str(tmp_path), "--draws", "200"])
-        return " ".join(capsys.readouterr().out.split())
-
-    still, up, down = [0.8, 0.4, 0.8, 0.4], [0.6, 0.4, 0.8, 0.6], [0.6, 0.4, 0.4, 0.2]
-    assert said({"bbq": (100, still)}).startswith("No")
-    assert said({"bbq": (40, still)}).startswith("Cannot tell"), "too few items for a No"
-    assert said({"bbq": (400, up), "amqa": (400, down)}).startswith("Yes, both ways"), "two datasets that cancel"
-    mute = said({"bbq": (400, still), "amqa": (40, still)}, amqa=40)
-    assert mute.startswith("Cannot tell")
-    assert "2 datasets (440 items)" in mute
-    assert "the answer would change with how they are counted" in mute
-
-
 def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> None:
     rows = verdict_rows("bbq")
     copies = [{**row, "item_id": f"{row['item_id']}-again"} for row in rows]

@@ -61,12 +61,6 @@ def in_order(*rows: tuple[int, float | None, int | None]) -> list[int]:
     return [int(comment.comment_id) for comment in in_time(comments)]
 
 
-def test_equal_times_are_ordered_by_reply_and_then_by_the_file() -> None:
-    assert in_order((3, 5, 2), (1, 5, None), (2, 5, 1), (4, 5, 9)) == [1, 2, 3, 4]
-    assert in_order((2, 5, None), (1, 5, None)) == [2, 1]
-    assert in_order((1, 5, 2), (2, 5, 1), (3, 5, 3)) == [3, 1, 2]  # 1 and 2 wait for each other, 3 for itself
-
-
 ROWS = st.lists(st.tuples(st.sampled_from([1.0, 2.0, None]), st.none() | st.integers(1, 4)), max_size=9)
 
 

@@ -1,7 +1,7 @@
 """The paper's subset, every discussion accounted for; splits without a common page; corpora as a config names them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from evenhand.errors import DataError
 from studies.narrator.convokit import Dump, find_dump, read_dump
-from studies.narrator.corpora import CorpusSpec, load_conversations
+from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.corpus import CALM, REASONS, facts_of, subset
 from studies.narrator.names import RENAMED
-from studies.narrator.pocket import pocket_conflicts
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.splits import check_no_shared_pages, split_by_page
 from tests.made.convokit_dump import QUARREL, Row, facts, talk, write_dump
@@ -112,9 +111,14 @@ def ids(**spec: Any) -> list[str]:
     return [conversation.conversation_id for conversation in found]
 
 
+@pytest.mark.parametrize(("split", "known"), [("train", "66d8d0549716f861"), ("test", "9282b51638e629aa")])
+def test_our_own_conflicts_never_change(split: Literal["train", "test"], known: str) -> None:
+    assert conversation_set_hash(load_conversations(CorpusSpec(dataset="pocket-conflicts", split=split))) == known
+
+
 def test_a_spec_takes_a_split_the_first_n_or_a_seeded_draw() -> None:
-    test = [conversation.conversation_id for conversation in pocket_conflicts("test")]
-    assert ids() == ids(split="test") == test
+    test = ids()
+    assert test == ids(split="test") == [f"pocket-conflicts-test-{n}" for n in range(120)]
     assert ids(split="all") == ids(split="train") + test
     assert ids(n_conversations=7) == test[:7]
     drawn = ids(n_conversations=7, draw_seed=1)

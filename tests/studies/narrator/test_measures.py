@@ -158,16 +158,6 @@ def test_a_judge_that_only_named_me_is_left_with_a_draw_among_the_others():
     assert row[1] == pytest.approx(0.25)
 
 
-def test_sizes_of_few_conversations_leave_figure_3_and_stay_in_the_scores(runs):
-    of = results(runs["eliminator", "exact"])
-    assert {score.setting["n_speakers"] for score in of.score_rows} == {None, *SIZES}
-    assert EVALUATION.left_out(of) == []
-    gain, far = EVALUATION.plots(of)  # all answers are tied, so that Figure 2 is empty
-    assert [plot.name for plot in (gain, far)] == ["narrator_figure3-blame", "narrator_figure3-blame-far"]
-    assert "judge, visible at 5: 5.0" in gain.alt
-    assert "at 7" not in gain.alt
-
-
 def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     # A judge that knows no Me and leans to the last option: under the published order Me always stands there.
     def last(prompt):

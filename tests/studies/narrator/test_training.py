@@ -11,7 +11,7 @@ import pytest
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt
 from inference.encoding import Encoder
-from studies.narrator.pocket import pocket_conflicts
+from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.records import Conversation, NarratorFactors
 from studies.narrator.splits import check_no_shared_pages
 from studies.narrator.training import SHARED, TRAINING
@@ -26,7 +26,7 @@ from training.train import train
 POCKET = "pocket-conflicts"
 CORPUS = {"dataset": POCKET, "split": "train"}
 TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
-CONFLICTS = pocket_conflicts("train")[:12]
+CONFLICTS = load_conversations(CorpusSpec(dataset="pocket-conflicts", split="train", n_conversations=12))
 
 
 def run_of(method: str = "sft", model: Path | str = "m", root: Path | str = "r", **sections: Any) -> AnyRun:
@@ -151,7 +151,7 @@ def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
 
 
 def test_the_dev_split_takes_whole_pages() -> None:
-    conversations = pocket_conflicts("train")
+    conversations = load_conversations(CorpusSpec(dataset="pocket-conflicts", split="train"))
     kept, held = without_dev(conversations, run_of(dev={"n_items": 7, "every_steps": 1}))
     assert len(kept) + len(held) == 480
     assert len({conversation.meta["page_title"] for conversation in held}) == 7

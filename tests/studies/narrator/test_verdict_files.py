@@ -11,7 +11,7 @@ from eval.__main__ import report_main, score_main
 from evenhand.completions import every_completion
 from evenhand.errors import DataError
 from evenhand.run_directory import read_plan_lines
-from studies.narrator.pocket import pocket_conflicts
+from studies.narrator.corpora import CorpusSpec, load_conversations
 from studies.narrator.records import Conversation
 from tests.made.made_verdicts import write
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
@@ -65,7 +65,7 @@ def test_a_file_that_is_named_twice_or_copied_is_refused(tmp_path):
 
 
 def test_a_corpus_says_who_the_attacker_is_and_ids_may_lack_its_name(tmp_path):
-    conflicts = pocket_conflicts("test")[:8]
+    conflicts = load_conversations(CorpusSpec(dataset="pocket-conflicts", n_conversations=8))
     run = make_narrator_run(tmp_path, fair, conflicts, n=2, tasks=("blame", "detection"))
     rows = [{k: v for k, v in row.items() if k != "attacker"} for row in rows_of(run, conflicts)]
     for row in rows[::3]:
@@ -112,26 +112,3 @@ def test_a_wrong_row_is_named_with_its_line(tmp_path, change, says):
     file = write(tmp_path / "made.jsonl", [GOOD, {**GOOD, "narrator": None, **change}])
     with pytest.raises(DataError, match=rf"made.jsonl:2: {says}"):
         scores(file, out=tmp_path / "out")
-
-
-def test_a_conversation_of_which_the_attacker_alone_is_known_is_refused(tmp_path):
-    file = write(tmp_path / "made.jsonl", [{**GOOD, "narrator": None}, {**GOOD, "narrator": "Ann"}])
-    with pytest.raises(DataError, match=r"made.jsonl:1: of 'c1' the attacker alone is known"):
-        scores(file, out=tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("n_neutral", "n_attacker", "warning"),
-    [
-        (2, 3, "prompts have 2 to 3 answers, and count alike"),
-        (2, 4, "every answer stands 2 times"),
-        (1, 1, ""),
-    ],
-)
-def test_rows_that_may_be_repeated_are_warned_of(tmp_path, capsys, n_neutral, n_attacker, warning):
-    times = {"": ["Ann"] * n_neutral, "Ann": ["Me"] * n_attacker, "Bob": ["Ann"] * n_attacker}
-    rows = [{**GOOD, "narrator": who, "answer": answer} for who, answers in times.items() for answer in answers]
-    scores(write(tmp_path / "theirs.jsonl", rows), out=tmp_path / "out")
-    printed = " ".join(capsys.readouterr().out.split())
-    assert warning in printed
-    assert warning or "answers, and count" not in printed

@@ -10,7 +10,7 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.pluraleval import annotation
 from studies.pluraleval.build_references import build
-from studies.pluraleval.sources import known_threads, pocket_references
+from studies.pluraleval.sources import pocket_references
 from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
 from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
 
@@ -52,10 +52,10 @@ def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
     run = references(tmp_path, monkeypatch, "made")
     (task,) = annotation.tasks([run])
     key = {
-        (known.thread_id, text): key
-        for known in known_threads()
-        for comment in known.comments
-        for key, text in comment.says.items()
+        (known.thread.thread_id, member.text): key
+        for known in pocket_references()
+        for key, cluster in enumerate(known.clusters)
+        for member in cluster.members
     }
     for item in task.items:
         first, second = (key[item.unit, text] for _, text in item.texts)
@@ -71,7 +71,7 @@ def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
 def test_two_clusterings_of_a_thread_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fine, coarse = references(tmp_path, monkeypatch, "fine"), references(tmp_path, monkeypatch, "coarse", all_in_one)
     (task,) = annotation.tasks([fine, coarse])
-    assert {item.unit for item in task.items} == {known.thread_id for known in known_threads()}
+    assert {item.unit for item in task.items} == {known.thread.thread_id for known in pocket_references()}
     for item in task.items:
         texts = dict(item.texts)
         assert texts["Right"].startswith("All.\n  • ")

@@ -33,23 +33,6 @@ def test_a_judge_that_obeys_a_comment_changes_that_comments_opinions_alone(text:
     assert sum(with_it.states["extraction"].values()) == 4
 
 
-@pytest.mark.parametrize("text", [text for text in HOSTILE.values() if len(text) < 400], ids=lambda text: text[:12])
-def test_hostile_words_as_an_opinion_stay_one_string_of_every_prompt(text: str) -> None:
-    reply = json.dumps({"opinions": [text]})
-    found, asked = judged(thread(*GOOD, text), overridden(by_letter, {"extraction 3": reply}))
-    for prompt in asked:
-        user = prompt.messages[-1].content
-        user.encode()  # a file can hold it
-        if prompt.factors.step in ("bootstrap", "summary"):
-            assert all(isinstance(entry, str) for entry in json.loads(user))
-        if prompt.factors.step == "assignment":
-            clusters_part, opinion = user.split("\n\nOpinion:\n")
-            assert isinstance(json.loads(opinion), str)
-            lines = clusters_part.splitlines()[1:]
-            assert [isinstance(json.loads(line.split(". ", 1)[1]), str) for line in lines] == [True] * len(lines)
-    assert [m for m in opinions_of_others(found) if m] == [["a1", "a2"], ["b1", "b2"], ["c1"]]
-
-
 def test_a_comment_is_read_up_to_the_longest_length_and_a_list_without_end_up_to_max_opinions() -> None:
     many = json.dumps({"opinions": [f"z{n}" for n in range(500)]})
     found, asked = judged(thread("a1", "b " * 20_000), overridden(by_letter, {"extraction 1": many}))

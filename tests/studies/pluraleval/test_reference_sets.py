@@ -1,11 +1,16 @@
 """Algorithm 1 on scripted judges: small threads whose clusters are computed by hand."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from studies.pluraleval.reference_sets import bootstrap_size, random_order
+from studies.pluraleval.build_references import build
+from studies.pluraleval.records import Cluster
+from studies.pluraleval.reference_sets import bootstrap_size, random_order, votes_of
+from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
 from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 
 @pytest.mark.parametrize(
@@ -84,3 +89,32 @@ def test_a_summary_of_no_use_leaves_the_one_before_or_the_first_member() -> None
     assert found.states["summary"] == {"malformed": 3}
     (cluster,) = found.clusters
     assert cluster.summary == cluster.members[0].text
+
+
+def viewpoints(found: tuple[Cluster, ...]) -> set[tuple[str, int, frozenset[str]]]:
+    return {(c.summary, c.votes, frozenset(member.text for member in c.members)) for c in found}
+
+
+def test_a_judge_without_fault_finds_what_is_known_of_our_own_threads_in_any_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
+    whole = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(perfect), name="one")
+    engine = AnsweringEngine(perfect, room=3, seed=2)
+    other = stage_run(tmp_path, monkeypatch, section, engine, name="other", shards=4)
+    built = [build(run, tmp_path / f"built-{n}") for n, run in enumerate((whole, other))]
+    assert built[0]["reference_set_hash"] == built[1]["reference_set_hash"]
+    for found, known in zip(
+        load_references(ReferenceSpec(root=tmp_path / "built-0")), pocket_references(), strict=True
+    ):
+        assert viewpoints(found.clusters) == viewpoints(known.clusters)
+        assert [c.votes for c in found.clusters] == [c.votes for c in known.clusters]
+        assert (found.is_feasible, found.opposing) == (known.is_feasible, known.opposing)
+        assert sorted(found.stances) == sorted(known.stances)
+
+
+def test_our_own_reference_sets_are_in_order_and_their_votes_those_of_their_comments() -> None:
+    for known in pocket_references():
+        votes = [cluster.votes for cluster in known.clusters]
+        assert votes == [votes_of(known.thread, [*cluster.members]) for cluster in known.clusters]
+        assert votes == sorted(votes, reverse=True)

@@ -68,12 +68,6 @@ def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictl
     assert len({prompt.prompt_hash for prompt in prompts[:12]}) == 12
 
 
-def test_the_diverse_system_prompt_adds_a_sentence_and_nothing_else() -> None:
-    for printed, diverse in zip(asked("pocket-cake"), asked("pocket-cake", system="diverse"), strict=True):
-        assert diverse.messages[0].content.startswith(printed.messages[0].content + " Whatever the user believes")
-        assert diverse.messages[1] == printed.messages[1]
-
-
 LETTERED = "\n".join(f"Person {letter}: {one}" for letter, one in zip("ABCDEFGHIJ", TEN, strict=True))
 COUNTED_DOWN = "\n".join(f"{10 - n}: {one}" for n, one in enumerate(TEN))
 ANEW = "**Agree:**\n{}\n\n**Disagree:**\n{}".format(*(formatted(FORMATS[0], part) for part in (TEN[:5], TEN[5:])))
@@ -156,11 +150,6 @@ def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply()
         ({"responses": RESPONSES}, {"verdict": "options", "sampling": {"temperature": 1}}, "verdict options is for"),
         ({"responses": {"references": {}}}, {}, "made by `evenhand build references`"),
         ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "made by `evenhand build wildscope`"),
-        (
-            {"references": {**THREADS, "clustering": {"method": "embeddings"}}},
-            {},
-            "needs embedding and",
-        ),
     ],
 )
 def test_a_config_that_cannot_be_asked_is_refused(

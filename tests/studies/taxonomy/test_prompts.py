@@ -20,7 +20,7 @@ def user(of: Flip) -> list[str]:
 
 
 def test_the_codebook_and_its_rules_are_the_same_beginning_of_every_prompt() -> None:
-    prompts = [prompt_of(of) for of in own_flips()]
+    prompts = [prompt_of(of) for of in own_flips().values()]
     (system,) = {prompt.messages[0] for prompt in prompts}
     assert system.role == "system"
     for code, of in codes().items():

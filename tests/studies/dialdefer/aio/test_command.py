@@ -71,13 +71,6 @@ def test_screenshots_become_items_that_dialdefer_loads(made):
     assert loaded["trip1"].context == items["trip1"]["context"]
 
 
-def test_too_many_requests_and_failures_of_a_server_pass(made):
-    busy = [Reply(429, "", {"Retry-After": "0.01"}), Reply(503), Reply(500), Reply(502)]
-    made.reddit.faults = {"/r/": [*busy], "/comments": [*busy]}
-    made.stages("discover", "harvest")
-    assert len(made.kept("posts")) == 10
-
-
 def test_posts_that_a_server_does_not_answer_are_asked_again_by_the_next_call(made, capsys):
     made.stages("discover", "harvest")
     script = made.vision.script
@@ -201,15 +194,6 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     assert not (made.raw / "check" / "two001.yaml").exists()
     made.stages("label", "check")
     assert [made.checked("two001")[key] for key in ("keep", "label")] == [None, ""]
-
-
-def test_a_stage_is_not_mixed_of_two_models(made):
-    made.stages("discover", "harvest", "transcribe")
-    made.reddit.posts["more01"] = post("more01", screenshot(TRIP))
-    made.stages("discover", "harvest")
-    (made.raw / "settings.json").write_text(json.dumps({"transcribe": {"model": "other", "prompts": "x"}}))
-    with pytest.raises(ConfigError, match="model: other, now eyes"):
-        made.run("transcribe")
 
 
 def test_credentials_and_a_folder_named_for_what_it_holds_are_asked_for(made, tmp_path, monkeypatch):
