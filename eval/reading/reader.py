@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
-from eval.reading.options import Options, options_of
+from eval.reading.options import PRESETS, Options, options_of
 from eval.reading.prose import ALONE, BETTER, FINAL, MORE, SHOWN, STATED, UNSURE, Claim, Framing, Prose, compiled
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = "json", "pattern", "whole", "first line", "prose"
@@ -49,9 +49,13 @@ def read(
     judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end.
     """
     options = options_of(tuple(symbols), tuple(texts))
-    text = without_thinking(text)
-    if not text.strip():
+    text = without_thinking(text).strip()
+    if not text:
         return Reading(None, CUT if is_cut else NONE)
+    if is_cut and any(symbol != text and symbol.startswith(text) for symbol in symbols):  # "1" of "10"
+        return Reading(None, CUT)
+    if text in options.symbols:
+        return Reading(options.symbols.index(text), WHOLE)
     whole = text
     values, text = values_of(text, is_key)
     if values:
@@ -69,6 +73,18 @@ def written(
     if pattern and (found := [match[match.lastindex or 0] for match in pattern.finditer(text)]):
         return one_of([stated_in(found[-1], options).place], PATTERN)
     return stated_in(text, options, framing, is_cut)
+
+
+def valid_pattern(pattern: str) -> re.Pattern[str]:
+    """The pattern of a preset's name, or of a regular expression. Raises ValueError saying what is wrong with it."""
+    try:
+        compiled_pattern = FINAL_WORDS if pattern == "final" else re.compile(PRESETS.get(pattern, pattern), re.IGNORECASE)
+    except re.error as error:
+        names = ", ".join([*PRESETS, "final"])
+        raise ValueError(f"'{pattern}' is no regular expression ({error}); write one, or a name: {names}") from None
+    if compiled_pattern.groups > 1:
+        raise ValueError(f"'{pattern}' has {compiled_pattern.groups} groups; put the answer in one, and (?:...) elsewhere")
+    return compiled_pattern
 
 
 def is_key(key: str) -> bool:

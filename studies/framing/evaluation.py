@@ -27,7 +27,6 @@ from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, flips
-from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
@@ -42,7 +41,7 @@ MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts
 COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
 
 
-def read(run: FinishedRun, options: Options) -> FramedRun:
+def framed_run(run: FinishedRun) -> FramedRun:
     """The run with its section."""
     section = parse_config(FramingSection, dict(run.config["framing"]), f"{run.path}: framing")
     return FramedRun(**plain(run), section=section)
@@ -97,14 +96,13 @@ def write_items(results: Results, folder: Path) -> list[Path]:
 
 def verdicts_of(run: FinishedRun) -> Verdicts:
     """The answer that each reply names, or why it names none."""
-    verdict, read = run.config["verdict"], {}
-    for prompt in run.plan:
-        factors = dict(prompt.factors)
-        for reply in run.replies[prompt.prompt_hash]:
-            chosen = choice_in(reply, factors["symbols"], verdict, factors["texts"])
-            said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
-            read[reply.prompt_hash, reply.sample_index] = said
-    return read
+    framed, verdicts = framed_run(run), {}
+    for prompt in framed.plan:
+        symbols = dict(prompt.factors)["symbols"]
+        for reply, choice in zip(framed.replies[prompt.prompt_hash], framed.choices(prompt), strict=True):
+            unread = choice.reading or choice.state
+            verdicts[reply.prompt_hash, reply.sample_index] = unread if choice.place is None else symbols[choice.place]
+    return verdicts
 
 
 def unparsed_of(run: FramedRun) -> dict[str, float]:
@@ -344,7 +342,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
 EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
-    read=read,
+    read=lambda run, _: framed_run(run),
     files=VerdictFiles(layout=LAYOUT, read=read_files),
     observe=lambda judge, _: blocks_of(judge),
     family=family_of,

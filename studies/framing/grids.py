@@ -19,7 +19,7 @@ from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
-from studies.framing.replies import CHOSEN, ERROR, TIE, choice_in
+from studies.framing.replies import CHOSEN, ERROR, TIE, Choice, choice_in
 from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 
@@ -175,7 +175,7 @@ class FramedRun(FinishedRun):
             factors = dict(prompt.factors)
             names = (prompt.item_id, prompt.condition, factors["case"], factors["order"])
             cell = tuple(place[name] for place, name in zip(places, names, strict=True))
-            scores = self.scores(self.replies[prompt.prompt_hash], factors)
+            scores = self.scores(self.choices(prompt), self.replies[prompt.prompt_hash], factors)
             for name, value in scores.fields.items():
                 fields[name][cell] = value
             shares[cell], groups[cell[0]] = scores.shares, factors["group"]
@@ -194,10 +194,15 @@ class FramedRun(FinishedRun):
             n_errors=n_errors,
         )
 
-    def scores(self, replies: Sequence[Completion], factors: Mapping[str, Any]) -> PromptScores:
+    def choices(self, prompt: PlannedPrompt) -> list[Choice]:
+        """What each reply to a prompt names."""
+        factors, quotable = dict(prompt.factors), self.section.quotable[prompt.condition]
+        replies = self.replies[prompt.prompt_hash]
+        return [choice_in(r, factors["symbols"], factors["texts"], quotable, self.section.pattern) for r in replies]
+
+    def scores(self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]) -> PromptScores:
         """The means over those replies to a prompt that name an answer."""
         symbols, names, label = factors["symbols"], factors["names"], factors["label"]
-        choices = [choice_in(reply, symbols, self.verdict, factors["texts"]) for reply in replies]
         parsed = [choice for choice in choices if choice.state in (CHOSEN, TIE)]
         n_errors = sum(choice.state == ERROR for choice in choices)
         fields = dict.fromkeys(FIELDS, math.nan)
