@@ -1,7 +1,7 @@
 """How well replies are read: agree, wrong and lost in percent, by file, against what a careful person reads in them.
 
 `python -m bench.replies FOLDER [-v]`: a FOLDER of JSON lines with `text`, `finish`, `symbols`, `texts`, and `exp` (the symbol, null where
-nothing can be read, or a list of what may be read); `framing` where the prompt's may be quoted. `n` instead of symbols: 0 to n.
+nothing can be read, or a list of what may be read); `framing` where the prompt's may be quoted; `n` clusters.
 """
 
 import json
@@ -11,8 +11,15 @@ from pathlib import Path
 
 from eval.reading.reader import read
 from evenhand.records import Completion
+from studies.pluraleval.reply_reading import choice_in, cluster_in, stance_in
 from studies.pluraleval.response_lists import responses_in
 
+# Files of replies that a study reads itself.
+READERS = {
+    "assignments": cluster_in,
+    "stance": lambda reply, _: stance_in(reply),
+    "pairs": lambda reply, _: choice_in(reply),
+}
 OUTCOMES = ("agree", "wrong", "lost")
 
 
@@ -20,16 +27,19 @@ def outcome(row: dict[str, object]) -> tuple[str, object, str]:
     """(how it was read, what was read, the state)."""
     text, is_cut = str(row["text"]), row["finish"] == "length"
     expected = row["exp"] if isinstance(row["exp"], list) else [row["exp"]]
+    reply = Completion(prompt_hash="", sample_index=0, text=text, finish_reason=str(row["finish"]))
     if row["kind"] == "lists":
-        reply = Completion(prompt_hash="", sample_index=0, text=text, finish_reason=str(row["finish"]))
-        responses = responses_in(reply)
-        said, state = (responses.value or None), responses.state
-        expected = [row["exp"] or None]
+        said, state = responses_in(reply)
+        expected = [row["exp"] or []]
+        return "agree" if said in expected else "lost" if not said else "wrong", said, state
+    expected = [None if value is None else str(value) for value in expected]
+    if row["kind"] in READERS:
+        value, state = READERS[row["kind"]](reply, row.get("n"))
+        said = None if value in (None, "") else str(value)
     else:
-        symbols = row.get("symbols") or [str(number) for number in range(int(str(row["n"])) + 1)]
+        symbols = row["symbols"]
         reading = read(text, symbols, row.get("texts") or (), framing=str(row.get("framing", "")), is_cut=is_cut)
         said, state = (None if reading.place is None else symbols[reading.place]), reading.state
-        expected = [None if value is None else str(value) for value in expected]
     return "agree" if said in expected else "lost" if said is None else "wrong", said, state
 
 

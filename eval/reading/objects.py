@@ -19,7 +19,7 @@ THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
 # Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
 LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
 MOST_OBJECTS, LONGEST_OBJECT = 1_000, 100_000  # of a model that does not stop: objects, characters
-STRAIGHT = str.maketrans("“”„‘’", "\"\"\"''")
+STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
 # A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
 NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
 QUOTED_KEY = re.compile(r"[\"'][A-Za-z][\w ]{2,30}[\"']\s*:")

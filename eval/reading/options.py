@@ -7,20 +7,40 @@ from functools import cached_property, lru_cache
 
 from eval.reading.prose import BRACKETED, FIRST, LEXICON, NOUN, words
 
-ORDINALS = [words("first"), words("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]
-NUMBERS = "one two three four five six seven eight nine ten".split()
+ORDINALS = [
+    words("first"),
+    words("second"),
+    *["third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
+]
+NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 # A chat that goes on behind the reply, as a model writes it that does not stop.
 TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant|question)\W*:", re.IGNORECASE | re.MULTILINE)
 MARKUP = re.compile(r"[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)")
 BESIDE = re.compile(r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b", re.IGNORECASE)  # a quotation
-QUOTES = str.maketrans("‘’‚“”„«»_²³¹", "'''\"\"\"\"\" ???")
-QUOTATION = re.compile(rf"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
+QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')
+QUOTATION = re.compile(r"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
 # Letters of scripts that set blanks between words.
 LETTERS = "0-9A-Za-z_\u00c0-\u04ff"
 ITEM = re.compile(r"(?:^|(?<=[.!?;] ))\W*(\d{1,2})[.)] (?=\w)", re.MULTILINE)  # of a list, which begins with 1
 # What is counted or numbered is no option: "Speaker 2", "step 1".
-COUNTED = "".join(f"(?<!(?i:{word}) )" for word in "speaker person step point user player part reason turn section plan vitamin".split())
+COUNTED = "".join(
+    f"(?<!(?i:{word}) )"
+    for word in [
+        "speaker",
+        "person",
+        "step",
+        "point",
+        "user",
+        "player",
+        "part",
+        "reason",
+        "turn",
+        "section",
+        "plan",
+        "vitamin",
+    ]
+)
 # Behind a letter that is no article: "A is better", and not "A good response".
 ARTICLE = r"(?! (?!(?:is|was|wins?|won|has|over|and|or|but|because|since|as|gives|provides|seems|than|for|beats|better|in|by|with|on|would|overall|then|not|rather)\b)[a-z])"
 
@@ -84,7 +104,9 @@ class Options:
         """Other words for an option, in lower case → its place: its text, or how this begins ("Yes", "No")."""
         heads = [re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) for text in self.texts]
         forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
-        named = {head: place for head, place in [*forms.items(), *((s.casefold(), i) for i, s in enumerate(self.symbols))]}
+        named = {
+            head: place for head, place in [*forms.items(), *((s.casefold(), i) for i, s in enumerate(self.symbols))]
+        }
         if {"yes", "no"} <= named.keys():
             forms |= {form: named[name] for name in ("yes", "no") for form in LEXICON[name].split(", ")}
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
@@ -107,13 +129,19 @@ class Options:
             what = rf"(?: (?:one|{words('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
             kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
         if self.is_numbers:
-            before = "|".join(f"(?<={word} )" for word in ("is", ":", "an?", "it", "say", "with", "choose", "answer")).replace("n?", "")
+            before = "|".join(
+                f"(?<={word} )" for word in ("is", ":", "an?", "it", "say", "with", "choose", "answer")
+            ).replace("n?", "")
             kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
         if self.forms:
             forms = [r"\W+".join(form.split()) for form in sorted(self.forms, key=len, reverse=True)]
             kinds.append(rf"(?i:(?<![\w-])(?P<text>{'|'.join(forms)})(?![\w-]))")
         noun = rf"(?! {words('verdict')})" if self.polar else ""  # "the correct answer"
-        symbol = "|".join(form + (ARTICLE if form == "A" else "") for form in exact) if self.is_short else f"(?i:{any_case}){noun}"
+        symbol = (
+            "|".join(form + (ARTICLE if form == "A" else "") for form in exact)
+            if self.is_short
+            else f"(?i:{any_case}){noun}"
+        )
         kinds.append(rf"{COUNTED}(?<![{LETTERS}.,/-])(?P<symbol>{symbol}){end}")
         return re.compile("|".join(kinds), re.MULTILINE)
 

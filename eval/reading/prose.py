@@ -15,7 +15,9 @@ import yaml
 FIRST, BRACKETED, NOUN = 0xE000, 0xE800, 0xF000
 M, NO_M = "[\ue000-\uf8ff]", "[^\ue000-\uf8ff]"
 GAP = "[^\\w\ue000-\uf8ff]*"
-LEXICON = yaml.load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"), yaml.BaseLoader)  # "no" is a word
+LEXICON = yaml.load(
+    Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"), yaml.BaseLoader
+)  # "no" is a word
 
 
 @lru_cache
@@ -51,16 +53,22 @@ PARTS = {
 }
 
 SHOWN, FINAL, STATED, BETTER, MORE, UNSURE = 5, 4, 3, 2, 1, 0  # how firmly an option is claimed; SHOWN: "[[A]]"
+DENIED, WORSE = -1, -2  # it is not the answer; it is the worse one
 # An option that a clause ends with, behind what it stands for: "as a whole: 4", "the second message (B)".
 APPOSED = compiled(r"(?:[:→]{FILL}(?P<m>M)|(?:\w|的) ?\({FILL}(?P<n>M)\)){GAP}$")
 LESS = r"MNO_M*{worse}NO_M*(?:than|als|que|比) (?P<m>M)"
 ALONE = compiled("{FILL}(?P<m>M)(?:{GAP}{behind})*+{GAP}")
-LEAD = compiled(r"{FILL}(?P<m>M) ?(?P<mark>[,:.;(–—)]|- |-+>|for ){GAP}(?!or |oder |ou |maybe |perhaps |possibly )(?=\w|M)")
+LEAD = compiled(
+    r"{FILL}(?P<m>M) ?(?P<mark>[,:.;(–—)]|- |-+>|for ){GAP}(?!or |oder |ou |maybe |perhaps |possibly )(?=\w|M)"
+)
 FRAMES = [
     (level, compiled(frame))
     for level, frame in (
         (FINAL, r"{final}{GAP}(?:{verdict}{GAP})?{is}?{FILL}(?P<m>M){END}"),
-        (STATED, r"{verdict}(?: ?\([^()]*\))?(?: \w+)?(?: (?:to|for|of|that|in|here|on|zu|à|de|a)\b[^.;:\ue000-\uf8ff]{0,60}?)?{GAP}{is}{FILL}(?P<m>M){END}"),
+        (
+            STATED,
+            r"{verdict}(?: ?\([^()]*\))?(?: \w+)?(?: (?:to|for|of|that|in|here|on|zu|à|de|a)\b[^.;:\ue000-\uf8ff]{0,60}?)?{GAP}{is}{FILL}(?P<m>M){END}",
+        ),
         (STATED, r"^{GAP}(?:better|best|stronger|preferred){GAP}{is}{FILL}(?P<m>M){END}"),
         (STATED, r"(?:{i}\W+(?:[\w'’]+\W+){0,3}?|^{GAP}){choose}(?!\w)[^,;:\ue000-\uf8ff]{0,80}?(?P<m>M){END}"),
         (STATED, r"{i}{GAP}(?:\w+\W+){0,2}?{think}{FILL}(?P<m>M){END}"),
@@ -72,24 +80,37 @@ FRAMES = [
         (STATED, r"(?<!\w)(?:an?|the|eine?|une?) (?:\w+ )?(?P<m>M) {verdict}"),
         (STATED, r"^{GAP}(?P<m>M) ?[>≻]+ ?M"),
         (STATED, r"^{GAP}M ?[<≺]+ ?(?P<m>M)"),
-        (BETTER, r"(?:better|best|right|correct|stronger|superior|winning|preferred|bessere?|beste|richtige|meilleure?|mejor)(?: (?:{noun}|one))? ?{is}{FILL}(?P<m>M){END}"),
+        (
+            BETTER,
+            r"(?:better|best|right|correct|stronger|superior|winning|preferred|bessere?|beste|richtige|meilleure?|mejor)(?: (?:{noun}|one))? ?{is}{FILL}(?P<m>M){END}",
+        ),
         (MORE, r"(?:more|most|plus|más) \w+(?: (?:{noun}|one))? ?{is}{FILL}(?P<m>M){END}"),
         (BETTER, r"(?P<m>M){GAP}(?:\w+ly )?{wins}"),
-        (BETTER, r"(?P<m>M) (?:is|was|ist|est|es) (?:the |\w+ly |much )*(?:better|best|superior|stronger|besser|meilleure?|mejor)(?: (?:{noun}|one))?{END}"),
+        (
+            BETTER,
+            r"(?P<m>M) (?:is|was|ist|est|es) (?:the |\w+ly |much )*(?:better|best|superior|stronger|besser|meilleure?|mejor)(?: (?:{noun}|one))?{END}",
+        ),
         (MORE, r"(?P<m>M)(?:'s)?NO_M{0,60}?{more}"),
         (MORE, LESS),
-        (None, r"(?P<m>M)(?:'s)?NO_M{0,60}?{worse}(?!NO_M*(?:than|als|que|比) M)"),
-        (None, r"{worse}(?: (?:{noun}|one|of \w+))? ?{is}{FILL}(?P<m>M)"),
+        (WORSE, r"(?P<m>M)(?:'s)?NO_M{0,60}?{worse}(?!NO_M*(?:than|als|que|比) M)"),
+        (DENIED, r"(?P<m>M)(?:'s)?NO_M{0,60}?{wrong}"),
+        (WORSE, r"{worse}(?: (?:{noun}|one|of \w+))? ?{is}{FILL}(?P<m>M)"),
     )
 ]
 # Of options that are words or letters, but for yes and no and words of truth.
-PREDICATE = compiled(r"(?:is|are|was|were|remains|seems|be|ist|est|es|as)(?: an?| the)? (?:\w+ly )?(?P<m>M)(?:(?= (?:towards?|the|this|in|of|about|to)(?!\w))|{END})")
-WORSE = compiled("{worse}")
-IN_COUNT = compiled(r" (?!(?:is|was|wins?|beats|seems|looks|has|gets|would|ist|est|es|gewinnt|overall|instead|rather|over|for|because)(?!\w))[a-z]")  # "2 details"
+PREDICATE = compiled(
+    r"(?:is|are|was|were|remains|seems|be|ist|est|es|as)(?: an?| the)? (?:\w+ly )?(?P<m>M)(?:(?= (?:towards?|the|this|in|of|about|to)(?!\w))|{END})"
+)
+IS_WORSE = compiled("{worse}|{wrong}")
+IN_COUNT = compiled(
+    r" (?!(?:is|was|wins?|beats|seems|looks|has|gets|would|ist|est|es|gewinnt|overall|instead|rather|over|for|because)(?!\w))[a-z]"
+)  # "2 details"
 TRUTH = compiled(
     r"^{GAP}(?:(?P<claim>{claim}){GAP}|(?={not} |(?:{truth}|{untruth}){GAP}$))(?:is|are|seems|appears|ist|est|es|'s|是)? ?(?:(?!part|most|large|near)\w+ly |indeed |in fact )?(?P<not>{not} )?(?:(?P<m>M)|(?P<true>{truth})|{untruth}){END}"
 )
-OPENS = compiled(r"{GAP}(?:(?P<so>{so})|(?:and|und|et|y)(?!\w)|(?P<contrast>(?:but|yet|however|aber|sondern|mais|pero|sino)(?!\w)|但是?)){GAP}")
+OPENS = compiled(
+    r"{GAP}(?:(?P<so>{so})|(?:and|und|et|y)(?!\w)|(?P<contrast>(?:but|yet|however|aber|sondern|mais|pero|sino)(?!\w)|但是?)){GAP}"
+)
 HAS_FINAL, IDIOM = compiled("{final}"), compiled("{idiom}")
 TAKES_BACK, CONCEDES = compiled(r"{GAP}{back}(?=\W|$){GAP}"), compiled(r"{GAP}{despite}[^,]*(?:,|$)")
 PAIRS = compiled(
@@ -103,7 +124,9 @@ COMMON = " ".join(LEXICON[name] for name in ("verdict", "noun", "claim", "filler
 OWN = compiled(r"(?:^|, ?)(?:{so} )?(?:{i}|my|meine?|mon|ma|mi|我的)(?!\w)")
 AGREES = compiled(r"{i} (?:\w+ ){0,3}(?:agree|concur|side)")
 
-SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=[。])|\s*\n\s*")
+SENTENCE = re.compile(
+    r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=[。])|\s*\n\s*"
+)
 CLAUSE = compiled(
     r", ?(?=(?:so|thus|hence|therefore|however|yet|which|and i|aber|sondern|also|weil|denn|mais|donc|car|pero|así|porque|sino)(?!\w))"
     r"|,? (?=(?:but|because|since|though|although|even though|obwohl|aunque)(?!\w))|,? ?(?=因此|所以|但|因为)| ?[–—→]+ ?| -+ | ?[-=]+> ?"
@@ -186,11 +209,13 @@ class Prose:
             return self.read(clause[lead.end() :], line, is_told, "sentence")
         if not is_told and (apposed := APPOSED.search(clause)) and not self.tells(clause[: apposed.start()], clause):
             mention = apposed["m"] or apposed["n"]
-            if not (WORSE.search(clause[: apposed.start()]) and self.deny(mention, line)):
+            if not (IS_WORSE.search(clause[: apposed.start()]) and self.deny(mention, line)):
                 self.claim(mention, BETTER, line, "stated")
         polar = self.options.polar
-        if polar and (truth := TRUTH.match(clause)) and not (
-            truth["m"] and ((self.options.is_short and not truth["claim"]) or SPEAKER.search(clause))
+        if (
+            polar
+            and (truth := TRUTH.match(clause))
+            and not (truth["m"] and ((self.options.is_short and not truth["claim"]) or SPEAKER.search(clause)))
         ):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             mention = chr(FIRST + polar[says == (truth["not"] is not None)])
@@ -211,15 +236,17 @@ class Prose:
         for level, frame in FRAMES if self.options.is_numbers else [*FRAMES, (BETTER, PREDICATE)]:
             for framed in frame.finditer(clause):
                 place, said = place_of(framed["m"]), clause[: framed.end()]
-                if frame is PREDICATE and (place in self.options.common or WORSE.search(said)):
+                if frame is PREDICATE and (place in self.options.common or IS_WORSE.search(said)):
                     continue
                 if self.options.is_numbers and framed["m"] < chr(BRACKETED) and IN_COUNT.match(clause, framed.end("m")):
                     continue
-                if IF.search(clause if level in (BETTER, MORE) else said) or self.tells(clause[: framed.start("m")], clause):
+                if IF.search(clause if level in (BETTER, MORE) else said) or self.tells(
+                    clause[: framed.start("m")], clause
+                ):
                     continue
-                if level is None and not NOT.search(said):
+                if level == WORSE and not NOT.search(said):
                     self.deny(framed["m"], line)
-                elif level is None or NOT.search(said):
+                elif level in (WORSE, DENIED) or NOT.search(said):
                     self.denied[place] = len(self.claims)
                 else:
                     self.claim(framed["m"], level, line, "stated", is_told, told_level)

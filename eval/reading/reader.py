@@ -17,6 +17,7 @@ JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = "json", "pattern", "whole", "first lin
 READ = (JSON, PATTERN, WHOLE, FIRST_LINE, PROSE)
 NONE, TWO, CONTRADICTION, CUT = "none", "two answers", "contradiction", "cut"
 
+
 class Reading(NamedTuple):
     """The place of the option that a reply answers with, or None, and how it was read, or why not."""
 
@@ -28,7 +29,9 @@ KEY = compiled(
     r"(?:(?:final|overall|chosen|choose|selected|assigned|predicted|my|your|the|best|better|winning|preferred|correct) ?)*(?:{verdict}|better|best|overall|final)(?: (?:number|id|label))?"
     r"|(?:best|better|winning|preferred|chosen|(?:more |most )?popular) {noun}"
 )
-TURNS = compiled(r"\W*(?:but|yet|however|although|on the other hand|aber|jedoch|mais|pero)(?!\w)")  # what is cut off says otherwise
+TURNS = compiled(
+    r"\W*(?:but|yet|however|although|on the other hand|aber|jedoch|mais|pero)(?!\w)"
+)  # what is cut off says otherwise
 CORRECTED = compiled(r"{back}|(?<!\w)(?:correct|revis)(?:ed|ion)(?!\w)")
 SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
 FINAL_WORDS = compiled(r"(?:{final}\W+)?{verdict}\W*{is}\W*([^\n]{1,80})")
@@ -78,12 +81,16 @@ def written(
 def valid_pattern(pattern: str) -> re.Pattern[str]:
     """The pattern of a preset's name, or of a regular expression. Raises ValueError saying what is wrong with it."""
     try:
-        compiled_pattern = FINAL_WORDS if pattern == "final" else re.compile(PRESETS.get(pattern, pattern), re.IGNORECASE)
+        compiled_pattern = (
+            FINAL_WORDS if pattern == "final" else re.compile(PRESETS.get(pattern, pattern), re.IGNORECASE)
+        )
     except re.error as error:
         names = ", ".join([*PRESETS, "final"])
         raise ValueError(f"'{pattern}' is no regular expression ({error}); write one, or a name: {names}") from None
     if compiled_pattern.groups > 1:
-        raise ValueError(f"'{pattern}' has {compiled_pattern.groups} groups; put the answer in one, and (?:...) elsewhere")
+        raise ValueError(
+            f"'{pattern}' has {compiled_pattern.groups} groups; put the answer in one, and (?:...) elsewhere"
+        )
     return compiled_pattern
 
 
@@ -150,7 +157,11 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
         if claim.kind == "label":
             return claim.line in (0, None if is_cut else last) and not (claim.is_noun and (is_cut or is_stated))
         if claim.kind == "alone" and claim.is_noun:
-            return last == 0 or (len(headings) == 1 and not is_cut and claim.line == last) or (claim.line == 0 and len(headings) == 1 and not is_cut)
+            return (
+                last == 0
+                or (len(headings) == 1 and not is_cut and claim.line == last)
+                or (claim.line == 0 and len(headings) == 1 and not is_cut)
+            )
         return not (is_cut and claim.level < STATED)
 
     return list(filter(counts, prose.claims))

@@ -200,7 +200,9 @@ class FramedRun(FinishedRun):
         replies = self.replies[prompt.prompt_hash]
         return [choice_in(r, factors["symbols"], factors["texts"], quotable, self.section.pattern) for r in replies]
 
-    def scores(self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]) -> PromptScores:
+    def scores(
+        self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]
+    ) -> PromptScores:
         """The means over those replies to a prompt that name an answer."""
         symbols, names, label = factors["symbols"], factors["names"], factors["label"]
         parsed = [choice for choice in choices if choice.state in (CHOSEN, TIE)]

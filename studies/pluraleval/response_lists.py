@@ -14,9 +14,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from eval.reading.objects import CUT, OK, patterns_in
 from evenhand.files import shipped_yaml
 from evenhand.records import Completion
-from eval.reading.objects import CUT, OK, patterns_in
 from studies.pluraleval.reply_reading import NONE, Read, one_line, own_words, with_plain_digits
 from studies.pluraleval.reply_reading import PATTERNS as REPLIES
 

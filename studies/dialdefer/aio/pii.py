@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 
-from evenhand.files import shipped_yaml
 from eval.reading.objects import patterns_in
+from evenhand.files import shipped_yaml
 
 MARK = "[REDACTED]"
 WORDS, PATTERNS = (Path(__file__).with_name(f"{name}.yaml") for name in ("words", "patterns"))

@@ -18,7 +18,7 @@ TEXTS = ("Yes, it is correct.", "No, it is not.")
     REPLIES,
 )
 def test_a_free_reply_names_one_symbol_or_none(text, symbols, place):
-    chosen = choice_in(completion(text), symbols, "answer", TEXTS if symbols == ["1", "2"] else symbols)
+    chosen = choice_in(completion(text), symbols, TEXTS if symbols == ["1", "2"] else symbols)
     assert (chosen.place, chosen.state) == (place, UNPARSED if place is None else CHOSEN)
 
 
