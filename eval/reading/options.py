@@ -1,48 +1,33 @@
-"""How the options of a prompt are spelt in replies, and texts in which each of them is one character."""
+"""How the options of a prompt are spelt in replies, and texts in which each mention of them is one character."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from eval.reading.prose import BRACKETED, FIRST, LEXICON, NOUN, words
+from eval.reading.prose import FIRST, NOUN, SHOWN_AS, SPEC, part
 
-ORDINALS = [
-    words("first"),
-    words("second"),
-    *["third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
-]
-NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
+ORDINALS = [part("first"), part("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
+LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
+# What judges are told to write, by the name under which a study asks for it.
+PRESETS = {
+    "[[A]]": r"\[\[(.{1,40}?)\]\]",
+    "[RESULT] 4": r"\[RESULT\][:\s(]*([^\s()]{1,40})",
+    "\\boxed{B}": r"\\boxed\{+(?:\\text\{)?([^{}]{1,40})\}",
+    "<answer>B</answer>": r"<answer>\s*([^<>]{1,40}?)\s*</answer>",
+    "<<<B>>>": r"<<<([^<>]{1,40})>>>",
+}
+PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
 # A chat that goes on behind the reply, as a model writes it that does not stop.
 TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant|question)\W*:", re.IGNORECASE | re.MULTILINE)
 MARKUP = re.compile(r"[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)")
-BESIDE = re.compile(r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b", re.IGNORECASE)  # a quotation
-QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')
+# Lines that are no part of the answer: quotations, and how sure the judge is.
+BESIDE = re.compile(r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b", re.IGNORECASE)
+QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no NFKC makes a 2 of a square
 QUOTATION = re.compile(r"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
-LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
-# Letters of scripts that set blanks between words.
-LETTERS = "0-9A-Za-z_\u00c0-\u04ff"
 ITEM = re.compile(r"(?:^|(?<=[.!?;] ))\W*(\d{1,2})[.)] (?=\w)", re.MULTILINE)  # of a list, which begins with 1
-# What is counted or numbered is no option: "Speaker 2", "step 1".
-COUNTED = "".join(
-    f"(?<!(?i:{word}) )"
-    for word in [
-        "speaker",
-        "person",
-        "step",
-        "point",
-        "user",
-        "player",
-        "part",
-        "reason",
-        "turn",
-        "section",
-        "plan",
-        "vitamin",
-    ]
-)
-# Behind a letter that is no article: "A is better", and not "A good response".
-ARTICLE = r"(?! (?!(?:is|was|wins?|won|has|over|and|or|but|because|since|as|gives|provides|seems|than|for|beats|better|in|by|with|on|would|overall|then|not|rather)\b)[a-z])"
+LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words
 
 
 def plain(text: str) -> str:
@@ -54,21 +39,16 @@ def plain(text: str) -> str:
     return "\n".join(said if any(map(str.strip, said)) else lines).strip()
 
 
-# What judges are told to write, by the name under which a study asks for it.
-PRESETS = {
-    "[[A]]": r"\[\[(.{1,40}?)\]\]",
-    "[RESULT] 4": r"\[RESULT\][:\s(]*([^\s()]{1,40})",
-    "\\boxed{B}": r"\\boxed\{+(?:\\text\{)?([^{}]{1,40})\}",
-    "<answer>B</answer>": r"<answer>\s*([^<>]{1,40}?)\s*</answer>",
-    "<<<B>>>": r"<<<([^<>]{1,40})>>>",
-}
-PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
+def words_only(text: str) -> str:
+    """A text as it is compared: words and digits alone, in lower case."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 class Options:
-    """The symbols among which a judge chooses, with the texts that they stand for (none where they are texts themselves)."""
+    """The symbols among which a judge chooses, with the texts that they stand for."""
 
     def __init__(self, symbols: Sequence[str], texts: Sequence[str] = ()) -> None:
+        """texts: may be left out, or be the symbols."""
         self.symbols = tuple(symbols)
         self.texts = tuple(texts) if tuple(texts) != self.symbols else ()
         self.is_numbers = all(re.fullmatch(r"-?\d+", symbol) for symbol in symbols)
@@ -78,7 +58,7 @@ class Options:
 
     @cached_property
     def polar(self) -> tuple[int, int] | None:
-        """(place of the option that says true, of the one that says false), where the two do."""
+        """(place of the option that says true or yes to something, of the one that denies it), where the two do."""
         says = [self.says_true(text) for text in self.texts or self.symbols]
         if sorted(map(str, says)) == ["False", "True"]:
             return says.index(True), says.index(False)
@@ -95,20 +75,18 @@ class Options:
     @staticmethod
     def says_true(text: str) -> bool | None:
         """Whether an answer's text says that a claim is true; None where it says neither."""
-        if re.search(rf"(?i){words('untruth')}|\bnot (?:{words('truth')})", text):
+        if re.search(rf"(?i){part('untruth')}|\bnot {part('truth')}", text):
             return False
-        return True if re.search(rf"(?i){words('truth')}", text) else None
+        return True if re.search(rf"(?i){part('truth')}", text) else None
 
     @cached_property
     def forms(self) -> dict[str, int]:
         """Other words for an option, in lower case → its place: its text, or how this begins ("Yes", "No")."""
         heads = [re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) for text in self.texts]
         forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
-        named = {
-            head: place for head, place in [*forms.items(), *((s.casefold(), i) for i, s in enumerate(self.symbols))]
-        }
+        named = {symbol.casefold(): place for place, symbol in enumerate(self.symbols)} | forms
         if {"yes", "no"} <= named.keys():
-            forms |= {form: named[name] for name in ("yes", "no") for form in LEXICON[name].split(", ")}
+            forms |= {form: named[name] for name in ("yes", "no") for form in SPEC["words"][name].split(", ")}
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 
@@ -116,33 +94,31 @@ class Options:
     def mentions(self) -> re.Pattern[str]:
         """Finds each mention of an option in a plain text; the group that matches says how it is spelt."""
         exact = [re.escape(plain(symbol)) for symbol in sorted(self.symbols, key=len, reverse=True)]
-        any_case, numbers = "|".join(exact), "|".join(NUMBERS)
-        last = self.symbols[-1]
-        largest = f"{last}|{NUMBERS[int(last) - 1]}" if self.is_numbers and 0 < int(last) <= len(NUMBERS) else last
-        points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if self.is_scale else ""
-        unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?{points}" if self.is_numbers else ""
+        any_case, numbers, last = "|".join(exact), "|".join(NUMBERS), self.symbols[-1]
+        unit = ""
+        if self.is_numbers:  # "8/10", "four out of five", "6 points", "9分"
+            largest = f"{last}|{NUMBERS[int(last) - 1]}" if 0 < int(last) <= len(NUMBERS) else last
+            points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if self.is_scale else ""
+            unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?{points}"
         end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|'(?!s?\b))"
         spelt = f"{any_case}|{numbers}" if self.is_numbers else any_case
-        kinds = [rf"(?i:(?<!\w){words('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{spelt}){end})"]
+        kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{spelt}){end})"]
         if self.is_short:
+            what = rf"(?: (?:one|{part('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
             ordinals = "|".join(ORDINALS[: len(self.symbols)])
-            what = rf"(?: (?:one|{words('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
             kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
         if self.is_numbers:
             before = "|".join(
-                f"(?<={word} )" for word in ("is", ":", "an?", "it", "say", "with", "choose", "answer")
-            ).replace("n?", "")
+                f"(?<={word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer")
+            )
             kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
         if self.forms:
             forms = [r"\W+".join(form.split()) for form in sorted(self.forms, key=len, reverse=True)]
             kinds.append(rf"(?i:(?<![\w-])(?P<text>{'|'.join(forms)})(?![\w-]))")
-        noun = rf"(?! {words('verdict')})" if self.polar else ""  # "the correct answer"
-        symbol = (
-            "|".join(form + (ARTICLE if form == "A" else "") for form in exact)
-            if self.is_short
-            else f"(?i:{any_case}){noun}"
-        )
-        kinds.append(rf"{COUNTED}(?<![{LETTERS}.,/-])(?P<symbol>{symbol}){end}")
+        symbol = "|".join(form + (part("article") if form == "A" else "") for form in exact)
+        if not self.is_short:  # "the correct answer" is no verdict
+            symbol = rf"(?i:{any_case})" + (rf"(?! {part('verdict')})" if self.polar else "")
+        kinds.append(rf"{part('counted')}(?<![{LETTERS}.,/-])(?P<symbol>{symbol}){end}")
         return re.compile("|".join(kinds), re.MULTILINE)
 
     def marked(self, text: str) -> str:
@@ -155,7 +131,7 @@ class Options:
         def shown(form: re.Match[str]) -> str:
             mention = self.mentions.fullmatch(plain(next(filter(None, form.groups()))).strip(" .()"))
             place = mention and self.mentioned(mention)
-            return f" {chr(BRACKETED + place)} " if place is not None else " "
+            return f" {chr(SHOWN_AS + place)} " if place is not None else " "
 
         text = plain(PRESET.sub(shown, text))
         if self.is_scale:  # "On a scale of 1 (useless) to 10 (excellent): 4"
@@ -175,21 +151,15 @@ class Options:
         """The place of the option that a mention spells."""
         kind = str(mention.lastgroup)
         spelt = mention[kind].casefold()
-        if kind == "ordinal":
-            rank = next(rank for rank, form in enumerate(ORDINALS) if re.fullmatch(form, spelt))
-            return self.place(str(rank + 1)) if self.is_numbers else rank
         if kind == "text":
             return self.forms[words_only(spelt)]
-        return self.place(str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS else spelt)
-
-    def place(self, spelt: str) -> int | None:
-        """The place of a symbol in any case."""
-        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() == spelt.casefold()), None)
-
-
-def words_only(text: str) -> str:
-    """A text as it is compared: words and digits alone, in lower case."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
+        if kind == "ordinal":
+            rank = next(rank for rank, form in enumerate(ORDINALS) if re.fullmatch(form, spelt))
+            if not self.is_numbers:
+                return rank
+            spelt = str(rank + 1)
+        spelt = str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS and self.is_numbers else spelt
+        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() == spelt), None)
 
 
 @lru_cache(maxsize=4096)
