@@ -140,7 +140,8 @@ class Prose:
             return is_told
         told_level = UNSURE if so else None  # of what follows from what others say
         if alone := P["alone"].fullmatch(clause):
-            self.claim(alone["m"], FINAL if P["final"].search(clause) else STATED, line, "alone", is_told, told_level)
+            level = FINAL if P["final"].search(clause) else STATED
+            self.claim(alone["m"], level, line, "alone" if begins == "line" else "stated", is_told, told_level)
             return is_told
         clause = P["pairs"].sub("", P["idiom"].sub("", clause))
         if (

@@ -50,8 +50,8 @@ def read(
         return Reading(options.symbols.index(text), WHOLE)
     values, prose = values_of(text, is_key)
     if values:
-        places = [written(value, options).place for value in values]
-        return one_of(places[-1:] if P["corrected"].search(prose.lower()) else places, JSON)
+        counted = values[-1:] if P["corrected"].search(prose.lower()) else dict.fromkeys(values)
+        return one_of([written(value, options).place for value in counted], JSON)
     if not options.is_short and (values := values_of(text, lambda _: True)[0]):  # {"safety": "unsafe"}
         return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
     return written(prose, options, pattern, framing, is_cut)

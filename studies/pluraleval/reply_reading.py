@@ -89,7 +89,7 @@ def read_among(reply: Completion, symbols: Sequence[str], texts: Sequence[str] =
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None without a valid one."""
     number = read_among(reply, [str(number) for number in range(n_clusters + 1)])
-    if number.value is None and PATTERNS["no_cluster"].search(reply.text):
+    if number.value is None and PATTERNS["no_cluster"].search(without_thinking(reply.text)):
         return Read(0, OK)
     return number
 
