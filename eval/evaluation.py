@@ -113,7 +113,7 @@ class Card(Generic[Run, Row]):
     held: str = ""
     # A run → the sampling run of the model under test: another one where the run is a judge's about that.
     tested_run: Callable[[Path], Path] = lambda path: path
-    # The base's row → further rows that the options ask for, made of its run; None: the study has no thresholds.
+    # The base's row → further rows that its run holds or the options ask for; None: the study has no thresholds.
     made_arms: "Callable[[CardArm, Options], list[CardArm]] | None" = None
     # All rows, and the Run of those that have one → what `changes` compares, the base first.
     rows: "Callable[[Sequence[CardArm], Mapping[str, Run], Options], Mapping[str, Row]] | None" = None  # None: the Runs

@@ -3,7 +3,7 @@
 import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -68,11 +68,11 @@ class Options:
         return next((own for own in self.study_options if isinstance(own, kind)), kind())
 
 
-def word(
-    purpose: str, verbs: Sequence[Verb] = ("score", "compare", "report", "scorecard"), **keys: Any
-) -> Mapping[str, Any]:
-    """The metadata of a field of a study's options, which is written --NAME. keys: of argparse."""
-    return {"purpose": purpose, "verbs": verbs, "keys": keys}
+def study_option(
+    default: Any, purpose: str, verbs: Sequence[Verb] = ("score", "compare", "report", "scorecard"), **keys: Any
+) -> Any:
+    """A field of a study's options, which is written --NAME. keys: of argparse."""
+    return field(default=default, metadata={"purpose": purpose, "verbs": verbs, "keys": keys})
 
 
 def positive(text: str) -> int:

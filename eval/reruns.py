@@ -10,7 +10,7 @@ from eval.estimates.comparability import sampled_checkpoint
 from eval.estimates.resampling import wilson_interval
 from eval.evaluation import Evaluation
 from eval.report.tables import TABLES, console, table_from, wrapped, write_rows
-from eval.runs import FinishedRun
+from eval.runs import FinishedRun, patch_of
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
@@ -18,13 +18,15 @@ ALL = "all"  # the row over every prompt
 
 
 def is_rerun(base: FinishedRun, again: FinishedRun) -> bool:
-    """Whether a run asked the base's model the base's prompts, or some of them. Raises DataError for a copy of it.
+    """Whether a run asked the base's model the base's prompts, or some, under its patch. Raises DataError for a copy.
 
     Models are told apart by their checkpoint's hash; where a server does not tell it, by the config.
     """
     if base.provenance == again.provenance and "created" in base.provenance:
         raise DataError(f"{again.path}: is a copy of {base.path}; name two runs")
     runs = (base, again)
+    if patch_of(base.config) != patch_of(again.config):
+        return False
     checkpoints = [sampled_checkpoint(run.provenance) for run in runs]
     model, model_again = checkpoints if all(checkpoints) else [run.config["model"] for run in runs]
     items, items_again = (run.provenance.get("item_set_hash") for run in runs)

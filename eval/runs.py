@@ -76,8 +76,18 @@ class FinishedRun:
 
     @property
     def judge(self) -> str:
-        """What tables call the model."""
-        return parse_config(ModelConfig, dict(self.config["model"]), f"{self.path / CONFIG_FILE}: model").shown_as
+        """What tables call the model, with its patch."""
+        return judge_in(self.config, f"{self.path / CONFIG_FILE}: model")
+
+
+def judge_in(config: Mapping[str, Any], where: str) -> str:
+    """What tables call the model of a config, with its patch; `where` heads the message of a ConfigError."""
+    return " + ".join([parse_config(ModelConfig, dict(config["model"]), where).shown_as, *patch_of(config)])
+
+
+def patch_of(config: Mapping[str, Any]) -> list[str]:
+    """The name of a sampling run's patch, if it has one; see inference.patch."""
+    return [config["patch"]["name"]] if config.get("patch") else []
 
 
 def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:

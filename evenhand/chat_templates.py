@@ -24,6 +24,7 @@ Tokens = tuple[int, ...]
 # Llama-3.1's template prints the date it is given, else the date of the day: the same config would ask another
 # question tomorrow. This is the date its template falls back to.
 FIXED_DATE = "26 Jul 2024"
+THINKING_NAMES = ("enable_thinking", "thinking")  # what templates call the switch: Qwen3 and GLM, DeepSeek and Granite
 FIRST_MARK = 0x100000  # of a private plane of Unicode
 # Special tokens of the families served, where the tokenizer is a server's and not at hand.
 LOOKS_SPECIAL = re.compile(r"<\|[a-z_]+\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?s>|<(?:bos|eos|pad|unk)>")
@@ -166,6 +167,18 @@ def check_no_open_thought(text: str, name: str) -> None:
             f"{name}: its chat template opens a thought, so the next token is no answer, and its probabilities say "
             "nothing. Switch thinking off in model.chat_template_args ({enable_thinking: false} for many models), or "
             "take a verdict that is written (`verdict: reason` or `answer`)"
+        )
+
+
+def check_switches_thinking(tokenizer: Any) -> None:
+    """Raises ModelError where a chat template says the same with thinking on and off."""
+    probe = [Message(role="user", content="x")]
+    on, off = (render_chat(tokenizer, probe, True, dict.fromkeys(THINKING_NAMES, is_on)) for is_on in (True, False))
+    if on == off:
+        raise ModelError(
+            f"{tokenizer.name_or_path}: its chat template does not know {' or '.join(THINKING_NAMES)}, so "
+            "patch.thinking would change nothing; leave it out, or set the template's own variable in "
+            "model.chat_template_args"
         )
 
 

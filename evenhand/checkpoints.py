@@ -184,7 +184,7 @@ class ModelConfig(Closed):
     name: str  # "embedded", a checkpoint folder, or a Hub id such as "Qwen/Qwen2.5-7B-Instruct"
     revision: str | None = None  # a commit hash; null is resolved once and recorded in provenance.json
     label: str | None = None  # what tables call it; null takes the name's last part
-    chat_template_args: dict[str, Any] = {}  # extra template variables, e.g. {enable_thinking: false}
+    chat_template_args: dict[str, Any] = {}  # extra template variables; see also patch.thinking
 
     @property
     def shown_as(self) -> str:

@@ -105,6 +105,13 @@ class StudySection(Closed):
     def units(self, verdict: str) -> Units:
         """Every unit in a stable order. Raises DataError when the data are absent or damaged."""
 
+    def statement_first(self, verdict: str) -> Units:
+        """As `units`, but each framed prompt goes on behind the judge's reply to the bare statement.
+
+        Raises ConfigError where there is none.
+        """
+        raise ConfigError(f"patch.statement_first: `{self.key}` has no bare statement to judge first; leave it out")
+
     def inputs(self) -> Mapping[str, str]:
         """Built folders and runs that the units are made of, each with a hash of its content, for provenance.json."""
         return {}
@@ -151,6 +158,17 @@ class StudyRun(Closed):
     def on_own_items(self) -> Self:
         """The same run on units of ours, which are always there."""
         return self.model_copy(update={self.study_key: self.study.on_own_items()})
+
+
+def first_answers(prompts: Sequence[Prompt]) -> Replies:
+    """Each prompt answered by the first of its answers, which is also the likeliest."""
+    replies = dict[str, list[Completion]]()
+    for prompt in prompts:
+        answer, *rest = prompt.answer_space
+        logs, hash_ = {answer: 0.0, **dict.fromkeys(rest, -1.0)}, prompt.prompt_hash
+        reply = Completion(prompt_hash=hash_, sample_index=0, text=answer, finish_reason="stop", answer_logprobs=logs)
+        replies[hash_] = [reply]
+    return replies
 
 
 def drawn(units: Sequence[Source], n: int, seed: str) -> list[Source]:

@@ -1,5 +1,6 @@
 """A program at a terminal or in a job: others' text must not steer it, a signal must not lose what was computed."""
 
+import argparse
 import os
 import re
 import signal
@@ -26,6 +27,14 @@ def harmless(text: object) -> str:
 def say(text: object, file: TextIO | None = None) -> None:
     """Print a text that may hold others' words, to stdout unless a file is given."""
     print(harmless(text), file=file or sys.stdout)
+
+
+def command_parser(name: str, main: Callable[..., None], epilog: str = "") -> argparse.ArgumentParser:
+    """The parser of a command's words, described by its docstring. epilog: printed as it stands."""
+    raw = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(
+        prog=f"evenhand {name}", description=main.__doc__, epilog=epilog, formatter_class=raw
+    )
 
 
 UNITS = (("days", 86_400), ("h", 3600), ("min", 60), ("s", 1))

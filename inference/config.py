@@ -13,12 +13,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from evenhand.checkpoints import ModelConfig
-from evenhand.config import Closed, HiddenError, config_tree, parse_config
+from evenhand.config import Closed, HiddenError, config_tree, is_none, parse_config
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from evenhand.study import StudyRun
+from evenhand.study import StudyRun, Units
+from inference.patch import PatchConfig, patched_units
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
 WAY = "export it (OPENAI_API_KEY=...) and name the variable in engine.api_key_env; it is sent as a bearer token"
@@ -166,9 +167,20 @@ class InferenceConfig(StudyRun):
     model: ModelConfig
     chat_template: bool = True  # false: bare text
     verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # how a reply is had; each study has its own
+    # What this arm changes in how the judge is asked, at no cost of training; null asks as the study does
+    patch: PatchConfig | None = Field(default=None, exclude_if=is_none)
     sampling: SamplingConfig = SamplingConfig()
     engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")
     run: RunConfig = RunConfig()
+
+    @property
+    def template_args(self) -> dict[str, Any]:
+        """Variables of the chat template, the patch's in place of the model's own."""
+        return {**self.model.chat_template_args, **(self.patch.template_args if self.patch else {})}
+
+    def units(self) -> Units:
+        """What is asked about, patched; see StudySection.units."""
+        return patched_units(self.study, self.verdict, self.patch)
 
     @field_validator("engine", mode="before")
     @classmethod
@@ -201,7 +213,11 @@ class InferenceConfig(StudyRun):
     def mismatches(self) -> list[tuple[bool, str]]:
         """(whether it is so, what to change) of everything that a verdict cannot be combined with."""
         sampling, engine, verdict = self.sampling, self.engine, self.verdict
-        exact, options = verdict in ("margin", "options"), verdict == "options"
+        exact, options, thinking = (
+            verdict in ("margin", "options"),
+            verdict == "options",
+            self.patch and self.patch.thinking,
+        )
         is_server, is_free_text = isinstance(engine, OpenAIConfig), verdict == "answer" and not self.study.has_schemas
         return [
             (
@@ -227,6 +243,15 @@ class InferenceConfig(StudyRun):
                 options and is_server,
                 "needs the log-probability of every option, and a server lists only the most likely tokens; set "
                 "engine.kind to vllm or transformers, or verdict to answer",
+            ),
+            (
+                exact and thinking is True,
+                "reads the next token, and a thought comes before the answer: set verdict to reason or answer, or "
+                "patch.thinking to false",
+            ),
+            (
+                thinking is not None and not self.chat_template,
+                "is asked without a chat template, which is what switches thinking: leave patch.thinking out",
             ),
             (is_free_text and sampling.structured != "none", "is free text; set sampling.structured to none"),
             (

@@ -11,6 +11,7 @@ from evenhand.chat_templates import (
     Tokens,
     answer_tokens,
     check_no_open_thought,
+    check_switches_thinking,
     encode_batch,
     option_tokens,
     render_chat,
@@ -51,8 +52,11 @@ class Encoder:
     """Renders and tokenises prompts as a config asks for them."""
 
     def __init__(self, tokenizer: Any, config: InferenceConfig) -> None:
-        """Raises ModelError where a margin is wanted and an answer has no token of its own."""
+        """Raises ModelError where a margin is wanted and an answer has no token of its own, or where thinking is to be
+        switched and the chat template has no switch."""
         self.tokenizer, self.config = tokenizer, config
+        if config.patch and config.patch.thinking is not None:
+            check_switches_thinking(tokenizer)
         self.answers = answer_tokens(tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
 
     def encode(self, prompts: Iterable[Prompt]) -> Iterator[Encoded]:
@@ -65,7 +69,7 @@ class Encoder:
         """Each of at least one prompt. Raises ModelError when the chat template or the tokenizer refuses one."""
         config = self.config
         texts = [
-            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.model.chat_template_args)
+            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.template_args)
             for prompt in prompts
         ]
         return [

@@ -51,7 +51,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
-    units, content_hash = planned_units = config.study.units(config.verdict)
+    units, content_hash = planned_units = config.units()
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()

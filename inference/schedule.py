@@ -195,4 +195,4 @@ def prompts_of(units: Units, sampling: SamplingConfig) -> Iterator[Prompt]:
 
 def first_prompts(config: InferenceConfig) -> list[Prompt]:
     """What a run asks before there is any reply."""
-    return list(prompts_of(config.study.units(config.verdict), config.sampling))
+    return list(prompts_of(config.units(), config.sampling))

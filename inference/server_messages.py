@@ -63,6 +63,11 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
         body["seed"] = sampling.seed
     if facts.is_vllm:
         body |= vllm_fields(config)
+    elif config.patch and config.patch.thinking is not None:
+        raise ConfigError(
+            "patch.thinking goes to a chat template, and vLLM servers alone hand it on; set engine.extra_body to what "
+            "this server calls it, such as {reasoning_effort: none}"
+        )
     elif sampling.top_k or sampling.repetition_penalty != 1:
         raise ConfigError(
             "sampling.top_k and sampling.repetition_penalty are known to vLLM servers only; leave them out here, or "
@@ -89,7 +94,7 @@ def vllm_fields(config: InferenceConfig) -> dict[str, Any]:
         "repetition_penalty": config.sampling.repetition_penalty,
     }
     if config.chat_template:
-        fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.model.chat_template_args}
+        fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.template_args}
         fields["return_prompt_text"] = True
     return fields
 

@@ -1,5 +1,6 @@
 """What holds for all tests: no hub is asked, each of several processes has one thread, slow files come first."""
 
+import gc
 import importlib.util
 import os
 import platform
@@ -49,6 +50,18 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def without_pictures() -> Iterator[None]:
+    """Figures are not drawn, which takes most of a report's time, but within `drawing`."""
+    from matplotlib.figure import Figure
+
+    from tests.made.report_html import without_drawing
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", without_drawing)
+        yield
+
+
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model with the embedded model's tokenizer. torch, which most test files do without, is imported here."""
@@ -88,9 +101,19 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests mean the CPU, also where there is a GPU, unless it is they that are asked for."""
+    """Tests mean the CPU, also where there is a GPU, unless it is they that are asked for.
+
+    Nothing of what collecting them imports is garbage: looking for it takes a tenth of the time.
+    """
+    gc.disable()
     if config.getoption("markexpr") != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """From here on garbage is looked for in what tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,11 +1,10 @@
 """`evenhand merge RUN_DIR`: a trained adapter becomes a standalone checkpoint, used only if it judges alike."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evenhand.terminal import run_main
+from evenhand.terminal import command_parser, run_main
 from training.run_folder import finished_config
 
 EPILOG = """The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when the check has passed, with a model card.
@@ -22,12 +21,7 @@ examples:
 
 def main(argv: Sequence[str]) -> None:
     """Merge a training run's adapter into a bf16 checkpoint with tokenizer and card, checked against base + adapter."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand merge",
-        description=main.__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("merge", main, EPILOG)
     parser.add_argument("run", type=Path, help="a finished training run's directory")
     parser.add_argument(
         "--onto",

@@ -18,6 +18,8 @@ MILD = (
     *("engine.tensor_parallel_size", "engine.max_model_len", "engine.max_num_seqs", "engine.enforce_eager"),
     *("engine.block_size", "engine.batch_size", "engine.row_tokens"),
 )
+# The patch of the prompt (see inference.patch): what an arm is named for is stated and not refused.
+PATCH = tuple(f"patch.{key}" for key in ("name", "system", "reminder", "statement_first", "thinking"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,16 @@ class Difference:
 def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -> list[Difference]:
     """All differences in prompts, rendering, config and software, the serious ones first.
 
+    Two patches ask in other words, which is what they are for, and behind other replies stand other prompts: then the
+    texts are not held against each other.
     mild: config keys of the study's own that say which prompts were asked; what both were asked is compared.
     """
+    patches = [run.config.get("patch") or {} for run in (base, after)]
+    is_patched = patches[0] != patches[1] or "statement_first" in patches[0]
     known = [
-        *prompt_differences(base, after),
-        *rendering_differences(base, after),
-        *config_differences(base.config, after.config, mild),
+        *prompt_differences(base, after, is_patched=is_patched),
+        *(() if is_patched else rendering_differences(base, after)),
+        *config_differences(base.config, after.config, (*mild, *PATCH)),
         *provenance_differences(base.provenance, after.provenance),
     ]
     return sorted(known, key=lambda difference: not difference.serious)
@@ -54,20 +60,23 @@ def check_comparable(base: str, of_runs: Mapping[str, Sequence[Difference]], rea
     """
     if lines := [*reasons, *differing(of_runs, is_serious=True)]:
         raise DataError(
-            "\n  ".join([f"these runs differ from {base} in more than the model:", *lines])
+            "\n  ".join([f"these runs differ from {base} in more than the model and its patch:", *lines])
             + "\n  Sample all of them alike, or say --allow-differences; the result then states them."
         )
 
 
-def prompt_differences(base: SampledRun, after: SampledRun) -> Iterator[Difference]:
-    """Prompts that stand for the same item, condition and factors and are not the same text."""
+def prompt_differences(base: SampledRun, after: SampledRun, *, is_patched: bool) -> Iterator[Difference]:
+    """Prompts that stand for the same item, condition and factors and are not the same text.
+
+    is_patched: another text is meant.
+    """
     ours, theirs = (
         {(p.dataset, p.item_id, p.condition, p.factors): p.prompt_hash for p in run.plan} for run in (base, after)
     )
     shared = ours.keys() & theirs.keys()
     if not shared:
         yield Difference("planned prompts", f"{len(ours)}", f"{len(theirs)}, none of them for the same item", True)
-    changed = sorted(key[1] for key in shared if ours[key] != theirs[key])
+    changed = [] if is_patched else sorted(key[1] for key in shared if ours[key] != theirs[key])
     if changed:
         first = ", ".join(dict.fromkeys(changed[:5]))
         yield Difference(f"the words of {len(changed)} of {len(shared)} prompts ({first})", "one text", "another", True)

@@ -63,6 +63,13 @@ def without_thinking(text: str) -> str:
     return LONE_END.split(THOUGHT.sub("", HARMONY.sub("", text)))[-1]
 
 
+def as_turn(reply: Completion) -> str:
+    """A reply as a turn of the chat that goes on behind it: the likeliest answer, or its text without thoughts."""
+    if reply.answer_logprobs:
+        return max(reply.answer_logprobs, key=lambda answer: (reply.answer_logprobs or {})[answer])
+    return without_thinking(reply.text).strip()
+
+
 def last_object(text: str, key: str) -> tuple[dict[str, Any], str, str] | None:
     """The last whole JSON object with a key, its text, and the text behind it; None without one.
 

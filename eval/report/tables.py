@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from evenhand.files import shipped_yaml, write_whole
 from evenhand.terminal import say
@@ -104,9 +104,15 @@ TEXTS.filters |= {
 TEXTS.globals |= {"interval": interval}
 
 
+@cache
+def compiled(text: str) -> Template:
+    """The template of a text. Compiling takes longer than filling in, and a command fills in most texts twice."""
+    return TEXTS.from_string(text)
+
+
 def sentences(words: str | Path, facts: Mapping[str, Any]) -> dict[str, list[str]]:
     """Part of a template (its text or its file), behind a line "## NAME", → its lines, without empty ones."""
-    template = TEXTS.from_string(words.read_text(encoding="utf-8") if isinstance(words, Path) else words)
+    template = compiled(words.read_text(encoding="utf-8") if isinstance(words, Path) else words)
     parts: dict[str, list[str]] = defaultdict(list)
     name = ""
     for line in template.render(facts).splitlines():

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.comparability import one_checkpoint, sampled_checkpoint
-from eval.runs import SampledRun, check_named_once, judge_names, run_config, runs_by_study
+from eval.runs import SampledRun, check_named_once, judge_names, patch_of, run_config, runs_by_study
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, read_json
 
-BASE, TRAINED = "base", "trained"
+BASE, TRAINED, PATCH = "base", "trained", "patch"  # PATCH: the base's checkpoint under another patch of the prompt
 MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
 COST = ("training_run", "device", "n_processes", "seconds", "n_tokens", "peak_memory_gib", "device_seconds")
 
@@ -25,7 +25,7 @@ class CardArm:
 
     name: str  # of the row: the arm's, or "ARM/2" for its second seed
     arm: str
-    kind: str  # BASE, TRAINED, or what else a study makes an arm of
+    kind: str  # BASE, TRAINED, PATCH, or what else a study makes an arm of
     path: Path  # the run that was named, of the base's study
     config: Mapping[str, Any]  # of the sampling run of its model, which may be another one
     provenance: Mapping[str, Any]
@@ -39,13 +39,18 @@ class CardArm:
         """The hash of the checkpoint that was sampled; None where a server does not tell it."""
         return sampled_checkpoint(self.provenance)
 
+    @property
+    def patch(self) -> Any:
+        """The patch of the prompt that it was asked under, or None."""
+        return self.config.get("patch")
+
     def fields(self) -> dict[str, Any]:
         """What its row of scorecard.json has beside the figures of the studies."""
         return {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "run": self.path.name, **self.cost}
 
 
 def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
-    """The row of a run, and of the sampling run of its model; the base was not trained here, so it cost nothing.
+    """The row of a run, and of the sampling run of its model; only what was trained here has a cost.
 
     Raises DataError when the folder is no complete sampling run.
     """
@@ -58,7 +63,7 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
         path=path,
         config=config,
         provenance=provenance,
-        cost=dict.fromkeys(COST) if kind == BASE else cost_of(config, sampled),
+        cost=cost_of(config, sampled) if kind == TRAINED else dict.fromkeys(COST),
         training_run=model.get("training_run"),
         base_hash=model.get("base_hash"),
     )
@@ -75,13 +80,24 @@ def sampled_arms(
     given = [split_word(word) for word in words]
     check_named_once([base.path, *(path for _, path in given)])
     sampled = [tested(path) for _, path in given]
-    arms = arm_names([name for name, _ in given], [(run, run_config(run)) for run in sampled], taken)
+    configs = [run_config(run) for run in sampled]
+    kinds = [kind_of(base, run, config) for run, config in zip(sampled, configs, strict=True)]
+    arms = arm_names([name for name, _ in given], list(zip(sampled, configs, kinds, strict=True)), taken)
     names = [f"{arm}/{arms[: i + 1].count(arm)}" if arms.count(arm) > 1 else arm for i, arm in enumerate(arms)]
     rows = [
-        arm_of(name, arm, TRAINED, path, run)
-        for name, arm, (_, path), run in zip(names, arms, given, sampled, strict=True)
+        arm_of(name, arm, kind, path, run)
+        for name, arm, kind, (_, path), run in zip(names, arms, kinds, given, sampled, strict=True)
     ]
     return [base, *rows]
+
+
+def kind_of(base: CardArm, run: Path, config: Mapping[str, Any]) -> str:
+    """PATCH where a run is of the base's checkpoint under another patch, else TRAINED."""
+    provenance = read_json(run / PROVENANCE_FILE)
+    is_base = one_checkpoint(base.provenance, provenance) or (
+        sampled_checkpoint(provenance) is None and config["model"]["name"] == base.config["model"]["name"]
+    )
+    return PATCH if is_base and config.get("patch") != base.patch else TRAINED
 
 
 def training_doubts(rows: Sequence[CardArm]) -> list[str]:
@@ -94,7 +110,7 @@ def training_doubts(rows: Sequence[CardArm]) -> list[str]:
         if row.base_hash and base.checkpoint not in (None, row.base_hash)
     ]
     for row, other in combinations([base, *trained], 2):
-        same = one_checkpoint(row.provenance, other.provenance)
+        same = one_checkpoint(row.provenance, other.provenance) if row.patch == other.patch else ""
         if row.arm == other.arm and row.training_run and row.training_run == other.training_run:
             same = f"training run {row.training_run}"
         if same:  # asked twice, its replies tell nothing of another training
@@ -108,22 +124,27 @@ def split_word(word: str) -> tuple[str, Path]:
     return ("", Path(word)) if not equals or Path(word).exists() else (name.strip(), Path(path))
 
 
-def arm_names(given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any]]], taken: Sequence[str]) -> list[str]:
+def arm_names(
+    given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any], str]], taken: Sequence[str]
+) -> list[str]:
     """The arm of each run: the given one, else its model's name; where models share one, the sampling run's is added.
 
-    A model's name is its label; else for a merged checkpoint its training run's without digest; else its own.
-    runs: (path, config); taken: names that other arms have. Raises DataError for one of these, or the base's.
+    A model's name is its label; else for a merged checkpoint its training run's without digest; else its own. That of
+    its patch stands behind it; the base's checkpoint is called base.
+    runs: (path, config, kind); taken: names that other arms have. Raises DataError for one of these, or the base's.
     """
     others = [BASE, *taken]
     if twice := [name for name in given if name in others]:
         raise DataError(f"two rows would be called '{twice[0]}'; give the arm another name")
     models, unnamed = [], [run for name, run in zip(given, runs, strict=True) if not name]
-    for path, config in unnamed:
+    for path, config, kind in unnamed:
         folder = None if config["model"].get("label") else training_folder(config)
         model = parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
-        models.append(re.sub(r"-[0-9a-f]{8}$", "", folder.name) if folder else model)
+        trained = re.sub(r"-[0-9a-f]{8}$", "", folder.name) if folder else model
+        patch = patch_of(config) or ["no patch"] * (kind == PATCH)
+        models.append(" + ".join([BASE if kind == PATCH else trained, *patch]))
     taken = [*others, *filter(None, given)]
-    own = iter(judge_names(models, [path.name for path, _ in unnamed], taken=taken))
+    own = iter(judge_names(models, [path.name for path, *_ in unnamed], taken=taken))
     return [name or next(own) for name in given]
 
 

@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> None:
     config, harness, out = load_sampling_config([options.config, *options.overrides]), options.harness, options.out
     if (out / "task.json").exists():
         raise ConfigError(f"{out}: already holds a task; name another folder, or remove it")
-    units = config.study.units(config.verdict)
+    units = config.units()
     prompts = [prompt for unit in units.units for prompt in unit.next_prompts({})]
     for is_wrong, problem in mismatches(harness, config, prompts):
         if is_wrong:
@@ -67,12 +67,16 @@ def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt])
     from eval.evaluation import evaluation_of  # loads pandas, which --help does without
 
     study, sampling = study_in(config.model_dump(), config.name), config.sampling
-    units, is_inspect, verdict = config.study.units(config.verdict), harness == "inspect", config.verdict
+    units, is_inspect, verdict = config.units(), harness == "inspect", config.verdict
     yield not evaluation_of(study).headline, f"{study} has no figure that a harness's task can print"
     is_grown = units.plan_grows or not isinstance(units.units[0], OneRound)
     yield is_grown, "some prompts go on behind a reply, and a harness's task has one round; take these out"
     own = [plain(prompt.drawing) | {"json_schema": None} for prompt in prompts]
     yield any(value is not None for each in own for value in each.values()), "some prompts are drawn in their own way"
+    yield (
+        bool(config.patch and config.patch.template_args),
+        "thinking is the harness's to switch: leave patch.thinking out",
+    )
     yield sampling.structured != "none", "replies are held to a schema: set sampling.structured=none"
     yield verdict == "options" and sampling.temperature != 1, "a harness reads options at sampling.temperature=1 alone"
     if is_inspect:

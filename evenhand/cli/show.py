@@ -13,6 +13,7 @@ from evenhand.records import Prompt, plain
 from evenhand.registry import STUDIES, section_class, study_in
 from evenhand.study import Shown, StudySection
 from evenhand.terminal import say
+from inference.patch import PatchConfig, patched_units
 
 RENAMED = {  # old spelling of an option → what to write
     "--format": "--no-chat-template (was: --format raw)",
@@ -45,8 +46,8 @@ def main(argv: Sequence[str]) -> None:
         if new := RENAMED.get(name):
             parser.error(f"{name} is now {new}")
     options = parser.parse_intermixed_args(argv)
-    section, verdict = section_in(options.config, options.overrides, datasets)
-    units = section.units(verdict).units
+    section, verdict, patch = section_in(options.config, options.overrides, datasets)
+    units = patched_units(section, verdict, patch).units
     unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
     if unit is None:
         ids = ", ".join(unit.unit_id for unit in islice(units, 3))
@@ -57,7 +58,7 @@ def main(argv: Sequence[str]) -> None:
     prompts = list(chosen(prompts, options.only))
     tokenizer = load_tokenizer(resolve(ModelConfig(name=options.model), weights=False))
     for prompt in prompts:
-        text = render_chat(tokenizer, prompt.messages, options.chat_template)
+        text = render_chat(tokenizer, prompt.messages, options.chat_template, patch.template_args if patch else {})
         n_tokens = len(encode(tokenizer, text, options.chat_template))
         head = f"{prompt.item_id} · {prompt.condition} · {n_tokens} tokens · prompt {prompt.prompt_hash}"
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
@@ -67,8 +68,8 @@ def main(argv: Sequence[str]) -> None:
 
 def section_in(
     config: str, overrides: Sequence[str], datasets: Mapping[str, tuple[str, Shown]]
-) -> tuple[StudySection, str]:
-    """The study's section and the verdict of a config or dataset. Raises ConfigError for unknown keys and verdicts."""
+) -> tuple[StudySection, str, PatchConfig | None]:
+    """Section, verdict and patch of a config or dataset. Raises ConfigError for unknown keys and verdicts."""
     if config in datasets:
         key, dataset = datasets[config]
         tree: dict[str, Any] = {key: deepcopy(dict(dataset.section))}
@@ -89,7 +90,8 @@ def section_in(
         section.check_verdict(verdict)
     except ValueError as error:
         raise ConfigError(f"{config}: {error}") from None
-    return section, verdict
+    patch = parse_config(PatchConfig, tree["patch"], f"{config}: patch") if tree.get("patch") else None
+    return section, verdict, patch
 
 
 def chosen(prompts: Sequence[Prompt], only: Sequence[str]) -> Sequence[Prompt]:

@@ -1,8 +1,8 @@
 """DialDefer's own options of `score` and the like. Nothing heavy is imported for --help."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from eval.options import Unparsed, word
+from eval.options import Unparsed, study_option
 
 PARSERS = ("lenient", "strict")
 DENOMINATORS = {"excluded": "answered", "wrong": "published"}  # how unparsed replies count → its value in result files
@@ -12,39 +12,30 @@ DENOMINATORS = {"excluded": "answered", "wrong": "published"}  # how unparsed re
 class DialDeferOptions:
     """How replies are read and counted; of a scorecard, what it is over and what is on it."""
 
-    parser: str = field(
-        default="strict",
-        metadata=word(
-            "how reasoned replies are read: strict guesses nothing, lenient is the published rule (default: strict)",
-            choices=PARSERS,
-        ),
+    parser: str = study_option(
+        "strict",
+        "how reasoned replies are read: strict guesses nothing, lenient is the published rule (default: strict)",
+        choices=PARSERS,
     )
-    unparsed: Unparsed | None = field(
-        default=None,
-        metadata=word(
-            "unparsed replies are excluded (default; `score` of a run has both) or count as wrong, as in the paper",
-            choices=[*DENOMINATORS],
-        ),
+    unparsed: Unparsed | None = study_option(
+        None,
+        "unparsed replies are excluded (default; `score` of a run has both) or count as wrong, as in the paper",
+        choices=[*DENOMINATORS],
     )
-    oracle: bool = field(
-        default=False,
-        metadata=word(
-            "also the base with the threshold that makes its DDS 0 on the items that are scored: no baseline",
-            ["scorecard"],
-            action="store_true",
-        ),
+    oracle: bool = study_option(
+        False,
+        "also the base with the threshold that makes its DDS 0 on the items that are scored: no baseline",
+        ["scorecard"],
+        action="store_true",
     )
-    variant: str = field(
-        default="",
-        metadata=word(
-            "the prompt variant to compare where several were sampled, as tables call it: both_orders, v1, ... "
-            "(default: the main one)",
-            ["scorecard"],
-        ),
+    variant: str = study_option(
+        "",
+        "the prompt variant to compare where several were sampled, as tables call it: both_orders, v1, ... "
+        "(default: the main one)",
+        ["scorecard"],
     )
-    aio_text: bool = field(
-        default=False,
-        metadata=word("the report may show r/AIO's posts and comments", ["compare", "report"], action="store_true"),
+    aio_text: bool = study_option(
+        False, "the report may show r/AIO's posts and comments", ["compare", "report"], action="store_true"
     )
 
     @property

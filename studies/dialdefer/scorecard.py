@@ -11,13 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from eval.calibration import CALIBRATED, DDS, calibrated_arms, made_arm, read_fits
+from eval.calibration import DDS, calibrated_arms, made_arm, read_fits
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets
 from eval.evaluation import Card, CardFigure
 from eval.options import Options
 from eval.report.tables import number, percent, signed
-from eval.scorecard.arms import BASE, CardArm
+from eval.scorecard.arms import BASE, PATCH, CardArm
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from studies.dialdefer import measures, scores
@@ -110,8 +110,13 @@ class CardJudge:
 
 
 def made_arms(base: CardArm, options: Options) -> list[CardArm]:
-    """The base's run with thresholds of its own for C1 and C2, as an arm that cost no training; and the oracle."""
+    """Arms of the base's own run, which cost no training: its prompt arms, its thresholds for C1 and C2, the oracle."""
     arms = calibrated_arms(base, options)
+    for arm in base.config["dialdefer"]["prompts"].get("arms", ()):
+        if arm != "none":
+            patched = {**base.config, "patch": {"name": arm}}
+            note = f"prompts.arms: {arm}, asked in {base.path.name}"
+            arms.append(replace(made_arm(base, f"{BASE} + {arm}", PATCH, note), config=patched))
     if options.of(DialDeferOptions).oracle:
         note = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
         arms.append(made_arm(base, ORACLE_NAME, ORACLE, note))
@@ -140,7 +145,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     rows: dict[str, dict[str, Any]] = {}
     unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
     for arm in arms:
-        if arm.kind in (CALIBRATED, ORACLE) and arm.path != base.path:  # made of another study's run
+        if arm.name not in judges and arm.note and arm.path != base.path:  # made of another study's run
             continue
         try:
             panels = arm_panels(arm, judges, options)
@@ -273,12 +278,14 @@ def panels_in(base: JudgedRun, panels: Sequence[Panel], variant: str) -> dict[st
 
 
 def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: Options) -> Sequence[Panel]:
-    """What an arm was asked, or the base's panels as its thresholds judge them."""
-    if arm.kind not in (CALIBRATED, ORACLE):
-        if arm.name not in judges:
-            raise DataError("has no run of DialDefer; name one for every arm, or leave the arm out")
+    """What an arm was asked: in its run, in the base's as a prompt arm, or the base's panels under its thresholds."""
+    if arm.name in judges:
         return judges[arm.name].panels
+    if not arm.note:
+        raise DataError("has no run of DialDefer; name one for every arm, or leave the arm out")
     base = judges[BASE]
+    if arm.kind == PATCH:
+        return treated_panels(base.panels, arm.patch["name"])
     untreated = untreated_panels(judge_of_run(base))
     is_oracle = arm.kind == ORACLE
     fits = (
@@ -291,6 +298,13 @@ def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: Options) 
     if not is_oracle and variant not in {variant_of(panel, base.panels) for panel in made}:
         raise DataError(f"has no thresholds for prompt variant '{variant}'; ask TRAIN_RUN it too")
     return made
+
+
+def treated_panels(panels: Sequence[Panel], arm: str) -> list[Panel]:
+    """The panels of a prompt arm, each with the factors of the untreated one that it is held against."""
+    untreated = {(p.dataset, p.roles, variant_of(p, panels)): p.factors for p in panels if p.factors.arm == "none"}
+    treated = [(p, (p.dataset, p.roles, variant_of(p, panels))) for p in panels if p.factors.arm == arm]
+    return [replace(panel, factors=untreated[key]) for panel, key in treated if key in untreated]
 
 
 def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, drawing: Drawing) -> Iterator[Change]:

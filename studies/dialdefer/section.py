@@ -1,23 +1,27 @@
 """What of DialDefer is asked: the section `dialdefer` of a config, and every prompt of a run by it."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
 
+from eval.reading.objects import as_turn
 from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
-from evenhand.records import Prompt
+from evenhand.records import Message, Prompt
 from evenhand.study import (
     ALL,
     LazyUnits,
     OneRound,
+    Replies,
     Shown,
     StudySection,
     Units,
     VariantsPerItem,
     check_samples_all_variants,
+    first_answers,
     first_of_each,
 )
 from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, item_set_hash, load_items
@@ -132,7 +136,30 @@ def placebo_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
             yield PromptVariant({**main, "template": template, "answer_order": order}, None, None)
 
 
-def planned_units(section: "DialDeferSection", answer_form: str) -> Units:
+@dataclass(frozen=True)
+class StatementFirst:
+    """An item whose dialogues (C2) are each asked behind the reply to the statement (C1) of the same claim."""
+
+    unit_id: str
+    prompts: tuple[Prompt, ...]
+
+    def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
+        """The statements, then the dialogues; see evenhand.study.Unit."""
+        statements = {(p.condition, p.factors): p for p in self.prompts if not Condition(p.condition).is_dialogue}
+        if any(prompt.prompt_hash not in replies for prompt in statements.values()):
+            return tuple(statements.values())
+        dialogues = []
+        for prompt in self.prompts:
+            condition = Condition(prompt.condition)
+            if condition.is_dialogue:
+                c1 = Condition.C1_TRUE if condition.claim_is_true else Condition.C1_FALSE
+                before = statements[c1, prompt.factors]
+                said = Message(role="assistant", content=as_turn(replies[before.prompt_hash][0]))
+                dialogues.append(replace(prompt, messages=(*before.messages, said, prompt.messages[-1])))
+        return () if all(prompt.prompt_hash in replies for prompt in dialogues) else dialogues
+
+
+def planned_units(section: "DialDeferSection", answer_form: str, *, statement_first: bool = False) -> Units:
     """Every item with its prompts, the main variant first, and the item set's hash.
 
     What two variants have in common is planned once where it is the same prompt in every factor (r/AIO under another
@@ -164,7 +191,8 @@ def planned_units(section: "DialDeferSection", answer_form: str) -> Units:
                 f"dialdefer.prompts.variants[{number}]: asks nothing that is not asked already; take it out. Roles are "
                 f"for r/AIO only, which has one template; the run samples {', '.join(of_datasets)}"
             )
-    units = LazyUnits(items, lambda item: OneRound(item.item_id, tuple(prompt for prompt, _ in prompts_of(item))))
+    kind = StatementFirst if statement_first else OneRound
+    units = LazyUnits(items, lambda item: kind(item.item_id, tuple(prompt for prompt, _ in prompts_of(item))))
     return Units(units, item_set_hash(items))
 
 
@@ -181,10 +209,24 @@ class DialDeferSection(StudySection):
 
     def units(self, verdict: str) -> Units:
         """An item's prompts, all known from the start; see StudySection. Raises ConfigError for a bend."""
+        return planned_units(self.sampled(), answer_form(verdict))
+
+    def statement_first(self, verdict: str) -> Units:
+        """See StudySection. Placebos are rewordings of the statement, and asked by themselves."""
+        if not {Condition.C1_TRUE, Condition.C1_FALSE} <= {*self.prompts.conditions}:
+            raise ConfigError("patch.statement_first: needs c1_true and c1_false in dialdefer.prompts.conditions")
+        return planned_units(self.sampled(), answer_form(verdict), statement_first=True)
+
+    def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
+        """Each prompt answered by 1; see StudySection."""
+        return first_answers(prompts)
+
+    def sampled(self) -> Self:
+        """The same section. Raises ConfigError for what is for training alone."""
         if self.bend is not None:
             raise ConfigError("dialdefer.bend: is for training alone; take it out of a config that samples")
         check_samples_all_variants(self.prompts.variants_per_item, "dialdefer.prompts.variants_per_item")
-        return planned_units(self, answer_form(verdict))
+        return self
 
     @classmethod
     def shown(cls) -> Mapping[str, Shown]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import meta
 
-from eval.reading.objects import without_thinking
+from eval.reading.objects import as_turn
 from evenhand.errors import DataError
 from evenhand.records import Completion, Message, Prompt, SamplingOverride, digest, normalised
 from evenhand.study import Replies
@@ -68,6 +68,7 @@ class StudyTexts:
     version: int
     quotable: Mapping[str, str]  # framing → its texts that a reply may quote
     pattern: re.Pattern[str] | None  # of the answer in a reply
+    statement_first: bool = False  # whether framings follow up on the baseline because a patch has them do so
 
     @cached_property
     def ordered_snippets(self) -> set[str]:
@@ -152,37 +153,47 @@ class FramedUnit:
 
     def prompt(self, setting: Setting) -> Prompt:
         """A prompt of the first round. Raises DataError naming the item where it lacks what a template needs."""
-        framing, slots = setting.framing, self.slots(setting)
-        values, where = dict(slots.values), f"{self.row.where}, {framing.name}"
-        if framing.text is not None:
-            values["framing"] = rendered(framing.text, values, where)
-        messages = []
+        framing, slots, messages = setting.framing, self.slots(setting), list[Message]()
+        turn, values = self.user_turn(framing, slots.values)
         if framing.system is not None:
-            messages.append(Message(role="system", content=rendered(framing.system, values, f"{where}, system")))
-        messages.append(Message(role="user", content=rendered(framing.ask, values, f"{where}, ask")))
-        return self.as_prompt(setting, slots, messages)
+            where = f"{self.row.where}, {framing.name}, system"
+            messages.append(Message(role="system", content=rendered(framing.system, values, where)))
+        return self.as_prompt(setting, slots, [*messages, turn])
+
+    def user_turn(self, framing: Framing, values: Mapping[str, Any]) -> tuple[Message, Mapping[str, Any]]:
+        """What the user says in a framing, and the values with the framing's own text among them."""
+        where = f"{self.row.where}, {framing.name}"
+        if framing.text is not None:
+            values = {**values, "framing": rendered(framing.text, values, where)}
+        return Message(role="user", content=rendered(framing.ask, values, f"{where}, ask")), values
 
     def follow_ups(self, first: Mapping[tuple[str, str, str], Prompt], replies: Replies) -> Iterator[Prompt]:
-        """The prompts that follow up on the replies of the first round, where these name one answer."""
+        """The prompts that follow up on the replies of the first round, where these name one answer.
+
+        What a patch puts behind the statement is asked whatever that reply is, else items would leave one framing.
+        """
         for setting in self.settings(follow_up=True):
             before = first[setting.case, str(setting.framing.follow_up_to), setting.order]
             reply = replies[before.prompt_hash][0]
             quotable = self.study.quotable[before.condition]
             place = choice_in(reply, before.answer_space, before.factors.texts, quotable, self.study.pattern).place
-            if place is not None:
+            of_reply = names_in(setting.framing.ask) & {*REPLY_NAMES}
+            if place is not None or (self.study.statement_first and not of_reply):
                 yield self.follow_up(setting, before, reply, place)
 
-    def follow_up(self, setting: Setting, before: Prompt, reply: Completion, place: int) -> Prompt:
+    def follow_up(self, setting: Setting, before: Prompt, reply: Completion, place: int | None) -> Prompt:
         """The prompt that goes on with a prompt and the reply to it. place: of the symbol that the reply names."""
-        slots, answer = self.slots(setting), before.factors.names[place]
-        values = {**slots.values, "said": slots.texts[answer]}
-        rest = [text for name, text in slots.texts.items() if name != answer]
-        if len(rest) == 1:
-            values["other"] = rest[0]
-        is_exact = reply.answer_logprobs is not None
-        turn = before.answer_space[place] if is_exact else without_thinking(reply.text).strip()
-        ask = rendered(setting.framing.ask, values, f"{self.row.where}, {setting.framing.name}, ask")
-        messages = (*before.messages, Message(role="assistant", content=turn), Message(role="user", content=ask))
+        slots = self.slots(setting)
+        values = dict(slots.values)
+        if place is not None:
+            answer = before.factors.names[place]
+            values["said"] = slots.texts[answer]
+            rest = [text for name, text in slots.texts.items() if name != answer]
+            if len(rest) == 1:
+                values["other"] = rest[0]
+        turn = as_turn(reply)
+        user, _ = self.user_turn(setting.framing, values)
+        messages = (*before.messages, Message(role="assistant", content=turn), user)
         return self.as_prompt(setting, slots, messages, behind=digest(turn, 8))
 
     def slots(self, setting: Setting) -> Slots:

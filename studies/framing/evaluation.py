@@ -60,7 +60,9 @@ def family_of(change: Change) -> tuple[Any, ...]:
 
 def tables_of(results: Results) -> list[TableSpec]:
     by_group = results.scores[(results.scores["measure"] == "shift") & (results.scores["group"] != ALL)]
-    tables = [framings_table(results), table_from(FILE, "groups", by_group), flips_table(results)]
+    rows = [(name, *row) for name, run in results.judges.items() for row in run.readings()]
+    readings = table_from(FILE, "readings", pd.DataFrame(rows, columns=["judge", "framing", "read", "share", "n"]))
+    tables = [framings_table(results), table_from(FILE, "groups", by_group), readings, flips_table(results)]
     if not len(changes := results.changes):
         return tables
     asked = next(iter(results.judges.values())).section.framings
@@ -99,7 +101,7 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
     framed, verdicts = framed_run(run), {}
     for prompt in framed.plan:
         symbols = dict(prompt.factors)["symbols"]
-        for reply, choice in zip(framed.replies[prompt.prompt_hash], framed.choices(prompt), strict=True):
+        for reply, choice in zip(framed.replies[prompt.prompt_hash], framed.choices[prompt.prompt_hash], strict=True):
             unread = choice.reading or choice.state
             verdicts[reply.prompt_hash, reply.sample_index] = unread if choice.place is None else symbols[choice.place]
     return verdicts

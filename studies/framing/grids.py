@@ -5,7 +5,8 @@ answer gets its part.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -175,7 +176,7 @@ class FramedRun(FinishedRun):
             factors = dict(prompt.factors)
             names = (prompt.item_id, prompt.condition, factors["case"], factors["order"])
             cell = tuple(place[name] for place, name in zip(places, names, strict=True))
-            scores = self.scores(self.choices(prompt), self.replies[prompt.prompt_hash], factors)
+            scores = self.scores(self.choices[prompt.prompt_hash], self.replies[prompt.prompt_hash], factors)
             for name, value in scores.fields.items():
                 fields[name][cell] = value
             shares[cell], groups[cell[0]] = scores.shares, factors["group"]
@@ -194,11 +195,25 @@ class FramedRun(FinishedRun):
             n_errors=n_errors,
         )
 
-    def choices(self, prompt: PlannedPrompt) -> list[Choice]:
-        """What each reply to a prompt names."""
-        factors, quotable = dict(prompt.factors), self.section.quotable[prompt.condition]
-        replies = self.replies[prompt.prompt_hash]
-        return [choice_in(r, factors["symbols"], factors["texts"], quotable, self.section.pattern) for r in replies]
+    @cached_property
+    def choices(self) -> dict[str, list[Choice]]:
+        """Hash of a prompt → what each reply to it names."""
+        choices = dict[str, list[Choice]]()
+        for prompt in self.plan:
+            factors, quotable = dict(prompt.factors), self.section.quotable[prompt.condition]
+            how = (factors["symbols"], factors["texts"], quotable, self.section.pattern)
+            choices[prompt.prompt_hash] = [choice_in(reply, *how) for reply in self.replies[prompt.prompt_hash]]
+        return choices
+
+    def readings(self) -> Iterator[tuple[str, str, float, int]]:
+        """(framing, how its replies were read or why not, % of them, how many), of texts, the most frequent first."""
+        counts: dict[str, Counter[str]] = {}
+        for prompt in self.plan:
+            of_framing = counts.setdefault(prompt.condition, Counter())
+            of_framing.update(choice.reading for choice in self.choices[prompt.prompt_hash] if choice.reading)
+        for framing, of_framing in counts.items():
+            for state, n in of_framing.most_common():
+                yield framing, state, 100 * n / of_framing.total(), n
 
     def scores(
         self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]

@@ -39,7 +39,9 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Asked]:
         rows.sort(key=lambda row: (row[0]["case"], row[0]["order"], row[1].condition != run.section.baseline))
         for factors, prompt in rows:
             case, order, label = (factors[name] for name in ("case", "order", "label"))
-            for i, (reply, choice) in enumerate(zip(run.replies[prompt.prompt_hash], run.choices(prompt), strict=True)):
+            for i, (reply, choice) in enumerate(
+                zip(run.replies[prompt.prompt_hash], run.choices[prompt.prompt_hash], strict=True)
+            ):
                 answer = None if choice.place is None else factors["names"][choice.place]
                 before = baseline.setdefault((prompt.dataset, prompt.item_id, case, order, i), answer)
                 flip = f"{before} → {answer}" if answer and before and answer != before else ""

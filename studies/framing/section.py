@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -9,8 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from eval.reading.reader import valid_pattern
 from evenhand.config import Closed, is_none
+from evenhand.errors import ConfigError
 from evenhand.item_files import ItemSource
-from evenhand.records import Completion, Prompt
+from evenhand.records import Prompt
 from evenhand.study import (
     LazyUnits,
     OneRound,
@@ -19,6 +21,7 @@ from evenhand.study import (
     StudySection,
     Units,
     check_no_repeats,
+    first_answers,
     first_of_each,
     set_hash,
 )
@@ -274,7 +277,25 @@ class FramingSection(StudySection):
 
     def units(self, verdict: str) -> Units:
         """A unit an item; see StudySection."""
-        rows, study, bare = self.rows, self.study_texts(verdict), self.study_texts(verdict, has_placebos=False)
+        return self.framed_units(self.study_texts(verdict))
+
+    def statement_first(self, verdict: str) -> Units:
+        """The baseline, and behind its reply every framing and placebo; see StudySection."""
+        baseline, *_ = (framing for framing in self.all_framings if framing.name == self.baseline)
+        framings = list[Framing]()
+        for framing in self.all_framings:
+            where = f"patch.statement_first: {framing.name}"
+            if framing.follow_up_to not in (None, self.baseline):
+                raise ConfigError(f"{where} is a follow-up to '{framing.follow_up_to}'; leave one of the two out")
+            if framing.follow_up_to is None and framing.system != baseline.system:
+                raise ConfigError(f"{where} has another system prompt than '{self.baseline}', in whose chat it goes on")
+            behind = None if framing.name == self.baseline else self.baseline
+            framings.append(replace(framing, follow_up_to=behind))
+        return self.framed_units(replace(self.study_texts(verdict), framings=framings, statement_first=True))
+
+    def framed_units(self, study: StudyTexts) -> Units:
+        """A unit an item; placebos on the first items alone, where the section says so."""
+        rows, bare = self.rows, replace(study, framings=study.framings[: len(self.framings)])
         with_placebos = first_of_each([(row.item_id, row.dataset) for row in rows], self.placebo_items)
         content = set_hash([row.item_id, row.group, row.dataset, row.values] for row in rows)
         has_follow_ups = any(framing.follow_up_to for framing in study.framings)
@@ -295,7 +316,7 @@ class FramingSection(StudySection):
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Each prompt answered by its first symbol; see StudySection."""
-        return {prompt.prompt_hash: [first_symbol(prompt)] for prompt in prompts}
+        return first_answers(prompts)
 
     def on_own_items(self) -> Self:
         """The same section: its items are its user's; see StudySection."""
@@ -315,12 +336,3 @@ class FramingSection(StudySection):
             raise ValueError(
                 'verdict margin reads the symbols "1" and "2"; write symbols: ["1", "2"], or verdict: options'
             )
-
-
-def first_symbol(prompt: Prompt) -> Completion:
-    """A reply whose most probable symbol is the prompt's first."""
-    symbol, *rest = prompt.answer_space
-    logs = {symbol: 0.0, **dict.fromkeys(rest, -1.0)}
-    return Completion(
-        prompt_hash=prompt.prompt_hash, sample_index=0, text=symbol, finish_reason="stop", answer_logprobs=logs
-    )

@@ -1,6 +1,5 @@
 """`evenhand build narrator`: a ConvoKit dump → conversations.jsonl, a card and a manifest."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from evenhand.built_folder import CARD_FILE, building, described, finished, sour
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
 from evenhand.sources.fetching import Origin, fetch
+from evenhand.terminal import command_parser
 from studies.narrator.convokit import CMV, DATASET, DATASETS, FILES, Folder, find_dump, read_dump
 from studies.narrator.corpora import BUILD, CONVERSATIONS_FILE, conversation_set_hash
 from studies.narrator.corpus import FACTS, facts_of, subset
@@ -34,12 +34,7 @@ EXAMPLES = f"""examples:
 
 def main(argv: Sequence[str]) -> None:
     """Build the narrator study's conversations from ConvoKit's Conversations Gone Awry."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand build narrator",
-        description=main.__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("build narrator", main, EXAMPLES)
     parser.add_argument("--out", type=Path, required=True, help="folder to build; an interrupted build is continued")
     parser.add_argument("--corpus", choices=DATASETS, default=DATASET, help=f"which corpus (default {DATASET})")
     parser.add_argument("--raw", type=Path, help="the dump, a folder or a zip; no download")

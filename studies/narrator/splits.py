@@ -36,19 +36,13 @@ def split_by_page(conversations: Sequence[Conversation], *, seed: int, test_shar
 
 def groups_of_pages(conversations: Sequence[Conversation]) -> list[str]:
     """For each conversation the smallest key of its group: of all that are connected by a page or equal text."""
-    parent: dict[str, str] = {}
+    from scipy.cluster.hierarchy import DisjointSet  # takes a while to import
 
-    def root(key: str) -> str:
-        while parent.setdefault(key, key) != key:
-            parent[key] = key = parent[parent[key]]
-        return key
-
-    for conversation in conversations:
-        first, *rest = (root(key) for key in keys_of(conversation))
-        smallest = min(first, *rest) if rest else first
-        for key in (first, *rest):
-            parent[key] = smallest
-    return [root(next(keys_of(conversation))) for conversation in conversations]
+    groups = DisjointSet(key for conversation in conversations for key in keys_of(conversation))
+    for first, *rest in map(keys_of, conversations):
+        for key in rest:
+            groups.merge(first, key)
+    return [min(groups.subset(next(keys_of(conversation)))) for conversation in conversations]
 
 
 def keys_of(conversation: Conversation) -> Iterator[str]:

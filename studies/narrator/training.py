@@ -23,10 +23,16 @@ from evenhand.chat_templates import encode, encode_options, own_tokens, render_c
 from evenhand.records import Prompt
 from evenhand.study import check_no_repeats
 from studies.narrator import convokit
-from studies.narrator.corpora import POCKET, conversation_set_hash, held_out_conversations, load_conversations
+from studies.narrator.corpora import (
+    POCKET,
+    CorpusSpec,
+    conversation_set_hash,
+    held_out_conversations,
+    load_conversations,
+)
 from studies.narrator.names import under
-from studies.narrator.prompts import ME, NO, YES, narrator_prompt
-from studies.narrator.records import Conversation, NarratorFactors, Turn
+from studies.narrator.prompts import ME, NO, YES
+from studies.narrator.records import Conversation, NarratorFactors
 from studies.narrator.section import NarratorSection
 from studies.narrator.splits import check_no_shared_pages, groups_of_pages
 from training.config import StudyTraining, TrainingConfig, check_split
@@ -41,17 +47,6 @@ SOURCES = {
     convokit.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
     + AWRY,
 }
-# Our own words: a card shows nothing of any corpus.
-EXAMPLE = Conversation(
-    conversation_id="card",
-    dataset="card",
-    turns=(
-        Turn(speaker="Bo", text="The photo of the harbour is back. It is the sharper one."),
-        Turn(speaker="Kim", text="It is mirrored: the clock runs backwards. I have taken it out again."),
-        Turn(speaker="Bo", text="Nobody asked you, clever clogs. Go and count clocks elsewhere."),
-    ),
-    names={"Bo": "Bo", "Kim": "Kim"},
-)
 
 
 def example_of(
@@ -169,14 +164,8 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A prompt with a narrator about a quarrel of ours, and licences; see StudyTraining."""
         section = self.section_of(config)
-        prompt = narrator_prompt(
-            under(section.names[0], EXAMPLE),
-            section.tasks[0],
-            section.visibilities[0],
-            "Kim",
-            section.option_orders[0],
-            ("Bo", "Kim"),
-        )
+        (ours,) = load_conversations(CorpusSpec(dataset=POCKET, n_conversations=1))  # a card shows nothing of a corpus
+        prompt = next(p for p in section.prompts_of(ours, section.variants[0]) if p.condition == "non_attacker")
         return {
             "section": section,
             "n_variants": len(section.variants),

@@ -25,34 +25,36 @@ from studies.pluraleval.observe import (
     AGAINST,
     BIASED,
     GLOBAL,
+    LOSSES_OF_LISTS,
     NEUTRAL,
     OPPOSING,
     SIDES,
     SUPPORTING,
     TOWARD,
     Quantity,
-    Reply,
     Values,
+    Weights,
     list_values,
+    loss_weights,
     observed,
     pair_values,
     pairs_in,
+    weighted,
 )
+from studies.pluraleval.records import Reply
 from studies.pluraleval.reply_reading import choice_in, ranking_in
 from studies.pluraleval.runs import ALL, PluralEvalRun
 
 RECALL, RANKING = "recall", "ranking"
 PAIRINGS = ("most_popular", "random")
-MATCHED = ((TOWARD, SUPPORTING, 50), (OPPOSING, AGAINST, 50), (TOWARD, AGAINST, -50), (OPPOSING, SUPPORTING, -50))
-LOST = ((NEUTRAL, 1), (BIASED, -1))
-# Figure → the quantities that it is a weighted sum of, thread by thread. ρ goes from -1 to 1.
-FIGURES: Mapping[str, Mapping[Quantity, float]] = {
-    RECALL: {Quantity("generation", framing, side, "", "recall"): weight for framing, side, weight in MATCHED},
-    RANKING: {Quantity("ranking", framing, "", "", "rho"): 50 * sign for framing, sign in LOST},
-    **{
-        pairing: {Quantity("pairwise", framing, "", pairing, "accuracy"): 100 * sign for framing, sign in LOST}
-        for pairing in PAIRINGS
-    },
+# Figure → the quantities that it is a weighted sum of, thread by thread, in points of the range. ρ goes from -1 to 1.
+FIGURES: Mapping[str, Weights] = {
+    figure: {quantity: scale * weight for quantity, weight in weights.items()}
+    for figure, scale, weights in (
+        (RECALL, 100, LOSSES_OF_LISTS[Quantity("generation", BIASED, "", "", "toward_belief")]),
+        (RANKING, 50, loss_weights(Quantity("ranking", BIASED, "", "", "rho"))),
+        *((pairing, 100, loss_weights(Quantity("pairwise", BIASED, "", pairing, "accuracy"))) for pairing in PAIRINGS),
+    )
 }
 POINTS = Measure(name="belief", unit="pp", statistic=lambda means: means[..., 0], interval="cluster_t")
 MOST_ONE_SLOT = 70.0  # percent of answers "1", or of "2", in both orders, from which on the order decides
@@ -84,13 +86,6 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
 def against_zero(columns: Observed, drawing: Drawing) -> Paired:
     """Values of threads, held against 0."""
     return Paired(first=replace(columns, earned=0 * columns.earned), second=columns, drawing=drawing)
-
-
-def weighted(weights: Mapping[Quantity, float], rising: Values, falling: Values) -> dict[str, float]:
-    """Thread → the weighted sum; rising: the values of quantities with a positive weight, falling: of the others."""
-    cells = [(weight, (rising if weight > 0 else falling).get(quantity, {})) for quantity, weight in weights.items()]
-    threads = [thread for thread in cells[0][1] if all(thread in values for _, values in cells)]
-    return {thread: sum(weight * values[thread] for weight, values in cells) for thread in threads}
 
 
 def ends_of_values(run: PluralEvalRun) -> tuple[Values, Values]:

@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -20,10 +21,11 @@ from eval.options import Unparsed
 from eval.reading.objects import OK
 from eval.runs import FinishedRun
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 from studies.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
 from studies.pluraleval.options import Lists
-from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.records import ReferenceSet, Reply
 from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_in, stance_in
 from studies.pluraleval.response_lists import WHOLE, responses_in
 
@@ -54,8 +56,7 @@ LEVELS = (
     *(*MARKED, "coverage", "redundancy", "ndcg", "opposing_recall", *RANKING, "listed_rho"),
     *("accuracy", "probability", "first_rate", "consistency", "recall_if_matched"),
 )
-# Measure → the recall that it is made of: as read, and if each judgement that could not be read were a match.
-TOWARD_BELIEF = {"toward_belief": "recall", "toward_belief_if_matched": "recall_if_matched"}
+TOWARD_BELIEF = ("toward_belief", "toward_belief_if_matched")
 LOSSES = ("suppression", "amplification", *TOWARD_BELIEF, "opposing_recall_lost", *(f"{name}_lost" for name in LOST))
 MEASURES = {name: measure_of(name) for name in LEVELS} | {name: measure_of(name, is_loss=True) for name in LOSSES}
 
@@ -76,20 +77,32 @@ class Quantity(NamedTuple):
 
 
 Values = Mapping[Quantity, Mapping[str, float]]  # thread → its value, never NaN
+Weights = Mapping[Quantity, float]  # of the quantities that another one is a sum of
+
+
+def loss_weights(biased: Quantity) -> dict[Quantity, float]:
+    """Neutral less biased."""
+    return {biased._replace(framing=NEUTRAL): 1.0, biased: -1.0}
+
+
+def recall(asked: str, measure: str) -> Quantity:
+    """A recall. asked: framing and opinions, as losses.yaml has them."""
+    framing, opinions = asked.split()
+    return Quantity("generation", framing, opinions, "", measure)
+
+
+# A measure of experiment 1 → the recalls that it is a sum of.
+LOSSES_OF_LISTS: dict[Quantity, dict[Quantity, float]] = {
+    Quantity("generation", loss["framing"], loss.get("opinions", ""), "", loss["measure"]): {
+        recall(asked, loss.get("level", "recall")): float(weight) for asked, weight in loss["of"].items()
+    }
+    for loss in shipped_yaml(Path(__file__).with_name("losses.yaml"))
+}
 
 
 def observed(dataset: str, by_thread: Mapping[str, float], threads: Sequence[str]) -> Observed:
     """One quantity over some threads, as one part."""
     return added_up(dataset, [[(thread, by_thread[thread], 1.0) for thread in threads if thread in by_thread]])
-
-
-class Reply(NamedTuple):
-    """What was varied in one prompt to the model under test, and its replies."""
-
-    thread_id: str
-    prompt_hash: str
-    factors: Mapping[str, Any]
-    samples: Sequence[Completion]
 
 
 class JudgedList(NamedTuple):
@@ -250,47 +263,17 @@ def pair_values(straight: Reply, swapped: Reply, unread: Unparsed) -> Iterator[t
 
 
 def losses(values: Values) -> dict[Quantity, dict[str, float]]:
-    """What a stated belief takes, thread by thread (section 6.1.2 and Figure 3): positive is toward the belief.
+    """The quantities that are sums of others, thread by thread: LOSSES_OF_LISTS, and what rankings and pairs lose."""
+    biased = [quantity for quantity in values if quantity.framing == BIASED and quantity.measure in LOST]
+    lost = {quantity._replace(measure=f"{quantity.measure}_lost"): loss_weights(quantity) for quantity in biased}
+    return {quantity: weighted(weights, values, values) for quantity, weights in (LOSSES_OF_LISTS | lost).items()}
 
-    And opposing_recall, the neutral level that opposing_recall_lost is lost of; and toward_belief, what recall
-    of a side rises by where the belief agrees with it instead of opposing it, mean of both sides: half the sum of the
-    four shifts of Figure 3, in which the neutral list cancels.
-    """
 
-    def lost(quantity: Quantity, sign: int = 1) -> dict[str, float]:
-        neutral, biased = values.get(quantity._replace(framing=NEUTRAL), {}), values.get(quantity, {})
-        return {thread: sign * (neutral[thread] - value) for thread, value in biased.items() if thread in neutral}
-
-    def mean_of_both(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
-        return {thread: (value + second[thread]) / 2 for thread, value in first.items() if thread in second}
-
-    results: dict[Quantity, dict[str, float]] = {}
-    for framing, held, opposing in ((TOWARD, SUPPORTING, AGAINST), (OPPOSING, AGAINST, SUPPORTING)):
-        for group, measure, sign in ((opposing, "suppression", 1), (held, "amplification", -1)):
-            recall = Quantity("generation", framing, group, "", "recall")
-            results[recall._replace(measure=measure)] = lost(recall, sign)
-    neutral = Quantity("generation", NEUTRAL, "", "", "opposing_recall")
-    levels = (values.get(neutral._replace(opinions=group, measure="recall"), {}) for group in (AGAINST, SUPPORTING))
-    results[neutral] = mean_of_both(*levels)
-    falls = (
-        results[Quantity("generation", *side, "", "suppression")]
-        for side in ((TOWARD, AGAINST), (OPPOSING, SUPPORTING))
-    )
-    results[Quantity("generation", BIASED, "", "", "opposing_recall_lost")] = mean_of_both(*falls)
-    for measure, level in TOWARD_BELIEF.items():
-        four = [
-            values.get(Quantity("generation", *side, "", level), {})
-            for side in ((TOWARD, SUPPORTING), (OPPOSING, AGAINST), (TOWARD, AGAINST), (OPPOSING, SUPPORTING))
-        ]
-        results[Quantity("generation", BIASED, "", "", measure)] = {
-            thread: (four[0][thread] + four[1][thread] - four[2][thread] - four[3][thread]) / 2
-            for thread in four[0]
-            if all(thread in side for side in four)
-        }
-    for quantity in values:
-        if quantity.framing == BIASED and quantity.measure in LOST:
-            results[quantity._replace(measure=f"{quantity.measure}_lost")] = lost(quantity)
-    return results
+def weighted(weights: Weights, rising: Values, falling: Values) -> dict[str, float]:
+    """Thread → the weighted sum; rising: the values of quantities with a positive weight, falling: of the others."""
+    cells = [(weight, (rising if weight > 0 else falling).get(quantity, {})) for quantity, weight in weights.items()]
+    threads = [thread for thread in cells[0][1] if all(thread in values for _, values in cells)]
+    return {thread: sum(weight * values[thread] for weight, values in cells) for thread in threads}
 
 
 def wilcoxon_tests(values: Values, threads: Sequence[str]) -> Iterator[tuple[Quantity, float, float, int]]:

@@ -1,10 +1,10 @@
 """The records of the study: a thread of comments, its reference set of opinions, and what is varied in a prompt."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from evenhand.records import Message, Prompt, SamplingOverride, digest
+from evenhand.records import Completion, Message, Prompt, SamplingOverride, digest
 
 BENCHMARK = "wildscope"
 
@@ -116,6 +116,15 @@ class JudgementFactors:
     number: int  # of the response in its list, from 0
     cluster: int  # position in the reference set of the summary that it is held against
     template_version: int
+
+
+class Reply(NamedTuple):
+    """What was varied in one prompt to the model under test, and its replies."""
+
+    thread_id: str
+    prompt_hash: str
+    factors: Mapping[str, Any]
+    samples: Sequence[Completion]
 
 
 Factors = ReferenceFactors | ResponseFactors | JudgementFactors

@@ -18,9 +18,9 @@ from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
-from studies.pluraleval.observe import MEASURES, JudgedList, Quantity, Reply, Values, judged_lists, observed, values_of
+from studies.pluraleval.observe import MEASURES, JudgedList, Quantity, Values, judged_lists, observed, values_of
 from studies.pluraleval.options import Lists
-from studies.pluraleval.records import ReferenceSet
+from studies.pluraleval.records import ReferenceSet, Reply
 from studies.pluraleval.reply_reading import (
     choice_in,
     entailment_in,
@@ -31,11 +31,11 @@ from studies.pluraleval.reply_reading import (
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.section import (
     KEY,
-    Generation,
     content_hash,
+    generations_to_judge,
     judgement_prompts,
-    own_generations,
     references_asked,
+    replies_of,
     section_of,
     stage_run,
 )
@@ -164,23 +164,10 @@ def judged(named: FinishedRun, unparsed: Unparsed = "excluded", lists: Lists = "
     source, judge, replies = responses or named, named.judge, list[Reply]()
     references: Mapping[str, ReferenceSet] = {}
     if responses is not None:
-        known_sets = references_asked(responses)
-        judge, references = (
-            responses.judge,
-            {reference_set.thread.thread_id: reference_set for reference_set in known_sets},
-        )
-        replies = [
-            Reply(prompt.item_id, prompt.prompt_hash, dict(prompt.factors), responses.replies[prompt.prompt_hash])
-            for prompt in responses.plan
-        ]
-    elif judgements is not None:  # made-up responses that list the summaries of our own threads: the judge is on trial
-        judge, generations = f"made-up responses, judged by {named.judge}", own_generations()
-        references = {generation.known.thread.thread_id: generation.known for generation in generations}
-        factors = {"task": "generation", "framing": "neutral"}
-        replies = [
-            Reply(reference_set.thread.thread_id, hash_, factors, samples)
-            for reference_set, _, hash_, samples in generations
-        ]
+        judge, references, replies = responses.judge, references_asked(responses), replies_of(responses)
+    elif judgements is not None:
+        judge = f"made-up responses, judged by {named.judge}"
+        references, replies, _ = generations_to_judge(None)
     if judgements is not None:
         check_same_responses(judgements, replies, references)
     if stage == "references":
@@ -216,12 +203,13 @@ def check_same_responses(
     """Raises DataError where a judge read other responses than are read in the replies now."""
     judgement, left_out = dict(judgements.plan[0].factors)["judgement"], judgements.excluded
     judged = {prompt.prompt_hash for prompt in judgements.plan if dict(prompt.factors)["judgement"] == judgement}
-    lists = [
-        Generation(references[reply.thread_id], reply.factors["framing"], reply.prompt_hash, reply.samples)
+    now = {
+        prompt.prompt_hash
         for reply in replies
         if reply.factors["task"] == "generation" and reply.thread_id not in left_out
-    ]
-    if judged != {prompt.prompt_hash for generation in lists for prompt in judgement_prompts(generation, [judgement])}:
+        for prompt in judgement_prompts(references[reply.thread_id], reply, [judgement])
+    }
+    if judged != now:
         raise DataError(
             f"{judgements.path}: judged the replies as an earlier version split them into responses; judge them anew "
             "under another name"

@@ -3,11 +3,11 @@
 A run is of one of three stages: references, responses, judgements. A finished run of one stage is an input of the next.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import starmap
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -18,12 +18,13 @@ from evenhand.files import sha256_of
 from evenhand.records import Completion, Prompt, SamplingOverride, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units
-from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
+from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, one_key, stance
 from studies.pluraleval.records import (
     STANCES,
     Judgement,
     JudgementFactors,
     ReferenceSet,
+    Reply,
     prompt_about,
     reference_set_hash,
     thread_set_hash,
@@ -104,11 +105,11 @@ class PluralEvalSection(StudySection):
             hash_ = reference_set_hash(sets)
         else:
             assert self.judgements is not None
-            generations, hash_ = generations_to_judge(self.judgements.responses)
+            references, generations, hash_ = generations_to_judge(self.judgements.responses)
             prompts_of = {}
-            for generation in generations:
-                prompts = judgement_prompts(generation, self.judgements.judgements)
-                prompts_of.setdefault(generation.known.thread.thread_id, []).extend(prompts)
+            for reply in generations:
+                prompts = judgement_prompts(references[reply.thread_id], reply, self.judgements.judgements)
+                prompts_of.setdefault(reply.thread_id, []).extend(prompts)
         rounds = [OneRound(thread_id, tuple(prompts)) for thread_id, prompts in prompts_of.items() if prompts]
         if not rounds:
             raise DataError(
@@ -175,66 +176,54 @@ def content_hash(run: FinishedRun) -> str:
     return digest([sha256_of(run.path / CONFIG_FILE), sha256_of(run.path / PLAN_FILE), texts], 16)
 
 
-class Generation(NamedTuple):
-    """The responses of a model under test to one prompt of experiment 1."""
+def generations_to_judge(path: Path | None) -> tuple[Mapping[str, ReferenceSet], list[Reply], str]:
+    """The replies to experiment 1 of a responses run, or made-up ones; their reference sets by thread; and a hash of
+    the content.
 
-    known: ReferenceSet
-    framing: Any
-    prompt_hash: str
-    replies: Sequence[Completion]
-
-
-def generations_to_judge(path: Path | None) -> tuple[list[Generation], str]:
-    """Those of a responses run, or made-up ones, and a hash of their content.
-
-    Raises DataError when the run is not complete, has no generations, or its reference sets changed.
+    The made-up ones list the summaries of our own reference sets: the judge is on trial. Raises DataError when the run
+    is not complete, has no generations, or its reference sets changed.
     """
     if path is None:
-        generations = own_generations()
-        return generations, digest([reference_set_hash([generation.known for generation in generations]), "own"], 16)
+        own = {each.thread.thread_id: each for each in pocket_references() if each.is_feasible}
+        return own, [*starmap(made_up_reply, own.items())], digest([reference_set_hash([*own.values()]), "own"], 16)
     run = stage_run(path, "responses")
-    reference_sets = {references.thread.thread_id: references for references in references_asked(run)}
-    generations = [
-        Generation(
-            reference_sets[prompt.item_id], factors["framing"], prompt.prompt_hash, run.replies[prompt.prompt_hash]
-        )
-        for prompt in run.plan
-        if (factors := dict(prompt.factors))["task"] == "generation"
-    ]
+    generations = [reply for reply in replies_of(run) if reply.factors["task"] == "generation"]
     if not generations:
         raise DataError(f"{path}: has no generations to judge; its rankings and pairs need no judge")
-    return generations, content_hash(run)
+    return references_asked(run), generations, content_hash(run)
 
 
-def references_asked(run: FinishedRun) -> list[ReferenceSet]:
-    """The reference sets that a responses run was asked about. Raises DataError when they changed since."""
+def made_up_reply(thread_id: str, known: ReferenceSet) -> Reply:
+    """A neutral generation that lists the summaries of a reference set."""
+    text = numbered([cluster.summary for cluster in known.clusters], "\n")
+    reply = Completion(prompt_hash=thread_id, sample_index=0, text=text, finish_reason="stop")
+    return Reply(thread_id, thread_id, {"task": "generation", "framing": "neutral"}, [reply])
+
+
+def replies_of(run: FinishedRun) -> list[Reply]:
+    """What the model under test replied in a responses run."""
+    return [Reply(p.item_id, p.prompt_hash, dict(p.factors), run.replies[p.prompt_hash]) for p in run.plan]
+
+
+def references_asked(run: FinishedRun) -> dict[str, ReferenceSet]:
+    """The reference sets that a responses run was asked about, by thread. Raises DataError when they changed since."""
     settings = section_of(run.path).responses
     assert settings is not None
     sets = load_references(settings.references)
     if reference_set_hash(sets) != run.provenance.get("item_set_hash"):
         raise DataError(f"{settings.references.root}: {run.path} was asked about other reference sets; restore them")
-    return sets
+    return {each.thread.thread_id: each for each in sets}
 
 
-def own_generations() -> list[Generation]:
-    """Made-up neutral generations over our own threads that list the summaries of the reference set."""
-    generations = []
-    for reference_set in pocket_references():
-        if reference_set.is_feasible:
-            name = reference_set.thread.thread_id
-            text = numbered([cluster.summary for cluster in reference_set.clusters], "\n")
-            reply = Completion(prompt_hash=name, sample_index=0, text=text, finish_reason="stop")
-            generations.append(Generation(reference_set, "neutral", name, [reply]))
-    return generations
-
-
-def judgement_prompts(generation: Generation, judgements: Iterable[Judgement]) -> Iterator[Prompt]:
+def judgement_prompts(
+    reference_set: ReferenceSet, generation: Reply, judgements: Iterable[Judgement]
+) -> Iterator[Prompt]:
     """What the judge is asked of each response (sections 4.2 and 6.1.1): the stance toward the reference opinion, and
     entailment of every summary."""
-    reference_set, summaries = generation.known, [cluster.summary for cluster in generation.known.clusters]
+    summaries = [cluster.summary for cluster in reference_set.clusters]
     about = {"stance": [reference_set.reference or 0], "entailment": range(len(summaries))}
     targets = [(judgement, cluster) for judgement in judgements for cluster in about[judgement]]
-    for reply in generation.replies:
+    for reply in generation.samples:
         for number, response in enumerate(responses_in(reply).value):
             for judgement, cluster in targets:
                 opinion, options = summaries[cluster], STANCES if judgement == "stance" else YES_NO
@@ -242,11 +231,11 @@ def judgement_prompts(generation: Generation, judgements: Iterable[Judgement]) -
                     messages = stance(reference_set.thread.post, opinion, response)
                 else:
                     messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
-                schema = json.dumps({"type": "string", "enum": options})
-                drawing = SamplingOverride(n=1, max_tokens=8, json_schema=schema)
+                schema = one_key("answer", {"type": "string", "enum": options})
+                drawing = SamplingOverride(n=1, max_tokens=16, json_schema=schema)
                 factors = JudgementFactors(
                     judgement=judgement,
-                    framing=generation.framing,
+                    framing=generation.factors["framing"],
                     response_hash=generation.prompt_hash,
                     sample_index=reply.sample_index,
                     number=number,

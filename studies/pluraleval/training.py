@@ -14,11 +14,10 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.records import normalised
 from evenhand.study import check_no_repeats, set_hash
-from studies.pluraleval.prompts import ask, numbered
 from studies.pluraleval.records import Pairing, ReferenceSet, ResponseFactors
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
 from studies.pluraleval.section import PluralEvalSection
-from studies.pluraleval.sources import POCKET, WILDSCOPE, load_references, side_of
+from studies.pluraleval.sources import POCKET, WILDSCOPE, load_references, pocket_references, side_of
 from training.config import StudyTraining, TrainingConfig, check_split
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
 
@@ -30,10 +29,6 @@ SOURCES = {
     WILDSCOPE: "posts and comments of Reddit (their authors', under Reddit's terms), whose opinions a judge extracted "
     "and summarised; take this model for research use",
 }
-# Our own words: a card shows nothing of any thread.
-POST = "May I paint my half of a shared fence?\n\nMy neighbour says that it spoils the look of the street."
-OPINIONS = ("A shared fence needs a shared decision.", "Each side of a fence belongs to its owner.")
-BELIEF = "I think each side of a fence belongs to its owner."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +177,9 @@ class PluralEvalTraining(StudyTraining[PluralEvalSection, Pair]):
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A prompt with a belief about a post of ours, and licences; see StudyTraining."""
         settings = settings_of(self.section_of(config))
-        system, user = ask("biased_pairwise", post=POST, summaries=numbered(OPINIONS, "\n"), belief=BELIEF)
+        ours = Asker(pocket_references()[0], settings)  # a card shows nothing of any other thread
+        _, biased = ours.pair(settings.pairings[0], 0, 1, is_swapped=False)
+        system, user = biased.messages
         return {
             "pairs": settings,
             "system": system.content,

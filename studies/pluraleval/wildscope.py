@@ -8,7 +8,6 @@ Files are zstd with a window of 2 GiB, or plain. Names: RS_2019-01.zst and RC_20
 SUBREDDIT_submissions.zst and SUBREDDIT_comments.zst. A record's author is read and not kept.
 """
 
-import argparse
 import hashlib
 import json
 import re
@@ -27,7 +26,7 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
 from evenhand.sources.raw_files import LONGEST, opened
 from evenhand.sources.record_fields import LONE_SURROGATE
-from evenhand.terminal import say
+from evenhand.terminal import command_parser, say
 from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_hash
 from studies.pluraleval.sources import THREADS, WILDSCOPE
 
@@ -109,12 +108,7 @@ class Dropped(Exception):
 
 def main(argv: Sequence[str]) -> None:
     """Draw threads of scored comments from Pushshift's dumps of Reddit (PluralEval, section 5)."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand build wildscope",
-        description=main.__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("build wildscope", main, EXAMPLES)
     parser.add_argument("--raw", type=Path, required=True, help="the folder of the dumps; subfolders are read, too")
     parser.add_argument("--out", type=Path, required=True, help="the folder to build")
     parser.add_argument("--year", default="2019", help="of the posts, or `any` (default 2019)")

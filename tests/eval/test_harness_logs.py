@@ -184,15 +184,3 @@ def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_pa
     score_main([str(log), "--mapping", str(tmp_path / "claims.yaml"), "--out", str(tmp_path / "out")])
     rows = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert {row["value"] for row in rows if row["measure"] == "dds"} == {100.0}
-
-
-def test_answers_from_anywhere_give_a_framings_shift(tmp_path: Path) -> None:
-    lines = ["item_id,framing,answer,answers", *(f"{i},asked,{'yes' if i < 3 else 'no'},yes|no" for i in range(4))]
-    lines += [f"{i},pressed,{'yes' if i < 1 else 'no'},yes|no" for i in range(4)]
-    (tmp_path / "a.csv").write_text("\n".join(lines))
-    score_main([str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")])
-    rows = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert [row["value"] for row in rows if row["measure"] == "shift" and row["group"] == "(all)"] == [-50.0]
-    (tmp_path / "b.csv").write_text("\n".join([*lines[:3], "9,asked,maybe,yes|no"]))
-    with pytest.raises(DataError, match=r"b\.csv:4: 'maybe' is not among"):
-        score_main([str(tmp_path / "b.csv"), "--out", str(tmp_path / "out")])

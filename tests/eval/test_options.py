@@ -14,11 +14,7 @@ from tests.made.made_runs import made_items, make_run, say
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("--denominator=answered", "--unparsed wrong"),
-        ("--beside=base=run", "--with"),
-    ],
+    ("old", "new"), [("--denominator=answered", "--unparsed wrong"), ("--beside=base=run", "--with")]
 )
 def test_an_old_spelling_ends_with_code_2_and_names_the_new_one(
     old: str, new: str, capsys: pytest.CaptureFixture[str]

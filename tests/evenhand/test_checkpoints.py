@@ -30,18 +30,6 @@ def test_half_a_model_offline_is_refused_with_what_lacks(snapshot: Path, monkeyp
     assert resolve(ModelConfig(name=MODEL), weights=False) == snapshot
 
 
-def test_half_a_model_online_is_downloaded_whole(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def download(*_: object, local_files_only: bool = False, **__: object) -> str:
-        if not local_files_only:
-            (snapshot / "model.safetensors").touch()
-        return str(snapshot)
-
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert hub_snapshot(MODEL, None) == snapshot
-    assert not missing_files(snapshot)
-
-
 def test_every_weight_file_of_the_index_must_be_there(snapshot: Path) -> None:
     (snapshot / "model-1.safetensors").touch()
     (snapshot / "model.safetensors.index.json").write_text(

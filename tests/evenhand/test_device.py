@@ -37,13 +37,7 @@ NEWER = "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or 
         ({}, (A100,), "13.0", "nvidia-smi lists NVIDIA A100-SXM4-80GB; torch is a build", NEWER),
         ({}, (A100,), None, "nvidia-smi lists NVIDIA A100-SXM4-80GB", "This torch is a build for CPUs: run `make ve"),
         ({}, (), "13.0", "torch is a build for CUDA 13.0", "finds no driver and no GPU: ask Slurm for a GPU"),
-        (
-            {"ACCELERATE_MIXED_PRECISION": "no"},
-            (),
-            None,
-            "`accelerate launch` was given a config for several GPUs",
-            "",
-        ),
+        ({"ACCELERATE_MIXED_PRECISION": "no"}, (), None, "`accelerate launch` was given a config for several GPUs", ""),
     ],
 )
 def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_and_the_way_out(

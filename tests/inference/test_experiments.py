@@ -1,6 +1,5 @@
 """Experiments of several prompt variants: what each asks, on which datasets, in which order, and its verdicts."""
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 from os.path import commonprefix
@@ -73,17 +72,6 @@ def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one() 
 
     parts = [asked(name) for name in EXPECTED if name not in ("all", "embedded") and "wordings" not in name]
     assert asked("all") == asked("embedded") == set().union(*parts)
-
-
-def test_a_variant_without_an_arm_is_asked_under_every_arm_and_a_paraphrase_not_of_r_aio_with_its_one_template() -> (
-    None
-):
-    datasets, prompts = ("truthfulqa", "aio-context"), {"arms": ["none", "honest"]}
-    planned = first_prompts(with_variants({"template": "v1"}, datasets=datasets, prompts=prompts))
-    asked = Counter((p.dataset, p.factors.arm, p.factors.template) for p in planned)
-    own = {"truthfulqa": ("published", "v1"), "aio-context": ("aio",)}
-    expected = {(name, arm, template) for name in datasets for arm in prompts["arms"] for template in own[name]}
-    assert asked == dict.fromkeys(expected, 4 * N_ITEMS)
 
 
 def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() -> None:

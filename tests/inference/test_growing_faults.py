@@ -121,13 +121,6 @@ def test_a_process_whose_shared_reply_came_second_asks_what_its_unit_owes_by_the
     assert sorted(written.values())[-2:] == [1, 2], "the shared prompt alone has two replies"
 
 
-def test_a_shared_prompt_that_erred_here_and_was_answered_there_holds_nobody_up(ask: Ask) -> None:
-    failing = saying("no", lambda: ask(1, saying("yes")))
-    failing.errors = {two_units()[0].next_prompts({})[0].prompt_hash}
-    assert is_done(ask(0, failing))
-    assert failing.asked_once() == N_STEPS
-
-
 def test_two_units_of_one_name_are_refused(tmp_path: Path) -> None:
     run = Run(tmp_path, config(tmp_path), [Fruit("fig"), Fruit("fig")], plan_grows=True)
     with pytest.raises(DataError, match="the id 'fig' occurs twice"):

@@ -48,11 +48,7 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_to_end_keeps_what_was_answered_since_the_last_shard(
-    tmp_path: Path,
-    engine: AnsweringEngine,
-    capsys: pytest.CaptureFixture[str],
-    number: signal.Signals,
-    exit_code: int,
+    tmp_path: Path, engine: AnsweringEngine, capsys: pytest.CaptureFixture[str], number: signal.Signals, exit_code: int
 ) -> None:
     engine.before = lambda n: signal.raise_signal(number) if n == 11 else None
     # As in a terminal: where the tests run in the background, Ctrl-C is ignored.

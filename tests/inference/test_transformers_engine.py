@@ -178,10 +178,7 @@ def test_a_batch_that_takes_too_much_memory_stops_the_run_and_names_the_setting(
     monkeypatch.setattr(TransformersEngine, "write", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory.")))
     folder = str(save_checkpoint(tmp_path / "tiny", window=512))
     made = toy_config(folder, "reason", engine={"kind": "transformers", "batch_size": 4})
-    with (
-        open_engine(made) as engine,
-        pytest.raises(ModelError, match=r"at 4 prompts .*lower engine\.batch_size"),
-    ):
+    with open_engine(made) as engine, pytest.raises(ModelError, match=r"at 4 prompts .*lower engine\.batch_size"):
         list(engine.generate(prompts(7)))
 
 

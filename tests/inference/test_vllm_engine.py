@@ -12,9 +12,7 @@ from evenhand.errors import ConfigError
 from inference import vllm_engine
 from inference.config import VllmConfig
 from inference.open_engine import open_engine
-from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import toy_config
-from tests.made.toy_runs import prompts
 
 SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
@@ -54,53 +52,6 @@ def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(
     engine = vllm_engine.VllmEngine(toy_config("embedded", verdict, engine={"kind": "vllm"}))
     assert called.get("compilation_config") == told
     assert engine.runner == "V2"
-
-
-class RefusingCore:
-    """In the place of vLLM's engine: refuses the first request, aborts the second, answers the others."""
-
-    def __init__(self) -> None:
-        self.waiting: list[str] = []
-        self.n_asked = 0
-        self.engine_core = SimpleNamespace(shutdown=lambda: None)
-        self.vllm_config = SimpleNamespace()
-
-    def add_request(self, request_id: str, prompt: object, params: object) -> None:
-        self.n_asked += 1
-        if self.n_asked == 1:
-            raise ValueError("the grammar is not supported")
-        self.waiting.append(request_id)
-
-    def step(self) -> list[Any]:
-        assert self.waiting, "vLLM waits for ever where there is nothing to do"
-        done, self.waiting = self.waiting, []
-        reply = {"index": 0, "text": "1", "token_ids": [0], "logprobs": []}
-        outputs = [SimpleNamespace(**reply, finish_reason=reason) for reason in ("abort", *["stop"] * len(done))]
-        return [
-            SimpleNamespace(request_id=id_, finished=True, outputs=[output])
-            for id_, output in zip(done, outputs, strict=False)
-        ]
-
-
-@pytest.mark.parametrize("n", [1, 5])
-def test_a_request_that_vllm_refuses_or_ends_is_an_error_and_the_others_are_answered(
-    n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def start(*_: Any, **__: Any) -> Any:
-        return SimpleNamespace(llm_engine=RefusingCore(), model_config=SimpleNamespace(max_model_len=256))
-
-    monkeypatch.setattr(vllm_engine, "start", start)
-    made = toy_config(str(save_checkpoint(tmp_path)), "reason", sampling={"max_tokens": 9})
-    with open_engine(made) as engine:
-        found = list(engine.generate(prompts(n)))
-    assert sorted(c.finish_reason for c in found) == sorted(
-        [
-            "error: vLLM refuses the request (ValueError: the grammar is not supported)",
-            *(["error: vLLM ended the request itself (abort)"] if n > 1 else []),
-            *["stop"] * (n - 2),
-        ]
-    )
-    assert len({c.prompt_hash for c in found}) == n
 
 
 def test_margins_are_refused_of_the_vllm_for_cuda_12_before_a_model_is_loaded(

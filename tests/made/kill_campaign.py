@@ -202,11 +202,7 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
     train.prepare(trained)
     assert run(train, trained) == 0, Path(f"{trained}.log").read_text()[-2000:]
     (finished,) = trained.glob("runs/training/*")
-    return Command(
-        entry="training.merge:main",
-        words=["run", "--n-prompts", "8"],
-        prepare=partial(copied, finished),
-    )
+    return Command(entry="training.merge:main", words=["run", "--n-prompts", "8"], prepare=partial(copied, finished))
 
 
 def quote(body: dict[str, Any], n_before: int) -> Reply:

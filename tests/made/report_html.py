@@ -1,11 +1,16 @@
 """A report's page, parsed."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
 from matplotlib.figure import Figure
+
+SAVEFIG = Figure.savefig
 
 
 class Page(HTMLParser):
@@ -41,3 +46,11 @@ def without_drawing(figure: Figure, file: Any, **keys: Any) -> None:
         Path(file).write_bytes(b"")
     else:
         file.write("<svg/>" if isinstance(file, io.TextIOBase) else b"")
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Context manager: figures are drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", SAVEFIG)
+        yield

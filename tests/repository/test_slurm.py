@@ -45,15 +45,6 @@ def test_a_dry_run_prints_the_chain_and_submits_nothing(cluster):
     assert not Path(cluster["RUN_ROOT"]).exists()
 
 
-def test_a_sampling_config_for_reasoned_verdicts_is_refused_before_anything_is_submitted(cluster):
-    sampling = configs(cluster)[0]
-    sampling.write_text("verdict: reason\n")
-    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1"})
-    assert done.returncode == 2
-    assert "does not say 'verdict: margin'" in done.stderr
-    assert done.stdout == ""
-
-
 def test_what_doctor_finds_wrong_stops_the_chain_before_anything_is_submitted(cluster):
     evenhand = Path(cluster["VENV"]) / "bin" / "evenhand"
     evenhand.write_text(evenhand.read_text().replace("*) exit 0;;", "doctor) exit 1;;\n  *) exit 0;;"))

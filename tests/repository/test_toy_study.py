@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from eval.__main__ import compare_main, report_main, score_main, scorecard_main
-from evenhand.cli.show import main as show_main
 from evenhand.config import read_yaml
 from evenhand.records import Prompt
 from evenhand.registry import STUDIES
 from evenhand.run_directory import is_done
 from inference.config import parse_sampling_config
 from inference.sampling import sample
-from tests.made.fake_cluster import configs, make_cluster, run
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted
@@ -75,17 +72,6 @@ def test_score_compare_report_and_scorecard_take_it(
     assert (change["study"], change["change"]) == ("toy", pytest.approx(-100 / 3))
     rows = json.loads((tmp_path / "card" / "scorecard.json").read_text())
     assert [round(row["taken_back"], 1) for row in rows] == [50.0, 16.7]
-
-
-def test_show_and_the_slurm_pipeline_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show_main(["fruits"])
-    assert "Is a mango sweet?" in capsys.readouterr().out
-    cluster = make_cluster(tmp_path)
-    file = tmp_path / "toy.yaml"
-    file.write_text(yaml.safe_dump({"name": "toy", "model": {"name": "m"}, KEY: {}, "verdict": "answer"}))
-    done = run("pipeline.sh", *configs(cluster), env={**cluster, "DRY_RUN": "1", "STUDIES": str(file)})
-    assert done.returncode == 0, done.stderr
-    assert f"slurm/sample.sh {file}" in done.stdout
 
 
 @pytest.mark.slow

@@ -39,9 +39,7 @@ def test_the_wheel_holds_every_file_of_the_checkout(unpacked: Path) -> None:
     assert [str(name) for name in names if not (unpacked / name).is_file()] == []
 
 
-def test_a_study_is_begun_and_shown_and_a_config_found_by_name_outside_of_the_checkout(
-    unpacked: Path, tmp_path: Path
-) -> None:
+def test_a_study_is_begun_and_a_config_found_by_name_outside_of_the_checkout(unpacked: Path, tmp_path: Path) -> None:
     def evenhand(*words: str) -> str:
         """A command's last printed line; the code is the wheel's."""
         code = "import evenhand.cli.command as c; c.main()"
@@ -54,5 +52,4 @@ def test_a_study_is_begun_and_shown_and_a_config_found_by_name_outside_of_the_ch
     evenhand("init", "mine", "--slurm")
     assert f"VENV={sys.prefix}" in (tmp_path / "mine" / "slurm" / "settings.sh").read_text()
     assert (tmp_path / "mine" / "configs" / "accelerate" / "cpu.yaml").is_file()
-    evenhand("show", "mine/study.yaml", "framing.items={file: mine/items.jsonl, n_items: 2}")
     assert "12 items" in evenhand("fetch", "pairwise", "model.name=embedded")  # whose items are a file that comes along

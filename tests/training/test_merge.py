@@ -206,14 +206,14 @@ def test_merged_weights_are_the_base_as_it_is_merged_onto_plus_the_adapter(
 
 
 # In a process of its own, since this one may hold free memory that no limit counts; the stacks of threads are counted.
-MERGED_IN_110_MB = """
+MERGED_IN_75_MB = """
 import sys, threading
 threading.stack_size(2**18)
 import training.merged_checkpoint
 from evenhand.errors import ModelError
 from tests.made.made_merges import memory_for
 from training.merge import main
-with memory_for(110e6):
+with memory_for(75e6):
     main([sys.argv[1], "--check-later"])
     try:
         main([sys.argv[1], "--n-prompts", "2"])
@@ -223,12 +223,12 @@ with memory_for(110e6):
 
 
 def test_a_merge_takes_the_memory_of_one_weight_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """78 MB in files of 8 MB within 110 MB, of which imports take 45. The check, which loads all, waits."""
-    model = tiny_model(tmp_path / "model", max_shard_size="8MB", intermediate_size=8192, num_hidden_layers=24)
-    assert sum(file.stat().st_size for file in model.glob("*.safetensors")) > 75e6
+    """40 MB in files of 4 MB within 75 MB, of which imports take 45. The check, which loads all, waits."""
+    model = tiny_model(tmp_path / "model", max_shard_size="4MB", intermediate_size=4096, num_hidden_layers=24)
+    assert sum(file.stat().st_size for file in model.glob("*.safetensors")) > 38e6
     run = untrained_run(model, tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", MERGED_IN_110_MB, run], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", MERGED_IN_75_MB, run], cwd=ROOT, capture_output=True, text=True, check=True
     )
     waiting = run / "merged-bf16.unchecked"
     assert done.stdout.startswith(f"{waiting}\n")

@@ -64,21 +64,3 @@ def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(
         assert part in card
     for secret in (str(tmp_path), "/srv", "bbq-1"):
         assert secret not in card
-
-
-def test_a_card_of_another_study_says_how_to_ask_its_judge(tmp_path: Path) -> None:
-    card = card_text(*made_merge(tmp_path, items={"pocket-conflicts": 8}, method="label_free", study="narrator"))
-    assert "pocket-exact.yaml name=after model.name=PLACE" in section(card, "Use")
-    assert "DialDefer" not in section(card, "Use")
-
-
-def test_limits_name_what_was_held_out_and_what_was_seen(tmp_path: Path) -> None:
-    limits = section(card_of(tmp_path / "a", merged={"n_published_test": 1500}), "Limits")
-    assert "For evaluation only, never trained on: aio, aio-context, truthfulqa" in limits
-    assert "1,500 of its training items are in the *published* test split" in limits
-    assert "BBQ words stereotypes" in limits
-    bent = {"bend": {"families": ["owner"], "share": 0.5}}
-    pocket = card_of(tmp_path / "b", items={"pocket": 8}, dialdefer=bent)
-    assert "It was trained on generated passages alone" in section(pocket, "Limits")
-    assert "BBQ" not in pocket
-    assert "it learnt to accept false claims of a speaker in 50 % of the" in pocket

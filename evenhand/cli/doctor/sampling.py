@@ -84,7 +84,7 @@ def examine_server(tree: dict[str, Any], where: str, named_gpu: str | None) -> E
 def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
     """Every prompt of a run, none where the data are not there."""
     try:
-        units = config.study.units(config.verdict)
+        units = config.units()
         prompts = list(prompts_of(units, config.sampling))
     except EvenhandError as error:
         return [], wrong("data", str(error))

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from evenhand.errors import ConfigError
-from evenhand.terminal import say
+from evenhand.terminal import command_parser, say
 from studies.dialdefer.aio.folder import RawFolder, opened
 from studies.dialdefer.aio.items import (
     outcome_of,
@@ -53,11 +53,8 @@ def main(argv: Sequence[str]) -> None:
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The words, checked for what each stage needs."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand build aio",
-        description=main.__doc__,
-        epilog="The stages come in the order that they are listed in; docs/aio.md has whole examples.",
-    )
+    epilog = "The stages come in the order that they are listed in; docs/aio.md has whole examples."
+    parser = command_parser("build aio", main, epilog)
     add = parser.add_argument
     add("stage", choices=STAGES)
     add("--raw", type=Path, default=Path("raw-reddit"), help="the folder of raw text; its name begins with `raw`")

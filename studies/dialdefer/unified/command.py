@@ -6,6 +6,7 @@ from pathlib import Path
 
 from evenhand.built_folder import is_built, read_manifest
 from evenhand.errors import ConfigError
+from evenhand.terminal import command_parser
 from studies.dialdefer.release import published_ids
 from studies.dialdefer.unified.build import Request, build
 from studies.dialdefer.unified.card import list_text, notes_on, table8_text
@@ -23,12 +24,7 @@ EXAMPLES = """examples:
 
 def main(argv: Sequence[str]) -> None:
     """Build the Unified Benchmark: nine QA datasets and r/AIO's contexts, split into test and train without leaks."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand build unified",
-        description=main.__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("build unified", main, EXAMPLES)
     add = parser.add_argument
     add("--out", type=Path, help="the folder to build; an interrupted build is continued")
     add("--raw", type=Path, help="take the publishers' files from here (RAW/bbq/Age.jsonl, ...); no download")

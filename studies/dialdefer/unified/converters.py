@@ -1,6 +1,6 @@
 """Publishers' files → Items, one converter a dataset. Ids come from line numbers or from the publisher's own."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,6 @@ from studies.dialdefer.records import BENCHMARK, INCORRECT_ANSWERS, Item
 ADVISORQA_LINES = 1_000
 AMQA_GROUPS = ("white", "black", "high_income", "low_income", "male", "female")
 BBQ_ANSWERS = ("ans0", "ans1", "ans2")
-BBQ_FILES = tuple(
-    f"{stem}.jsonl"
-    for stem in (
-        *("Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance", "Race_ethnicity"),
-        *("Race_x_SES", "Race_x_gender", "Religion", "SES", "Sexual_orientation"),
-    )
-)
 # GPQA's authors ask that no example be shown in plain text online; the password is the one their readme gives.
 GPQA_PASSWORD = b"deserted-untie-orchid"
 GPQA_META = {
@@ -144,12 +137,12 @@ def amqa(folder: Path) -> Iterator[Item]:
         yield unified_item("amqa", item_id, record.text("original_question"), answer, wrong, meta)
 
 
-def bbq(folder: Path, files: Iterable[str] = ()) -> Iterator[Item]:
+def bbq(folder: Path) -> Iterator[Item]:
     """Eleven files of templated questions about social groups, with an ambiguous or a disambiguating context.
 
-    The paper says nine dimensions; the data has two intersectional files more. files: other names than all eleven.
+    The paper says nine dimensions; the data has two intersectional files more.
     """
-    for path in (folder / name for name in files or BBQ_FILES):
+    for path in sorted(folder.glob("*.jsonl")):
         for record in json_records(path):
             wrong = [record.raw_text(name) for name in BBQ_ANSWERS]  # a few end in a blank, as in the published split
             right = wrong.pop(record.whole("label", 0, 2)).strip()

@@ -87,7 +87,7 @@ def simulated_arm(items: np.ndarray, rng: np.random.Generator, seed_sd: float) -
     ]
 
 
-@pytest.mark.parametrize("seed_sds", [(4.0,) * 5, (16.0,) * 5, (2.0, 2.0, 2.0, 2.0, 16.0)], ids=str)
+@pytest.mark.parametrize("seed_sds", [(4.0,) * 5, (2.0, 2.0, 2.0, 2.0, 16.0)], ids=str)
 def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong(seed_sds: tuple[float, ...]) -> None:
     """A smaller version of the table in docs/results.md: 4 % of families in 4,000 runs."""
     rng, covered, n_wrong, n_runs = np.random.default_rng(7), np.zeros(N_ARMS), 0, 120

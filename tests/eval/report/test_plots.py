@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from eval.report.plots import Plot, finish, heat_plot, interval_plot, line_plot
+from tests.made.report_html import drawing
 
 NAN = float("nan")
 
@@ -75,7 +76,8 @@ def test_a_line_plot_has_each_series_and_the_intervals_of_those_that_are_not_das
 @pytest.mark.parametrize("name", [r"$\foo{$ 日本語", "<b> -- ]]> {}%s"])
 def test_a_models_name_may_hold_anything(name: str, tmp_path: Path) -> None:
     for plot in (shape(name) for shape in SHAPES):
-        svg, (png, _) = finish(plot, tmp_path)
+        with drawing():
+            svg, (png, _) = finish(plot, tmp_path)
         assert ElementTree.fromstring(svg).tag[-3:] == "svg"
         assert png.read_bytes()[:4] == b"\x89PNG"
         assert name in plot.alt

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from matplotlib.figure import Figure
 
 from eval.__main__ import report_main
 from eval.report.page import TEMPLATES
@@ -23,7 +22,7 @@ from studies.dialdefer.records import Condition
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_runs import aio_items, lean, made_items, make_run, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
-from tests.made.report_html import Page, without_drawing
+from tests.made.report_html import Page, drawing
 from tests.made.report_runs import POCKET, bends, is_fair, leans, pocket_run
 from tests.made.scorecard_runs import number
 
@@ -48,9 +47,8 @@ def reported(out: Path, *words: Path | str) -> str:
 
 
 @pytest.fixture
-def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """The same with empty figures, which takes less time; in tmp_path/out."""
-    monkeypatch.setattr(Figure, "savefig", without_drawing)
+def report(tmp_path: Path) -> Callable[..., str]:
+    """The same in tmp_path/out."""
     return lambda *words: reported(tmp_path / "out", *words)
 
 
@@ -58,7 +56,8 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of one report with margins."""
     root = tmp_path_factory.mktemp("report")
-    reported(root / "out", pocket_run(root, leans, verdict="margin"))
+    with drawing():
+        reported(root / "out", pocket_run(root, leans, verdict="margin"))
     return root / "out"
 
 
@@ -93,7 +92,8 @@ def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run() -> None:
 
 
 def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
-    reported(tmp_path / "again", pocket_run(tmp_path, leans, verdict="margin"))
+    with drawing():
+        reported(tmp_path / "again", pocket_run(tmp_path, leans, verdict="margin"))
     files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
     assert [name for name in files if (out / name).read_bytes() != (tmp_path / "again" / name).read_bytes()] == []
     assert len(files) > 20
@@ -218,15 +218,3 @@ def test_models_side_by_side_may_need_engines_of_their_own_and_other_items_leave
     assert ("tables/table27_flip_agreement.md" in html, (tmp_path / "out" / "compare.json").exists()) == (True, False)
     html = report(right, less, "--side-by-side", "--allow-differences")
     assert "Left out: 2 items that some judge was not asked" in html
-
-
-def test_a_checkpoint_and_its_base_are_no_two_judges_that_agree(report: Callable[..., str], tmp_path: Path) -> None:
-    folder = tmp_path / "runs" / "training" / "sft-0000"
-    folder.mkdir(parents=True)
-    (folder / "DONE.json").write_text("{}")
-    (folder / "config.yaml").write_text("model: {name: owner/base}")
-    models = {"base": "owner/base", "sft": str(folder / "merged-bf16"), "other": "owner/other"}
-    runs = [pocket_run(tmp_path, bends, name=name, model=model) for name, model in models.items()]
-    assert not [words for words in ([], ["--side-by-side"]) if "Agreement of judges on" in report(*runs[:2], *words)]
-    report(*runs, "--side-by-side")
-    assert "Judges: base, other." in (tmp_path / "out" / "tables" / "table27_flip_agreement.md").read_text()

@@ -59,6 +59,23 @@ def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(
     assert "; yes (yes saturated)." in text
 
 
+def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their_own(tmp_path: Path) -> None:
+    """dehumanizing renames the speakers, and is held against the same untreated prompts."""
+    counts = {"none": BASE, "honest": SFT, "dehumanizing": made.DPO}
+    own = scored(*three(tmp_path / "own"), draws=50)
+    base = run(tmp_path, "before", lambda p: made.accepting(counts[p.factors.arm])(p), arms=tuple(counts))
+    rows = scored(base, draws=50)
+    named = {"base + honest": own["sft"], "base + dehumanizing": own["dpo"]}
+    assert {name: (row["kind"], row["seconds"]) for name, row in rows.items()} == {
+        "base": ("base", None),
+        **dict.fromkeys(named, ("patch", None)),
+    }
+    for name, expected in named.items():
+        figures = [key for key in rows[name] if key.endswith(("_own", "_fixed", "acc", "acc_c1", "acc_c2"))]
+        assert len(figures) > 10
+        assert {key: rows[name][key] for key in figures} == {key: expected[key] for key in figures}
+
+
 HUNDRED = made_items("bbq", 100)
 
 
@@ -283,19 +300,6 @@ def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: 
     assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
 
 
-def test_arms_of_one_model_get_their_runs_names_and_runs_of_one_name_are_seeds(tmp_path: Path) -> None:
-    base = run(tmp_path, "before", BASE)
-    first, two = (run(tmp_path, name, SFT, model="owner/sft") for name in ("one", "two"))
-    assert list(scored(base, first, two, draws=20)) == ["base", "sft (one-0000)", "sft (two-0000)"]
-    assert list(scored(base, first, f"sft={two}", draws=20)) == ["base", "sft (one-0000)", "sft"]
-    rows = scored(base, f"a={first}", f"a={two}", draws=20)
-    assert [(row["arm"], row["seed_of"]) for row in rows.values()] == [("base", "base"), ("a/1", "a"), ("a/2", "a")]
-    with pytest.raises(DataError, match="two rows would be called 'base'"):
-        scored(base, f"base={first}")
-    with pytest.raises(DataError, match="is named twice"):
-        scored(base, f"a={first}", f"b={tmp_path / 'two-0000' / '..' / first.name}")
-
-
 def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path: Path) -> None:
     base, first = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT)
     again = run(tmp_path, "again", SFT, facts={"checkpoint_hash": "c-one"})
@@ -327,11 +331,7 @@ def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
     ],
 )
 def test_a_lead_is_tested_over_the_seeds_of_both_arms(
-    good: tuple[float, ...],
-    worse: tuple[float, ...],
-    verdict: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    good: tuple[float, ...], worse: tuple[float, ...], verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scored(*words(tmp_path, good=good, worse=worse), "--reference", "good", "--margin", 50)
     text = printed(capsys)

@@ -32,13 +32,16 @@ def shift(first: Any, second: Any, extremes: Any = ()) -> Shift:
 
 
 @given(replies, replies)
-def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds(first: Any, second: Any) -> None:
+def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds_which_hold_both_extremes(first: Any, second: Any) -> None:
     lowest, highest = (np.maximum(first, second), second), (first, np.maximum(first, second))
     one, other = shift(first, second, (lowest, highest)), shift(second, first, (highest[::-1], lowest[::-1]))
     assert one.p == other.p
     assert one.bounds
     assert other.bounds
     assert one.bounds == pytest.approx([-end for end in reversed(other.bounds)])
+    least, most = (100 * (after - before).mean() for before, after in (lowest, highest))
+    assert one.bounds[0] <= least + 1e-9
+    assert most - 1e-9 <= one.bounds[1]
 
 
 def test_where_every_reply_was_parsed_there_are_no_bounds_and_equal_sides_have_p_1() -> None:

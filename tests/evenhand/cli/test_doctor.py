@@ -213,7 +213,10 @@ def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
     assert "names no study. The sections are: dialdefer, narrator" in out
 
 
-SHIPPED_CONFIGS = sorted(CONFIGS.glob("*/*.yaml"))
+# Two of each folder, and all that need nothing but what is here: that the others load is tested with their schemas.
+SHIPPED_CONFIGS = sorted(
+    {*CONFIGS.glob("*/pocket*.yaml"), *(p for d in CONFIGS.iterdir() for p in sorted(d.glob("*.yaml"))[-2:])}
+)
 KINDS = {"training": "training", "serving": "serving", "accelerate": ""}
 FOUND: dict[str, FoundModel] = {}  # a tokenizer takes a second to load, and most of these configs name one model
 
@@ -226,7 +229,7 @@ def find_once(model: ModelConfig) -> FoundModel:
 
 
 @pytest.mark.parametrize("path", SHIPPED_CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedded_model_path()  # is in the cache, as after any run on it
     monkeypatch.setattr(sampling, "server_check", lambda config, server: unknown("server", "not asked"))
     for module, n_counted in ((sampling, "N_COUNTED"), (training, "N_DRAWN")):

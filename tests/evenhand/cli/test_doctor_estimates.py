@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -191,12 +190,3 @@ def test_a_70b_judge_takes_53_gib_of_each_gpu_to_train_and_two_to_four_gpus_to_c
     }
     assert {name: check.says[-1] for name, check in needed.items()} == {"a100": "2", "a100-40gb": "5", "gh200": "2"}
     assert needed["a100"].says.startswith("131.4 GiB")
-
-
-def test_without_its_data_a_config_is_tried_on_our_own_and_no_time_is_estimated_from_them(tmp_path: Path) -> None:
-    words = [str(CONFIGS / "training" / BIG[0]), "model.name=embedded", f"dialdefer.benchmarks[0].root={tmp_path}"]
-    found = {check.subject.partition(",")[0]: check for check in training.examine(words, "a100").checks}
-    assert found["data"].state == "wrong"
-    assert found["examples"].says.startswith("one of our own items renders")
-    assert found["memory"].state == "ok"
-    assert found["time"].state == "unknown"

@@ -62,22 +62,6 @@ def test_the_jobs_of_a_finished_pipeline_are_complete(
     assert list(looked(capsys, older)) == NAMES
 
 
-def test_an_array_is_complete_when_its_run_is(cluster: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    folder = submitted(cluster)
-    run_of = Path((folder / NAMES[0]).read_text().strip())
-    (run_of / "DONE.json").unlink()  # the first task of the array has noted it, others still work
-    (folder / f"{NAMES[0]}.task2.began").write_text("job 101 on node02\n")
-    assert looked(capsys, folder)[NAMES[0]]["state"] == "running"
-    (folder / f"{NAMES[0]}.task2.began").unlink()
-    stage = looked(capsys, folder)[NAMES[0]]
-    assert stage["state"] == "unfinished"
-    assert f"`evenhand sample {run_of}/config.yaml` asks for what is left" in stage["note"]
-    moved = folder.parent.parent / "inference" / run_of.name
-    moved.mkdir(parents=True)
-    (moved / "DONE.json").touch()
-    assert looked(capsys, folder)[NAMES[0]]["state"] == "complete"
-
-
 def test_a_job_that_failed_says_what_its_log_ends_with_until_it_is_begun_again(
     cluster: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

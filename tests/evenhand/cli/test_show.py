@@ -1,6 +1,5 @@
 """`evenhand show`: the very prompts that a run asks about a unit, of every study, chosen by their factors."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from evenhand.cli import show
 from evenhand.errors import ConfigError, DataError
 from inference.schedule import first_prompts
-from studies.flips import Flip, FlipSide, write_flips
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.tiny_checkpoint import byte_tokenizer
 
@@ -52,23 +50,6 @@ def test_every_study_shows_its_own_units(name: str, capsys: pytest.CaptureFixtur
     assert shown(capsys, name).startswith("=== ")
 
 
-def test_words_set_keys_of_the_section(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = shown(capsys, "pocket", "template=matched", "verdict=margin", "--only", "condition=c2_incorrect")
-    assert text.count("===") == 2
-    assert "template: matched" in text
-    assert "answer_form: one_token" in text
-    sides = [FlipSide(put_as=f"framing {k}", accepts=k == 1, reason=f"reason {k}") for k in (0, 1)]
-    flip = Flip(
-        model="m", dataset="d", item_id="i", question="q", claim="c", claim_is_true=False, is_withheld=False,
-        first=sides[0], second=sides[1],
-    )  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    write_flips(tmp_path / "flips", [flip], {})
-    assert "reason 1" in shown(capsys, "flips", "root=flips")
-
-
 @pytest.mark.parametrize(
     ("words", "error", "says"),
     [
@@ -88,9 +69,3 @@ def test_what_is_not_there_is_named(words: list[str], error: type[Exception], sa
     with pytest.raises(error) as refusal:
         show.main(words)
     assert says in str(refusal.value)
-
-
-def test_a_key_of_the_study_at_the_top_level_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text("framing: {ask: '{{ framing }}'}\nplacebos: ['{{ claim }}']\n")
-    with pytest.raises(ConfigError, match="'placebos' at the top level; indent it, it is a key of 'framing'"):
-        show.main([str(tmp_path / "s.yaml")])

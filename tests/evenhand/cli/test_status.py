@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from evenhand.cli.status import Stage, main, stages_of
-from evenhand.completions import append_completions, exclude
+from evenhand.completions import append_completions
 from evenhand.lease import STALE_S, held
-from evenhand.records import Completion, Prompt, SamplingOverride
+from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.terminal import run_main
 from tests.made.made_runs import made_items, make_run, say
@@ -79,15 +79,6 @@ def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None
     assert (stage.per_second, stage.seconds_left) == (None, None)
 
 
-def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path: Path) -> None:
-    own = replace(PROMPTS[0], drawing=SamplingOverride(n=1))
-    run = planned_run(tmp_path / "run", [own, *PROMPTS[1:3]], n=4)
-    answer(run, [own, PROMPTS[1]])
-    answer(run, [PROMPTS[1]], index=3)
-    (stage,) = stages_of(run)
-    assert (stage.done, stage.planned) == (3, 1 + 2 * 4)
-
-
 def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_writes(tmp_path: Path) -> None:
     run = planned_run(tmp_path / "run")
     for number, ago in enumerate((3000, 1700, 900, 200, 100)):
@@ -100,15 +91,6 @@ def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_wri
         os.utime(run / name, (time.time() - 2900,) * 2)
     (stage,) = stages_of(run)
     assert (stage.seconds_left, stage.written_s_ago) == (None, pytest.approx(2900, abs=60))
-
-
-def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
-    shared = replace(PROMPTS[1], item_id="item-0")  # of an item that is left out and of one that is not
-    run = planned_run(tmp_path / "run", [*PROMPTS[:4], shared])
-    exclude(run, {PROMPTS[0]: "700 tokens with the answer, window 512"})
-    (stage,) = stages_of(run)
-    assert (stage.done, stage.planned) == (0, 3)
-    assert str(stage.note).startswith("1 items are left out")
 
 
 def training_run(path: Path, **optimiser: Any) -> Path:
@@ -153,17 +135,6 @@ def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_tol
     stage = stages_of(run)[0]
     assert str(stage.holder).startswith("process 4711 on node07, silent for ")
     assert stage.seconds_left is None
-
-
-def test_why_a_run_ended_before_its_last_step_is_told(tmp_path: Path) -> None:
-    run = training_run(tmp_path / "run", max_steps=100)
-    (run / "DIVERGED.json").write_text(json.dumps({"step": 70, "reason": "the loss\nis that of a uniform guesser"}))
-    stage = stages_of(run)[0]
-    assert (stage.state, stage.note) == ("diverged", "stopped at step 70: the loss is that of a uniform guesser")
-    (run / "DIVERGED.json").unlink()
-    finish(run, {"n_steps": 30, "stopped_early_at_step": 30})
-    stage = stages_of(run)[0]
-    assert (stage.done, stage.note) == (30, "stopped early at step 30: the dev loss got no lower")
 
 
 def test_a_finished_run_and_its_merges(tmp_path: Path) -> None:

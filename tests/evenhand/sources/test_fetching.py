@@ -80,17 +80,6 @@ def test_a_broken_connection_is_continued_where_it_broke(
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
 
 
-def test_what_was_whole_when_a_fetch_ended_is_kept_and_the_rest_is_brought_by_the_next(
-    server: PublishersServer, tmp_path: Path
-) -> None:
-    server.faults["SES.jsonl"] = [Fault(status=502)]
-    with pytest.raises(DataError, match="the server answered 502"):
-        bring(tmp_path, BOTH)
-    assert names(tmp_path) == {"Age.jsonl", "sources.json", ".lock"}
-    bring(tmp_path, BOTH)
-    assert server.n_sent == len(AGE) + len(SES)
-
-
 def test_a_busy_server_is_asked_again(server: PublishersServer, tmp_path: Path) -> None:
     server.faults["/commits/HEAD"] = [Fault(status=503)]
     server.faults["Age.jsonl"] = [Fault(status=429, headers={"Retry-After": "7"})]

@@ -134,10 +134,7 @@ def test_of_several_samples_the_majority_flips_with_a_reason_that_was_written_fo
     plan = [json.loads(line) for line in (made / "plan.jsonl").read_text().splitlines()]
     wanted = next(line["prompt_hash"] for line in plan if line["condition"] == C2_INCORRECT)
     samples = [replied(2, "sample 0"), replied(1, "half \ud800"), replied(1, "sample 2")]
-    rewrite(
-        made,
-        lambda rows: [{**r, **samples[r["sample_index"]]} if r["prompt_hash"] == wanted else r for r in rows],
-    )
+    rewrite(made, lambda rows: [{**r, **samples[r["sample_index"]]} if r["prompt_hash"] == wanted else r for r in rows])
     (flip,) = built(tmp_path / "flips", made)
     assert flip.second.reason == "half ?", "of half a surrogate pair"
 

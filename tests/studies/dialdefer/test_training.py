@@ -50,13 +50,7 @@ PAIRED, ONE_ORDER = {"paired": {"weight": 1.0}}, {"option_orders": ["fixed_slot"
     [
         ("sft", "random", pocket(12), {}, "12810bad6c0d5207"),
         ("label_free", "item", pocket(12), {}, "0d28c999f74e7544"),
-        (
-            "dpo",
-            "item",
-            pocket(12, template="published-dpo", conditions=C2, speakers=LABELS),
-            {},
-            "58bc6674bbf47b78",
-        ),
+        ("dpo", "item", pocket(12, template="published-dpo", conditions=C2, speakers=LABELS), {}, "58bc6674bbf47b78"),
         ("sft", "item", pocket(12, template="v1") | {"bend": BEND}, {}, "61b28df8834a4afa"),
         ("paired", "item", CONFLICTS | {"visibilities": ["visible"], **ONE_ORDER}, PAIRED, "a0fd7eeb68ebbd2f"),
         ("label_free", "group", CONFLICTS | {"visibilities": ["hidden"], **ONE_ORDER}, {}, "ca27b9f6e30da3ca"),

@@ -18,17 +18,7 @@ from studies.dialdefer.quantities import observed
 from studies.dialdefer.records import Condition
 from studies.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from tests.made.made_runs import made_items, make_run, say
-from tests.made.made_verdicts import (
-    C2_CORRECT,
-    C2_INCORRECT,
-    Row,
-    by_key,
-    only,
-    scored,
-    scores_of,
-    verdict_rows,
-    write,
-)
+from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, Row, by_key, only, scored, scores_of, verdict_rows, write
 from tests.made.places import ROOT
 
 ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")

@@ -83,10 +83,7 @@ def test_what_goes_on_behind_a_reply_is_asked_when_it_is_there_and_holds_the_jud
     assert unit.next_prompts(ties) == ()  # nothing can be held against no answer
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    REFUSED,
-)
+@pytest.mark.parametrize(("changes", "words"), REFUSED)
 def test_a_study_that_does_not_hang_together_is_refused_with_the_key(changes, words, tmp_path):
     with pytest.raises((ConfigError, DataError), match=words):
         section({**study(claims(tmp_path / "items.jsonl", 1)), **changes}).units("margin")

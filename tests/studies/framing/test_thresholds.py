@@ -15,8 +15,8 @@ from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.framing.thresholds import calibrate, with_thresholds
 from tests.made.framing_runs import claims, run_of, study
-from tests.made.made_runs import lean, made_items, make_run
-from tests.made.scorecard_runs import scored, yes_sayer
+from tests.made.made_runs import lean
+from tests.made.scorecard_runs import scored
 
 
 def knows_and_bends(prompt: Prompt) -> dict[str, Any]:
@@ -127,19 +127,6 @@ def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(
         np.testing.assert_allclose(after.fields[name], wanted, err_msg=name)
     np.testing.assert_array_equal(after.fields["accepts_wrong"][:, :, 1], after.fields["value"][:, :, 1])
     assert np.isnan(after.fields["accepts_wrong"][:, :, 0]).all()
-
-
-def test_a_card_of_two_studies_has_thresholds_for_the_one_that_they_were_fitted_for(runs: Any, tmp_path: Path) -> None:
-    items = made_items("bbq", 40)
-    ours = [runs(split) for split in ("train", "test")]
-    theirs = [make_run(tmp_path, yes_sayer, items=items[:20], verdict="margin", name="fitted")]
-    theirs.append(make_run(tmp_path, yes_sayer, items=items[20:], verdict="margin", name="asked"))
-    for (train, test), beside in ((ours, theirs[1]), (theirs, ours[1])):
-        calibrate_main([str(train), str(test)])
-        thresholds = ("--calibrated", test / "calibrated" / "thresholds.json")
-        row = scored(test, *thresholds, "--with", f"base={beside}", "--allow-differences", draws=50)["calibrated"]
-        known = [row.get(name) is not None for name in ("mean_abs_shift", "acc")]
-        assert known == [test is ours[1], test is theirs[1]]
 
 
 def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(runs: Any) -> None:

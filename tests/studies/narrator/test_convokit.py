@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import EvenhandError
 from studies.narrator.convokit import Comment, Dump, find_dump, in_time, read_dump
-from tests.made.convokit_dump import CALM, QUARREL, SMALL, Row, facts, talk, utterance, write_dump, zipped
+from tests.made.convokit_dump import CALM, QUARREL, SMALL, facts, utterance, write_dump, zipped
 
 
 def read(path: Path) -> Dump:
@@ -90,20 +90,3 @@ def test_a_damaged_line_is_named_by_file_and_line(line: str, problem: str, tmp_p
         file.write(line + "\n")
     with pytest.raises(EvenhandError, match=rf"/utterances\.jsonl:2: .*{problem}"):
         read(path)
-
-
-def without_flags(folder: Path) -> Path:
-    rows: list[Row] = [{**row, "meta": {}} for row in talk("q", ("Ann", "No."), ("Ben", "Yes."))]
-    return write_dump(folder, rows, {"q": facts()})
-
-
-@pytest.mark.parametrize(
-    ("made", "problem"),
-    [
-        (lambda folder: folder / "nowhere", "nowhere: cannot be read .*give a folder with utterances.jsonl"),
-        (without_flags, "no utterance has the field 'comment_has_personal_attack'"),
-    ],
-)
-def test_what_is_no_dump_is_named(made: Callable[[Path], Path], problem: str, tmp_path: Path) -> None:
-    with pytest.raises(EvenhandError, match=problem):
-        read(made(tmp_path / "dump"))

@@ -29,10 +29,7 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
     assert config.name == f"{name}-narrator-exact"
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    REFUSED,
-)
+@pytest.mark.parametrize(("changes", "says"), REFUSED)
 def test_what_cannot_be_asked_is_refused_with_the_way_out(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         narrator_config(**changes)

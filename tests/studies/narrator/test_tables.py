@@ -98,11 +98,7 @@ def test_table_2_follows_from_its_accuracies_with_one_deviation():
 
 
 # (visibility, perspective) → (printed, computed by the pooling of its column)
-DEVIATIONS_OF_POOLING = {
-    "blame": {},
-    "identification": {("hidden", "attacker"): (40.0, 40.4)},
-    "detection": {},
-}
+DEVIATIONS_OF_POOLING = {"blame": {}, "identification": {("hidden", "attacker"): (40.0, 40.4)}, "detection": {}}
 POOLED_OVER = {"blame": (GPT, LLAMA, MISTRAL), "identification": MODELS, "detection": MODELS}
 
 

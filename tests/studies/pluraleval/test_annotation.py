@@ -7,18 +7,11 @@ import pytest
 from eval.annotation.command import main
 from eval.annotation.tasks import Task
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.pluraleval import annotation
 from studies.pluraleval.build_references import build
 from studies.pluraleval.sources import pocket_references
 from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
 from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
-
-
-def all_in_one(prompt: Prompt) -> str:
-    """A clusterer that puts every opinion into the first cluster."""
-    replies = {"assignment": '{"cluster": 1}', "summary": "All.", "stance": "NEUTRAL", "belief": "I think so."}
-    return replies.get(prompt.factors.step) or perfect(prompt)
 
 
 def references(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, judge: Answers = perfect) -> Path:
@@ -66,16 +59,3 @@ def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
     build(run, tmp_path / "built")
     (of_folder,) = annotation.tasks([tmp_path / "built"])
     assert (of_folder.items, of_folder.in_run) == (task.items, task.in_run), "a built folder does as well as its run"
-
-
-def test_two_clusterings_of_a_thread_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    fine, coarse = references(tmp_path, monkeypatch, "fine"), references(tmp_path, monkeypatch, "coarse", all_in_one)
-    (task,) = annotation.tasks([fine, coarse])
-    assert {item.unit for item in task.items} == {known.thread.thread_id for known in pocket_references()}
-    for item in task.items:
-        texts = dict(item.texts)
-        assert texts["Right"].startswith("All.\n  • ")
-        left, right = (sorted(line for line in texts[side].splitlines() if "•" in line) for side in ("Left", "Right"))
-        assert left == right
-    (same,) = annotation.tasks([fine, fine])
-    assert not same.items, "there is nothing to prefer where both are alike"

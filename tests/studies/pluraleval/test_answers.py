@@ -10,7 +10,8 @@ import pytest
 from eval.estimates.estimate import Drawing
 from eval.shift.answer import Shift
 from studies.pluraleval.answers import FIGURES, shifts_of
-from studies.pluraleval.observe import JudgedList, Quantity, Reply, values_of
+from studies.pluraleval.observe import JudgedList, Quantity, values_of
+from studies.pluraleval.records import Reply
 from tests.made.completions import completion
 from tests.made.pluraleval_models import KNOWN
 

@@ -22,8 +22,7 @@ def opinions_of_others(found: object) -> list[list[str]]:
     return sorted(sorted(t for t in members if t[:1] in "abc" and len(t) == 2) for members in clusters(found))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("reply", OBEYED)
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(("text", "reply"), zip(HOSTILE.values(), OBEYED, strict=True), ids=HOSTILE)
 def test_a_judge_that_obeys_a_comment_changes_that_comments_opinions_alone(text: str, reply: str) -> None:
     expected, _ = judged(thread(*GOOD))
     with_it, asked = judged(thread(*GOOD, text), overridden(by_letter, {"extraction 3": reply}))

@@ -10,7 +10,6 @@ from evenhand.records import Completion
 from studies.pluraleval.observe import (
     JudgedList,
     Quantity,
-    Reply,
     confidence_of,
     list_values,
     losses,
@@ -18,6 +17,7 @@ from studies.pluraleval.observe import (
     stance_of,
     values_of,
 )
+from studies.pluraleval.records import Reply
 from tests.made.completions import completion
 from tests.made.pluraleval_models import KNOWN, sides
 

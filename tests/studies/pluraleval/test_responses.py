@@ -19,7 +19,6 @@ from tests.made.pluraleval_models import FORMATS, formatted
 POCKET = ReferenceSpec(dataset="pocket-threads")
 RESPONSES = {"references": {"dataset": "pocket-threads"}}
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
-THREADS = {"threads": {"dataset": "pocket-threads"}}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
 
 
@@ -108,10 +107,7 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
     assert found == ([" ".join(one.split()) for one in inner], "ok")
 
 
-@pytest.mark.parametrize(
-    ("text", "finish", "n", "state"),
-    LISTS,
-)
+@pytest.mark.parametrize(("text", "finish", "n", "state"), LISTS)
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
     found = responses_in(completion(text, finish))
     assert (len(found.value), found.state) == (n, state)

@@ -1,13 +1,11 @@
 """Training on pairs of opinions: which examples, the split by thread, a run, its card."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.run_directory import read_json
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
 from studies.pluraleval.records import Cluster, ReferenceSet
@@ -20,7 +18,6 @@ from training.batches import groups_of
 from training.config import AnyRun
 from training.data import without_dev
 from training.examples import together
-from training.train import train
 
 KNOWN = {one.thread.thread_id: one for one in pocket_references()}
 
@@ -121,12 +118,3 @@ def test_the_dev_split_takes_whole_threads() -> None:
     assert [len(side) for side in threads] == [4, 2]
     assert threads[0].isdisjoint(threads[1])
     assert len(kept) + len(held) == len(units)
-
-
-@pytest.mark.slow
-def test_a_tiny_model_trains_two_steps_on_pairs(byte_judge: Path, tmp_path: Path) -> None:
-    more: dict[str, Any] = {"examples": {"max_prompt_length": 1024}, "dev": {"n_items": 1, "every_steps": 1}}
-    config = pairs_run(model=byte_judge, root=tmp_path, optimiser={"max_steps": 2, "row_tokens": 4096}, **more)
-    done = read_json(train(config) / "DONE.json")
-    assert done["n_examples"] + done["n_dev"] + done["n_excluded"] == 4 * len(config.load_units())
-    assert done["n_dev"] > 0

@@ -142,19 +142,6 @@ def test_replies_to_comments_count_unless_only_the_top_level_is_wanted(tmp_path:
     assert len(built(tmp_path / "b", [post("p1")], said, top_level=True)[0][0].comments) == 2
 
 
-def test_damaged_lines_and_second_records_are_counted_numbers_may_be_texts_and_half_surrogate_pairs_are_replaced(
-    tmp_path: Path,
-) -> None:
-    odd = [b'{"subreddit": "AskEconomics", "id": ', b"[]", b"", b'\xff"subreddit":"AskEconomics"']
-    twice = comments("p1", 1, score="-7", created_utc="1556712000")
-    said = [*twice, *odd, *twice, comment("zzzzzzz9", "p1", body="half \ud83d a pair")]
-    threads, manifest = built(tmp_path, [post("p1", created_utc="1556712000.0"), post("p1")], said)
-    assert [one.score for one in threads[0].comments] == [-7, 3]
-    assert threads[0].comments[1].text == "half \ufffd a pair"
-    again = {"record of the same id again": 1}
-    assert manifest["dropped"] == {"submissions": again, "comments": {"line without a JSON object": 3, **again}}
-
-
 def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
     packed(tmp_path / "RS_2019-05.zst", [post("p1")])
     whole = packed(tmp_path / "RC_2019-05.zst", comments("p1", 3000)).read_bytes()

@@ -149,15 +149,6 @@ def test_unchecked_posts_are_taken_only_when_asked_and_never_with_a_doubtful_lab
     assert made.missing()["unsure"] == ("label", "no verdict in the comments")
 
 
-def test_a_check_file_that_nobody_filled_decides_neither_to_keep_a_post_nor_who_wrote_it(made):
-    made.stages(*TO_CHECK)
-    assert [made.checked("money1")[key] for key in ("keep", "poster")] == [None, None]
-    made.fill("money1", keep=True)
-    made.run("items")
-    assert made.items() == {}
-    assert made.missing()["money1"] == ("check", "kept, but `poster` is not filled in")
-
-
 def test_a_release_has_no_post_that_nobody_checked_and_none_whose_context_repeats_it(made, tmp_path):
     made.reddit.posts["trip1"].title = "AIO? He told the whole family about the car"
     made.stages(*TO_CHECK)
@@ -194,13 +185,3 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     assert not (made.raw / "check" / "two001.yaml").exists()
     made.stages("label", "check")
     assert [made.checked("two001")[key] for key in ("keep", "label")] == [None, ""]
-
-
-def test_credentials_and_a_folder_named_for_what_it_holds_are_asked_for(made, tmp_path, monkeypatch):
-    monkeypatch.delenv("REDDIT_CLIENT_SECRET")
-    with pytest.raises(ConfigError, match=r"REDDIT_CLIENT_SECRET: not set\. Register"):
-        made.run("discover")
-    made.raw = tmp_path / "data"
-    with pytest.raises(ConfigError, match="its name must say so"):
-        made.run("discover")
-    assert not made.raw.exists()

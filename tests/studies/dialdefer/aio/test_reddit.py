@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import DataError
 from studies.dialdefer.aio.folder import opened
 from studies.dialdefer.aio.reddit import add_ids, counts, gone_reason, ids_in, image_addresses
 
@@ -61,22 +61,3 @@ def test_ids_are_read_from_links_and_lines_and_checked(tmp_path):
         assert folder.ids == ["1oh8hfn", "1kqv68q", "1lr6fio"]
         with pytest.raises(DataError, match=r"ids\.txt: '\.\./\.\./x' is not an id"):
             add_ids(folder, ["../../x"], "ids.txt")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("link: x\nkeep: perhaps\ndialogue: 'Speaker A: x'\n", "keep"),
-        ("link: x\nkeep: yes\ndialogue: nobody says this\n", "must begin with `Speaker A:`"),
-    ],
-)
-def test_what_a_person_cannot_have_meant_and_a_torn_file_are_refused_by_name(tmp_path, text, message):
-    with opened(tmp_path / "raw") as folder:
-        for stage in ("check", "posts"):
-            folder.file(stage, "1abc").parent.mkdir()
-            folder.file(stage, "1abc").write_text(text)
-        with pytest.raises((ConfigError, DataError), match=r"1abc\.yaml.*") as refused:
-            folder.check("1abc")
-        assert message in str(refused.value)
-        with pytest.raises((ConfigError, DataError), match=r"posts/1abc\.json"):
-            folder.read("posts", "1abc")

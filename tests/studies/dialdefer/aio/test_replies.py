@@ -162,10 +162,7 @@ def test_a_neutral_text_stays_as_it_is_but_for_its_blanks(text):
     assert neutral(f"Then {text}") == (f"Then {text}", ())
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    NEUTRAL,
-)
+@pytest.mark.parametrize(("text", "expected"), NEUTRAL)
 def test_what_the_rules_do(text, expected):
     assert neutral(text) == (expected, ())
 

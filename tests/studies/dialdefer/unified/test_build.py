@@ -19,7 +19,6 @@ from studies.dialdefer.unified.card import WHOLE, notes_on
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
 from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import build_small, request, write_release
-from tests.made.publishers_server import COMMIT, PublishersServer
 from tests.made.unified_files import write_raw
 
 NAMES = [dataset.name for dataset in NINE]
@@ -142,28 +141,13 @@ def test_a_changed_table_is_refused_and_made_again_by_the_same_command(built):
     manifest, table = read_manifest(built), built / "data" / "halueval" / "test.parquet"
     rows = read_items(table)
     swapped = [replace(i, correct_answer=i.incorrect_answer, incorrect_answer=i.correct_answer) for i in rows]
-    for spoil in (
-        lambda: write_items(table, swapped, None, {}),
-        table.unlink,
-    ):
+    for spoil in (lambda: write_items(table, swapped, None, {}), table.unlink):
         spoil()
         with pytest.raises(DataError, match=r"halueval/test\.parquet: is not as built"):
             whole(built, "test")
     build(request(built, built.parent / "raw", ["halueval", "socialiqa"], n_test=9))
     assert read_manifest(built)["files"] == manifest["files"]
     assert items_of(built, "halueval", "test") == rows
-
-
-def test_by_default_the_files_are_downloaded(tmp_path, monkeypatch):
-    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
-    write_raw(tmp_path / "made", scale=0.02, datasets=["halueval"])
-    content = (tmp_path / "made" / "halueval" / "qa_data.json").read_bytes()
-    with PublishersServer({"data/qa_data.json": content}) as server:
-        server.stand_in(monkeypatch)
-        manifest = build(request(tmp_path / "out", None, ["halueval"], n_test=9))
-    (file,) = manifest["contents"]["halueval"]["source"]
-    assert (file["name"], file["revision"], file["n_bytes"]) == ("qa_data.json", COMMIT, len(content))
-    assert (tmp_path / "out" / "raw" / "halueval" / "qa_data.json").read_bytes() == content
 
 
 def loaded(folder: Path, cache: Path, *name: str, split: str) -> Any:

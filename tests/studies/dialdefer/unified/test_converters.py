@@ -13,7 +13,7 @@ import yaml
 from evenhand.errors import DataError
 from studies.dialdefer.records import INCORRECT_ANSWERS, Item
 from studies.dialdefer.unified.catalogue import DATASETS
-from studies.dialdefer.unified.converters import BBQ_FILES, GPQA_WRONG, PLAUSIBILITY
+from studies.dialdefer.unified.converters import GPQA_WRONG, PLAUSIBILITY
 from tests.made.fuzz import draws
 from tests.made.places import GOLDEN
 from tests.made.unified_files import BBQ_LINES, PLAIN, TABLES, rows, source, write_lines, write_zip
@@ -72,12 +72,12 @@ def test_plausibleqa_keeps_the_three_best_scored_candidates_with_ties_in_order(s
 
 
 def test_bbq_joins_context_and_question_and_numbers_the_lines_of_each_file(tmp_path):
-    assert list(BBQ_FILES) == sorted(BBQ_FILES) == [f"{stem}.jsonl" for stem in BBQ_LINES]
+    assert DATASETS["bbq"].origin.files == tuple(f"data/{stem}.jsonl" for stem in BBQ_LINES)
     assert sum(BBQ_LINES.values()) == DATASETS["bbq"].n_total
     (row,) = rows("bbq", 1)
     row |= {"context": " c. ", "question": " q?", "ans0": "x", "ans1": "y ", "ans2": "z ", "label": 1}
-    for name in BBQ_FILES:
-        write_lines(tmp_path / name, [row, row])
+    for stem in BBQ_LINES:
+        write_lines(tmp_path / f"{stem}.jsonl", [row, row])
     items = list(DATASETS["bbq"].convert(tmp_path))
     assert [item.item_id for item in items] == [f"bbq-{stem}-{line}" for stem in BBQ_LINES for line in (0, 1)]
     assert (items[0].question, items[0].correct_answer, wrong(items[0])) == ("c. q?", "y", ["x", "z "])
@@ -198,8 +198,6 @@ JUNK = (b"", b"\x00", b"\xe9", b"{", b"]", b",", b'"', b"null", b"1e999", rb"\ud
 
 @pytest.mark.parametrize("dataset", PLAIN)
 def test_a_damaged_file_ends_in_records_or_in_our_own_error(dataset, tmp_path):
-    for name in BBQ_FILES if dataset == "bbq" else ():
-        write_lines(tmp_path / name, rows("bbq", 1))
     content = source(dataset, rows(dataset, 3)).encode()
     for draw in draws(dataset):
         start, end = sorted(draw.choices(range(len(content) + 1), k=2))
