@@ -1,7 +1,8 @@
 """How well replies are read: agree, wrong and lost in percent, by file, against what a careful person reads in them.
 
-`python -m bench.replies FOLDER [-v]`: a FOLDER of JSON lines with `text`, `finish`, `symbols`, `texts`, and `exp` (the symbol, null where
-nothing can be read, or a list of what may be read); `framing` where the prompt's may be quoted; `n` clusters.
+`python -m bench.replies FOLDER [-v]`: a FOLDER of JSON lines with `text`, `finish`, `symbols`, `texts`, and `exp`: the
+symbol, null where nothing can be read, or a list of what may be read; `framing` where the prompt's may be quoted, `n`
+of clusters.
 """
 
 import json
@@ -38,7 +39,7 @@ def outcome(row: dict[str, object]) -> tuple[str, object, str]:
         said = None if value in (None, "") else str(value)
     else:
         symbols = row["symbols"]
-        reading = read(text, symbols, row.get("texts") or (), framing=str(row.get("framing", "")), is_cut=is_cut)
+        reading = read(text, symbols, row.get("texts") or (), quotable=str(row.get("framing", "")), is_cut=is_cut)
         said, state = (None if reading.place is None else symbols[reading.place]), reading.state
     return "agree" if said in expected else "lost" if said is None else "wrong", said, state
 

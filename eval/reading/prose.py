@@ -84,7 +84,7 @@ class Claim(NamedTuple):
     takes_back: bool  # what was claimed before it
 
 
-class Framing:
+class Quotable:
     """A text of the prompt that a reply may quote: what it says, and who says it there."""
 
     def __init__(self, marked: str) -> None:
@@ -109,9 +109,9 @@ def place_of(mention: str) -> int:
 class Prose:
     """What a text claims and denies, in its order."""
 
-    def __init__(self, lines: list[str], options: Spelt, framing: Framing) -> None:
+    def __init__(self, lines: list[str], options: Spelt, quotable: Quotable) -> None:
         """lines: marked, in lower case."""
-        self.options, self.framing = options, framing
+        self.options, self.quotable = options, quotable
         self.claims: list[Claim] = []
         self.denied: dict[int, int] = {}  # place → number of claims before the denial
         self.takes_back = False  # whether the next claim takes back those before it
@@ -130,47 +130,28 @@ class Prose:
         """
         while taken := P["takes_back"].match(clause):
             self.takes_back, clause = True, clause[taken.end() :]
-        so = False
+        told_level = None
         if opens := P["opens"].match(clause):
-            clause, is_told, so = clause[opens.end() :], is_told and not opens["contrast"], opens["so"] is not None
+            clause, is_told = clause[opens.end() :], is_told and not opens["contrast"]
+            told_level = UNSURE if opens["so"] else None  # what follows from what others say
         clause = P["concedes"].sub("", clause) if P["concedes"].match(clause) else clause
         if self.takes_back:
             self.doubted |= set(map(place_of, re.findall(M, clause)))
-        if clause.rstrip("\"') ").endswith("?") or self.framing.repeats(clause):
+        if clause.rstrip("\"') ").endswith("?") or self.quotable.repeats(clause):
             return is_told
-        told_level = UNSURE if so else None  # of what follows from what others say
         if alone := P["alone"].fullmatch(clause):
             level = FINAL if P["final"].search(clause) else STATED
             self.claim(alone["m"], level, line, "alone" if begins == "line" else "stated", is_told, told_level)
             return is_told
         clause = P["pairs"].sub("", P["idiom"].sub("", clause))
-        if (
-            self.options.is_scale
-            and not P["apposed"].search(clause)
-            and len({*re.findall(M, P["not_that"].sub("", clause))}) > 1
-        ):
+        is_apposed = not is_told and self.read_apposed(clause, line)
+        if self.options.is_scale and not is_apposed and len({*re.findall(M, P["not_that"].sub("", clause))}) > 1:
             return is_told
         if begins and not is_told and (lead := P["lead"].match(clause)) and (begins == "line" or lead["mark"] == ","):
             is_item = lead["mark"] == ")" and self.options.is_numbers
             self.claim(lead["m"], UNSURE if is_item else STATED, line, "label" if begins == "line" else "stated")
             return self.read(clause[lead.end() :], line, is_told, "sentence")
-        if (
-            not is_told
-            and (apposed := P["apposed"].search(clause))
-            and not self.tells(clause[: apposed.start()], clause)
-        ):
-            mention = apposed["m"] or apposed["n"]
-            if not (P["worse"].search(clause[: apposed.start()]) and self.deny(mention, line)):
-                self.claim(mention, BETTER, line, "stated")
-        polar = self.options.polar
-        if (
-            polar
-            and (truth := P["is_true"].match(clause))
-            and not (truth["m"] and ((self.options.is_short and not truth["claim"]) or P["speaker"].search(clause)))
-        ):
-            says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
-            mention = chr(FIRST + polar[says == (truth["not"] is not None)])
-            self.claim(mention, STATED, line, "stated", is_told, told_level)
+        if self.read_truth(clause, line, is_told, told_level):
             return is_told
         if not P["less"].search(clause):
             for instead in P["not_that"].finditer(clause):
@@ -180,38 +161,56 @@ class Prose:
             if P["alone"].fullmatch(clause):
                 return self.read(clause, line, is_told, begins)
         self.read_frames(clause, line, is_told, told_level)
-        return is_told or bool(
-            self.tells(clause, clause) and (P["says"].search(clause) or P["reported"].search(clause))
-        )
+        is_speech = P["says"].search(clause) or P["reported"].search(clause)
+        return is_told or (is_speech is not None and self.tells(clause, clause))
+
+    def read_apposed(self, clause: str, line: int) -> bool:
+        """Whether a clause ends with an option behind what it stands for: "as a whole: 4", "the second message (B)"."""
+        apposed = P["apposed"].search(clause)
+        if apposed and not self.tells(clause[: apposed.start()], clause):
+            mention = apposed["m"] or apposed["n"]
+            if not (P["worse"].search(clause[: apposed.start()]) and self.deny(mention, line)):
+                self.claim(mention, BETTER, line, "stated")
+        return apposed is not None
+
+    def read_truth(self, clause: str, line: int, is_told: bool, told_level: int | None) -> bool:
+        """Whether a clause says of a claim that it is true, or false, of options that mean this."""
+        polar, truth = self.options.polar, P["is_true"].match(clause)
+        if not polar or not truth:
+            return False
+        if truth["m"] and ((self.options.is_short and not truth["claim"]) or P["speaker"].search(clause)):
+            return False
+        says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
+        mention = chr(FIRST + polar[says == (truth["not"] is not None)])
+        self.claim(mention, STATED, line, "stated", is_told, told_level)
+        return True
 
     def read_frames(self, clause: str, line: int, is_told: bool, told_level: int | None) -> None:
         """What the frames of a clause claim and deny."""
         for level, frame in FRAMES if self.options.is_numbers else [*FRAMES, PREDICATE]:
             for framed in frame.finditer(clause):
-                place, said = place_of(framed["m"]), clause[: framed.end()]
-                if frame is P["predicate"] and (
-                    place in self.options.common or (P["worse"].search(said) or P["wrong"].search(said))
-                ):
-                    continue
+                mention, said, before = framed["m"], clause[: framed.end()], clause[: framed.start("m")]
+                is_common = (
+                    place_of(mention) in self.options.common or P["worse"].search(said) or P["wrong"].search(said)
+                )
+                is_counted = self.options.is_numbers and mention < chr(SHOWN_AS)
+                is_denied = P["not"].search(said) is not None
                 if (
-                    self.options.is_numbers
-                    and framed["m"] < chr(SHOWN_AS)
-                    and P["in_count"].match(clause, framed.end("m"))
+                    (frame is P["predicate"] and is_common)
+                    or (is_counted and P["in_count"].match(clause, framed.end("m")))
+                    or P["if"].search(clause if level in (BETTER, MORE) else said)
+                    or self.tells(before, clause)
                 ):
                     continue
-                if P["if"].search(clause if level in (BETTER, MORE) else said) or self.tells(
-                    clause[: framed.start("m")], clause
-                ):
-                    continue
-                if level == WORSE and not P["not"].search(said):
-                    self.deny(framed["m"], line)
-                elif level in (WORSE, DENIED) or P["not"].search(said):
-                    self.denied[place] = len(self.claims)
+                if level == WORSE and not is_denied:
+                    self.deny(mention, line)
+                elif level in (WORSE, DENIED) or is_denied:
+                    self.denied[place_of(mention)] = len(self.claims)
                 else:
-                    self.claim(framed["m"], level, line, "stated", is_told, told_level)
+                    self.claim(mention, level, line, "stated", is_told, told_level)
 
     def deny(self, mention: str, line: int) -> bool:
-        """Of two options the other one is claimed, if not firmly, where this one is the worse; whether there are two."""
+        """Claims the other one of two options, if not firmly, since this one is the worse; whether there are two."""
         self.denied[place_of(mention)] = len(self.claims)
         is_either = len(self.options.symbols) == 2
         if is_either:
@@ -233,8 +232,8 @@ class Prose:
         if P["agrees"].search(clause) and not P["not"].search(clause):
             return False
         speakers = [*P["speaker"].finditer(before)]
-        if self.framing.speakers:
-            speakers += self.framing.speakers.finditer(before)
+        if self.quotable.speakers:
+            speakers += self.quotable.speakers.finditer(before)
         told_before = max((speaker.end() for speaker in speakers), default=-1)
         behind = clause[len(before) :]
         if told_before < 0:

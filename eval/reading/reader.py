@@ -1,8 +1,8 @@
 """What a judge wrote → the option that it answers with, or why there is none: one reader for all studies.
 
 Evidence counts in this order, and its name is the state: the verdict's key in JSON; the study's own pattern, or a form
-that judges are told to write ("[[A]]"); the reply as a whole; its first line; what its prose claims (prose.py). Where two
-options stand, or an option and its text disagree, nothing is read: a wrong verdict is worse than none. Thoughts are
+that judges are told to write ("[[A]]"); the reply as a whole; its first line; what its prose claims (prose.py). Where
+two options stand, or an option and its text disagree, nothing is read: a wrong verdict is worse than none. Thoughts are
 removed first.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
 from eval.reading.options import PRESETS, Options, options_of
-from eval.reading.prose import BETTER, FINAL, MORE, SHOWN, STATED, UNSURE, Claim, Framing, P, Prose, filled
+from eval.reading.prose import BETTER, FINAL, MORE, SHOWN, STATED, UNSURE, Claim, P, Prose, Quotable, filled
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
@@ -34,13 +34,13 @@ def read(
     texts: Sequence[str] = (),
     *,
     pattern: re.Pattern[str] | None = None,
-    framing: str = "",
+    quotable: str = "",
     is_cut: bool = False,
 ) -> Reading:
     """What a reply says. symbols: what it may name; texts: the answers that these stand for, if they are not the same.
 
-    pattern: the study's own, with the answer in its group; its last match counts. framing: what the prompt says that the
-    judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end.
+    pattern: the study's own, with the answer in its group; its last match counts. quotable: what the prompt says that
+    the judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end.
     """
     options = options_of(tuple(symbols), tuple(texts))
     text = without_thinking(text).strip()
@@ -54,11 +54,11 @@ def read(
         return one_of([written(value, options).place for value in counted], JSON)
     if not options.is_short and (values := values_of(text, lambda _: True)[0]):  # {"safety": "unsafe"}
         return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
-    return written(prose, options, pattern, framing, is_cut)
+    return written(prose, options, pattern, quotable, is_cut)
 
 
 def written(
-    text: str, options: Options, pattern: re.Pattern[str] | None = None, framing: str = "", is_cut: bool = False
+    text: str, options: Options, pattern: re.Pattern[str] | None = None, quotable: str = "", is_cut: bool = False
 ) -> Reading:
     """What a text without JSON says."""
     if pattern and (found := [match[match.lastindex or 0] for match in pattern.finditer(text)]):
@@ -71,7 +71,7 @@ def written(
     lines = [line for line in marked.splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
     if not lines or is_turned:
         return Reading(None, CUT if is_cut else NONE)
-    return settled(Prose(lines, options, Framing(options.marked(framing))), len(lines) - 1, is_cut)
+    return settled(Prose(lines, options, Quotable(options.marked(quotable))), len(lines) - 1, is_cut)
 
 
 def valid_pattern(pattern: str) -> re.Pattern[str]:
@@ -123,7 +123,7 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
 
 
 def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
-    """The claims that count: no headings, nothing in a list of the options, and no comparisons in a reply that was cut."""
+    """The claims that count: no headings, nothing in a list of the options, and no comparisons in a cut reply."""
     labels = {claim.line: claim.place for claim in reversed(prose.claims) if claim.kind == "label"}
     is_list = len({*labels.values()}) > 1  # "A: ..." and in another line "B: ..."
     headings = {claim.place for claim in prose.claims if claim.kind == "alone" and claim.is_noun}

@@ -27,12 +27,12 @@ def choice_in(
     reply: Completion,
     symbols: Sequence[str],
     texts: Sequence[str] = (),
-    framing: str = "",
+    quotable: str = "",
     pattern: re.Pattern[str] | None = None,
 ) -> Choice:
     """What a reply says. Of log-probabilities the likeliest symbols; two that are equally likely are a tie.
 
-    Of a text what eval.reading reads in it: texts are the answers that the symbols stand for, framing what the prompt
+    Of a text what eval.reading reads in it: texts are the answers that the symbols stand for, quotable what the prompt
     says that a reply may quote, pattern the study's own.
     """
     if reply.is_error:
@@ -45,7 +45,7 @@ def choice_in(
         places = tuple(place for place, log in enumerate(finite) if log == max(finite))
         return Choice(places, CHOSEN if len(places) == 1 else TIE)
     is_cut = reply.finish_reason == "length"
-    reading: Reading = read(reply.text, symbols, texts, pattern=pattern, framing=framing, is_cut=is_cut)
+    reading: Reading = read(reply.text, symbols, texts, pattern=pattern, quotable=quotable, is_cut=is_cut)
     return (
         Choice((), UNPARSED, reading.state)
         if reading.place is None

@@ -21,7 +21,7 @@ def test_a_reply_is_read_as_a_careful_reader_reads_it(
     kind: str, text: str, symbol: str | None, special: str | None
 ) -> None:
     symbols, texts = REPLIES["kinds"][kind]["symbols"], REPLIES["kinds"][kind]["texts"]
-    reading = read(text, symbols, texts, framing=REPLIES["framings"].get(special, ""), is_cut=special == "cut")
+    reading = read(text, symbols, texts, quotable=REPLIES["framings"].get(special, ""), is_cut=special == "cut")
     assert (None if reading.place is None else symbols[reading.place]) == symbol
 
 
@@ -54,9 +54,9 @@ def test_what_a_speaker_says_is_never_the_judges_answer(manner: str, own: str) -
     other = AB[own == "A"]
     framing = FRAMING.format(other=other)
     whole = manner.format(own=own, other=other)
-    assert read(whole, AB, framing=framing).place == AB.index(own)
+    assert read(whole, AB, quotable=framing).place == AB.index(own)
     for end in range(20, len(whole), 7):  # cut off anywhere, it says the same or nothing
-        assert read(whole[:end], AB, framing=framing, is_cut=True).place in (AB.index(own), None), whole[:end]
+        assert read(whole[:end], AB, quotable=framing, is_cut=True).place in (AB.index(own), None), whole[:end]
 
 
 @pytest.mark.parametrize(
