@@ -1,8 +1,7 @@
 """`make bench`, or one part of it, as in `make bench ARGS=training`: speeds as ratios, measured in one run.
 
 scoring: seconds and memory by the number of verdicts; sampling: against bare vLLM and transformers, margins against
-reasoning; training: SFT and DPO against TRL. The last two also tell the share of this machine's own speed in matrix
-products that is reached. Each part runs in a process of its own.
+reasoning; training: SFT and DPO against TRL. Each part runs in a process of its own.
 """
 
 import subprocess

@@ -1,8 +1,8 @@
 """Training at the paper's batch and lengths: ours against TRL as it comes, SFT and DPO.
 
 Steps of 16 prompts, dialogues of about 200 tokens. All train on the same 16 examples, a microbatch at a time, in turn
-with each other and with a pass of matrix products. A step is the median microbatch times their number, and the
-optimiser's part.
+with each other, each in a process of its own. A step is the median microbatch times their number, and the optimiser's
+part. A worker prints READY, then for each line that it reads "TOOK seconds ...", and "PEAK GiB" when its input ends.
 
 `make bench ARGS=training` takes the embedded model and the paper's 4 x 4 (DialDefer, Tables 35 and 37);
 `python -m bench.training FOLDER 16` another checkpoint, and microbatches of 16.
@@ -10,8 +10,12 @@ optimiser's part.
 
 import json
 import os
+import resource
+import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -20,28 +24,23 @@ import torch
 import transformers.trainer
 from transformers import TrainerCallback
 
-from bench.necessary import training_flops, training_tokens
-from bench.turns import Matmul, Worker, now, peak_gib, race
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.cli.doctor.model_size import model_size
-from evenhand.run_directory import read_json
+from evenhand.machine import lacks_bf16
+from tests.made.places import ROOT
 from tests.made.stock_trl import train_with_trl
 from training import train
 from training.config import AnyRun, parse_training_config
 
 STEP = 16  # prompts
 GOALS = {"SFT tokens/s": 2.0, "DPO examples/s": 2.5}
-SHARE_GOAL = 0.6
+ROUNDS = 3  # that count; one before them warms up
 
 Tree = dict[str, Any]
 
 
 def has_bf16() -> bool:
     """Whether this machine computes bf16 in hardware; elsewhere it is several times slower than float32."""
-    if torch.cuda.is_available():
-        return True
-    info = Path("/proc/cpuinfo")
-    return info.exists() and not {"avx512_bf16", "amx_bf16"}.isdisjoint(info.read_text().split())
+    return torch.cuda.is_available() or not lacks_bf16()
 
 
 def config(method: str, model: str, size: int, *, is_trl: bool = False) -> Tree:
@@ -55,7 +54,7 @@ def config(method: str, model: str, size: int, *, is_trl: bool = False) -> Tree:
             "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": STEP // 2}],
             "prompts": {"template": "published", "conditions": ["c2_correct", "c2_incorrect"]},
         },
-        "quantisation": {"compute_dtype": dtype, "hold": "nf4" if is_trl else "dequantised"},
+        "quantisation": {"compute_dtype": dtype, "weights": "nf4" if is_trl else "dequantised"},
         "optimiser": {
             "learning_rate": 2e-4 if method == "sft" else 5e-5,
             "per_device_batch_size": size,
@@ -68,10 +67,73 @@ def config(method: str, model: str, size: int, *, is_trl: bool = False) -> Tree:
     return tree | ({"precompute_reference": not is_trl} if method == "dpo" else {})
 
 
+class Worker:
+    """A process of its own, as those see it who compare with it."""
+
+    def __init__(self, words: Sequence[str], root: str) -> None:
+        self.errors = Path(tempfile.mkdtemp(dir=root)) / "stderr"
+        pipe = subprocess.PIPE
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *words], cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors, text=True
+            )
+        self.seconds: list[float] = []  # of each turn
+        self.optimiser: list[float] = []  # of the optimiser's part, where a turn had one
+        self.peak = 0.0
+
+    def heard(self, wanted: str) -> list[str]:
+        """The words behind the one that the next line begins with, once that is the wanted one."""
+        for line in self.process.stdout:
+            word, *others = line.split() or [""]
+            if word == wanted:
+                return others
+        raise RuntimeError(f"a worker ended before it said {wanted}: {self.process.args!r}\n{self.errors.read_text()}")
+
+    def take(self, order: str = "go") -> float:
+        """Do the work once; its seconds."""
+        self.process.stdin.write(f"{order}\n")
+        self.process.stdin.flush()
+        seconds, *optimiser = map(float, self.heard("TOOK"))
+        self.seconds.append(seconds)
+        self.optimiser += [part for part in optimiser if part]
+        return seconds
+
+    def end(self) -> None:
+        """Hear of the most memory that it took, and stop it."""
+        self.process.stdin.close()
+        self.peak = float(self.heard("PEAK")[0])
+        self.process.wait()
+
+
 def contender(tree: Tree, root: str, *, is_trl: bool = False) -> Worker:
     """A training run, which takes a microbatch at a time."""
     tree = {**tree, "run": {"root": tempfile.mkdtemp(dir=root)}}
     return Worker(["bench.training", "work", json.dumps(tree), *["trl"] * is_trl], root)
+
+
+def race(workers: Sequence[Worker]) -> None:
+    """Let all do their work in turn, once more than ROUNDS, and end them."""
+    for worker in workers:
+        worker.heard("READY")
+    for _ in range(1 + ROUNDS):
+        for worker in workers:
+            worker.take()
+    for worker in workers:
+        worker.end()
+
+
+def now() -> float:
+    """Seconds, when all that was asked of the device is done."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def peak_gib() -> float:
+    """The most memory that this process has held: of the GPU where there is one."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 class Gate(TrainerCallback):
@@ -112,29 +174,23 @@ def main(model: str = "embedded", size: int = 4) -> None:
     runs: dict[str, AnyRun] = {method: parse_training_config(tree, "bench") for method, tree in trees[False].items()}
     parts = STEP // size
     run = runs["sft"]
-    checkpoint = resolve(run.model, weights=False)
-    lengths = [e.n_tokens for e in run.training.examples(run.load_units(), run, load_tokenizer(checkpoint))[0]]
-    shape = model_size(read_json(checkpoint / "config.json"))
-    tokens = {method: training_tokens(one) for method, one in runs.items()}
+    tokenizer = load_tokenizer(resolve(run.model, weights=False))
+    lengths = [e.n_tokens for e in run.training.examples(run.load_units(), run, tokenizer)[0]]
     print(f"training, {model}, {parts} x {size} prompts of {min(lengths)} to {max(lengths)} tokens", flush=True)
     with tempfile.TemporaryDirectory() as root:
-        matmul = Matmul(shape, round(tokens["sft"].n), run.quantisation.compute_dtype, root, backward=True)
         of_trl = {method: contender(tree, root, is_trl=True) for method, tree in trees[True].items()}
         ours = {method: contender(tree, root) for method, tree in trees[False].items()}
-        race([*of_trl.values(), *ours.values(), matmul])
+        race([*of_trl.values(), *ours.values()])
     optimiser = median(seconds for worker in [*of_trl.values(), *ours.values()] for seconds in worker.optimiser)
 
     def step(worker: Worker) -> float:
         return parts * median(worker.seconds[1:]) + optimiser
 
-    print(f"share of {matmul}, counting only what a step needs; goal {SHARE_GOAL}:")
     for owner, workers in (("TRL", of_trl), ("ours", ours)):
         for method, worker in workers.items():
-            flops = training_flops(shape, tokens[method], shape.n_lora(run.lora.r, run.lora.target_modules))
             print(
-                f"  {owner} {method.upper()}: {matmul.share(flops, worker.seconds, optimiser / parts)}; "
-                f"{step(worker):.2f} s a step, {STEP * mean(lengths) / step(worker):.0f} tokens/s, "
-                f"peak {worker.peak:.2f} GiB"
+                f"  {owner} {method.upper()}: {step(worker):.2f} s a step, {STEP * mean(lengths) / step(worker):.0f} "
+                f"tokens/s, peak {worker.peak:.2f} GiB"
             )
     for (what, goal), method in zip(GOALS.items(), runs, strict=True):
         each = [a / b for a, b in zip(of_trl[method].seconds[1:], ours[method].seconds[1:], strict=True)]

@@ -99,7 +99,10 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
     while rows := list(islice(records, BATCH_ROWS)):
         is_empty = False
         present = set[str]().union(*(record for _, record in rows))
-        values = {name: [record.get(name, Absent.FIELD) for _, record in rows] for name in layout.columns}
+        values = {
+            name: [record.get(name, Absent.FIELD) for _, record in rows] if name in present else Absent.FIELD
+            for name in layout.columns
+        }
         frame = pd.DataFrame(values, [line for line, _ in rows], dtype=object)
         ignored = sorted(present.difference(layout.columns))
         for name in ignored:

@@ -12,11 +12,10 @@ from training.config import TrainingConfig
 # Of the system's words those that Python and Rust share; torch.save says no more than that a write has failed.
 DISK_FULL = ("No space left", "quota exceeded", "inline_container", "PytorchStreamWriter", "iostream error")
 # The settings that change no mathematics first.
-OUT_OF_MEMORY = (
-    "out of memory ({}). What helps, in this order: a smaller optimiser.per_device_batch_size with more "
-    "optimiser.gradient_accumulation_steps; optimiser.batch_by=group where units have several groups; "
-    "optimiser.gradient_checkpointing=true; optimiser.row_tokens=0; quantisation.weights=nf4; a smaller "
-    "examples.max_prompt_length; quantisation.kind=nf4. A changed setting is another run, which begins anew"
+LESS_MEMORY = (
+    "a smaller optimiser.per_device_batch_size with more optimiser.gradient_accumulation_steps; "
+    "optimiser.batch_by=group where units have several groups; optimiser.gradient_checkpointing=true; "
+    "optimiser.row_tokens=0; quantisation.weights=nf4; a smaller examples.max_prompt_length; quantisation.kind=nf4"
 )
 
 
@@ -33,7 +32,10 @@ def shortage_explained(config: TrainingConfig) -> Iterator[None]:
                 "run.root=<there>"
             ) from error
         if is_out_of_memory(error):
-            raise ModelError(OUT_OF_MEMORY.format(one_line(error))) from error
+            raise ModelError(
+                f"out of memory ({one_line(error)}). What helps, in this order: {LESS_MEMORY}. A changed setting is "
+                "another run, which begins anew"
+            ) from error
         raise
 
 

@@ -9,11 +9,12 @@ from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.files import write_whole
 from evenhand.registry import STUDIES, load_part
-from evenhand.terminal import say
+from evenhand.terminal import command_parser, say
 
 
 def main(argv: Sequence[str]) -> None:
-    """`evenhand annotate RUN --out FILE.csv`, then `evenhand annotate RUN --labels FILE...`."""
+    """Write a CSV file in which a person labels what a judge said, without seeing what it said; and, with --labels, how
+    well the judge agrees with the labels."""
     options = annotate_options(argv)
     # These load pandas, which --help does without.
     from eval.annotation.agreement import agreement_text, scores_of
@@ -46,11 +47,7 @@ def main(argv: Sequence[str]) -> None:
 
 def annotate_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand annotate`."""
-    parser = argparse.ArgumentParser(
-        prog="evenhand annotate",
-        description="A CSV file in which a person labels what a judge said, without seeing what it said; and, with "
-        "--labels, how well the judge agrees with the labels.",
-    )
+    parser = command_parser("annotate", main)
     add = parser.add_argument
     add("runs", nargs="+", type=Path, metavar="RUN", help="a finished run or built folder; two stand side by side")
     add("--labels", nargs="+", type=Path, metavar="FILE", help="score such files once they are filled in")

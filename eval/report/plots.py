@@ -28,6 +28,7 @@ NO_FLOOR = {"floor_low": None, "floor_high": None}
 FLOOR = {"color": FAINT, "alpha": 0.55, "linewidth": 0, "zorder": 0}
 WIDTH = 4.4  # inches; narrow, so that letters stay readable when a phone shrinks the figure
 LONGEST_TITLE = 42  # characters of a title's line
+LONGEST_LABEL = 22  # characters of a legend's label of which two stand beside each other
 LONGEST_TICK = 13  # characters of a name that fits beside an axis; longer ones stand above their line
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -216,7 +217,7 @@ def line_plot(
         axes.set(xlabel=labels[0], ylabel=labels[1])
         if (frame["x"].astype(float) % 1 == 0).all():  # counts
             axes.set_xticks(sorted({*frame["x"]}))
-        figure.legend(loc="outside lower center", ncols=2)
+        figure.legend(loc="outside lower center", ncols=2 if max(map(len, series)) <= LONGEST_LABEL else 1)
     words = "; ".join(
         f"{row.series} at {printed(row.x)}: {printed(row.value)} {interval(row.low, row.high)}"
         for row in frame.itertuples()

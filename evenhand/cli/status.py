@@ -28,7 +28,7 @@ from evenhand.run_directory import (
     read_plan_lines,
 )
 from evenhand.terminal import lasting, say
-from training.run_folder import DIVERGED_FILE, MERGED_PREFIX, MERGING_LEASE, METRICS_FILE, TRAINING_LEASE
+from training.run_folder import DIVERGED_FILE, MERGED_PREFIX, MERGING_LEASE, METRICS_FILE, TRAINING_LEASE, read_metrics
 
 RATE_OVER_S = 1800.0  # a sampling run's rate is that of the last half hour in which something was written
 STILL_WRITING_S = 600.0  # its time left is shown while the last write is not older than this
@@ -189,7 +189,7 @@ def training_stage(path: Path, config: Mapping[str, Any]) -> Stage:
     finished, diverged = (
         read_json(path / name) if (path / name).exists() else {} for name in (DONE_FILE, DIVERGED_FILE)
     )
-    log = metrics(path / METRICS_FILE)
+    log = read_metrics(path / METRICS_FILE) if (path / METRICS_FILE).exists() else []
     done, planned = (log[-1]["step"] if log else None), config.get("optimiser", {}).get("max_steps")
     if planned is None and log and log[-1]["epoch"]:
         planned = round(done / log[-1]["epoch"])  # by the share of its one pass that is behind it
@@ -217,12 +217,6 @@ def training_stage(path: Path, config: Mapping[str, Any]) -> Stage:
         holder=holder,
         note=note,
     )
-
-
-def metrics(file: Path) -> list[dict[str, Any]]:
-    """The lines of a metrics file that are written whole."""
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def merges(run: Path) -> list[Stage]:

@@ -17,6 +17,7 @@ from eval.report.tables import TableSpec, percent, signed
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
+from eval.shift.agreement import risk_plots
 from eval.shift.answer import Answer, in_one_family, with_floors
 from evenhand.errors import DataError
 from studies.dialdefer import item_tables as items
@@ -25,7 +26,16 @@ from studies.dialdefer.answers import LITTLE_DDS, answer_of
 from studies.dialdefer.calibrate import calibrate_runs
 from studies.dialdefer.measures import CONDITIONS, ERROR, MANY_UNPARSED, UNPARSED, mean_or_none
 from studies.dialdefer.options import DENOMINATORS, DialDeferOptions
-from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, judged, setting_panels
+from studies.dialdefer.panels import (
+    BOTH_ORDERS,
+    Judge,
+    JudgedRun,
+    judge_of_run,
+    judged,
+    setting_panels,
+    without_lost,
+)
+from studies.dialdefer.quantities import claims_of
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
 from studies.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspelt
@@ -132,7 +142,8 @@ def tables_of(results: Results) -> list[TableSpec]:
 
 
 def plots_of(results: Results) -> list[Any]:
-    """What each judge accepts in either framing; and DDS by dataset, of many judges as a field of numbers."""
+    """What each judge accepts in either framing; DDS by dataset, of many judges as a field of numbers; and how many
+    errors are left on the claims that are kept."""
     from eval.report.plots import heat_plot, interval_plot
 
     frame: pd.DataFrame = results.facts["frame"]
@@ -159,7 +170,15 @@ def plots_of(results: Results) -> list[Any]:
         values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")
         values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())
         plots.append(heat_plot("dds", title, values, values.map(signed), "+ defers, − doubts the speaker"))
-    return plots
+    denominator = results.options.of(DialDeferOptions).denominator
+    claims = {
+        name: [
+            claims_of(without_lost(panel)[0], denominator)
+            for panel in {**setting_panels(judge), **setting_panels(judge, variant=BOTH_ORDERS)}.values()
+        ]
+        for name, judge in results.judges.items()
+    }
+    return [*plots, *risk_plots(claims, results.options.drawing)]
 
 
 def warnings_of(results: Results) -> list[str]:

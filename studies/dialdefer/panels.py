@@ -274,9 +274,9 @@ def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str,
     return groups
 
 
-def setting_panels(judge: Judge, roles: str = MAIN_ROLES) -> dict[str, Panel]:
-    """Dataset → the judge's untreated panel in the main variant, with both framings of its own."""
-    panels = grouped(judge.panels, judge.panels).get(("none", roles, ""), [])
+def setting_panels(judge: "Judge | JudgedRun", roles: str = MAIN_ROLES, variant: str = "") -> dict[str, Panel]:
+    """Dataset → the judge's untreated panel in a variant, by default the main one, with both framings of its own."""
+    panels = grouped(judge.panels, judge.panels).get(("none", roles, variant), [])
     return {panel.dataset: panel for panel in panels if panel.has_c1 and panel.has_c2}
 
 

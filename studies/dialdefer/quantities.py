@@ -10,12 +10,15 @@ import pandas as pd
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import TWO_CLUSTERS, Drawing, Measure, Observed, OverDatasets
 from eval.estimates.resampling import FloatArray
+from eval.shift.agreement import MEASURES, UNCLEAR, Claims
 from evenhand.errors import DataError
 from studies.dialdefer.measures import (
     C1,
     C1_FALSE,
     C1_TRUE,
     C2,
+    C2_CORRECT,
+    C2_INCORRECT,
     CONDITIONS,
     ERROR,
     RIGHT,
@@ -24,6 +27,7 @@ from studies.dialdefer.measures import (
     credit,
     dds_pp,
     deltas_pp,
+    majority,
     right_probabilities,
 )
 from studies.dialdefer.panels import Panel, check_same_items, without_lost
@@ -131,6 +135,7 @@ LEVELS = {
     "soft": (SOFT_DDS,),
     "margins": (SHIFT,),
     "orders": (DEFERENCE, POSITION, CHANGE_ACC_ORDERS),
+    "agreement": tuple(MEASURES),
 }
 CHANGED = {
     "verdicts": (DDS, ACC, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT),
@@ -144,12 +149,13 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
     """One kind of columns for each of some panels over the same items, by cluster; [] where some panel has none.
 
     verdicts: what an item earned in each condition (measures.credit). orders: the same in both answer orders, 8 parts.
+    agreement: see claims_of.
     soft: probabilities of right answers. margins: what scale_free_shift takes, for this judge and the first one.
 
     An item that the engine lost in any panel is left out of all, and of the last two one that lacks a margin in any; an
     infinite margin has no deviations.
     """
-    if len({pd.factorize(np.array(panel.clusters))[0].tobytes() for panel in panels}) > 1:
+    if len(panels) > 1 and len({pd.factorize(np.array(panel.clusters))[0].tobytes() for panel in panels}) > 1:
         raise DataError(f"{panels[0].dataset}: {TWO_CLUSTERS}")
     n_errors = [int((panel.replies == ERROR).sum()) for panel in panels]
     kept = without_lost(*panels)
@@ -188,6 +194,9 @@ def columns(kind: str, panel: Panel, first: Panel, denominator: str) -> tuple[Fl
     if kind in ("verdicts", "orders"):
         sides = [credit(order.replies, denominator) for order in (panel.orders if kind == "orders" else [panel])]
         return np.hstack([earned for earned, _ in sides]), np.hstack([counted for _, counted in sides])
+    if kind == "agreement":
+        claims = claims_of(panel, denominator)
+        return claims.columns(claims.support == 1)
     margins = panel.margins[:, :, 0]
     if kind == "soft":
         earned = right_probabilities(margins)
@@ -196,6 +205,27 @@ def columns(kind: str, panel: Panel, first: Panel, denominator: str) -> tuple[Fl
         centred = [values - values.mean(axis=0) for values in statements]
         earned = np.hstack([margins, *(column for values in centred for column in (values, values**2))])
     return earned, np.ones_like(earned)
+
+
+def claims_of(panel: Panel, denominator: str) -> Claims:
+    """The verdicts on the true and the false claim of each item, as a statement and as a turn, in each order asked."""
+
+    def askings(arrays: Sequence[FloatArray]) -> FloatArray:  # of each order, (n_items, 4)
+        by_claim = np.stack(arrays, axis=-1)[:, [[C1_TRUE, C2_CORRECT], [C1_FALSE, C2_INCORRECT]]]
+        return by_claim.reshape(*by_claim.shape[:2], -1)
+
+    credits = [credit(order.replies, denominator) for order in panel.by_order]
+    verdicts = [
+        np.where((order.replies == UNPARSED).any(axis=2), UNPARSED, majority(order.replies)) for order in panel.by_order
+    ]
+    return Claims(
+        dataset=panel.dataset,
+        items=panel.item_ids,
+        clusters=panel.clusters,
+        verdicts=askings([np.where(codes > UNPARSED, codes, UNCLEAR) for codes in verdicts]),
+        right=askings([np.where(counted > 0, earned, np.nan) for earned, counted in credits]),
+        odds=askings([order.margins[:, :, 0] for order in panel.by_order]),
+    )
 
 
 def beside(sides: Sequence[Observed]) -> Observed:

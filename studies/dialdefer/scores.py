@@ -14,6 +14,7 @@ from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_
 from eval.estimates.resampling import mcnemar_p
 from eval.report.tables import is_unknown
 from eval.runs import judge_names
+from eval.shift.agreement import NAMES
 from evenhand.errors import DataError
 from studies.dialdefer import measures
 from studies.dialdefer.panels import (
@@ -214,6 +215,7 @@ def untreated_c1(panel: Panel, panels: Sequence[Panel]) -> Panel | None:
 
 WITH_INTERVAL = {"dds": "_pp", "soft_dds": "_pp", "shift": "", "deference": "_pp", "position": "_pp"}
 WITH_INTERVAL |= {"change_acc": "_pp", "change_acc_orders": "_pp"}
+WITH_INTERVAL |= dict.fromkeys(NAMES, "")
 ENDS = {"": "value", "_ci_low": "low", "_ci_high": "high"}
 # What is measured only where there are margins, both answer orders, or replies that are parsed.
 OPTIONAL = [f"{measure}{end}{unit}" for measure, unit in WITH_INTERVAL.items() for end in ENDS]
@@ -259,7 +261,8 @@ def wide_frame(scores: Sequence[Score]) -> pd.DataFrame:
 
 def records(frame: pd.DataFrame) -> list[Any]:
     """The rows of a frame as named tuples, None for what is unknown."""
-    record = namedtuple("Record", ["Index", *frame.columns])  # DataFrame.itertuples takes several times as long
+    # DataFrame.itertuples takes several times as long.
+    record = namedtuple("Record", ["Index", *frame.columns])  # type: ignore[misc]  # fields that no source names
     columns = [[None if is_unknown(value) else value for value in column.tolist()] for _, column in frame.items()]
     return [record(*cells) for cells in zip(frame.index, *columns, strict=True)]
 

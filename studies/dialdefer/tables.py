@@ -12,6 +12,7 @@ import pandas as pd
 from eval.estimates.changes import Change, changes_frame
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
+from eval.shift.agreement import NAMES
 from studies.dialdefer.measures import ROUNDING_PP
 from studies.dialdefer.panels import MAIN_ROLES
 from studies.dialdefer.scores import (
@@ -33,6 +34,7 @@ MAIN_CHANGES = ("dds", "acc", "acc_c2", "soft_dds", "deference", "position", "ac
 OF_DATASETS = ("dds", "acc_c2", "accept_c1", "accept_c2", "deference", "position")
 PARAPHRASES = ("v1", "v2", "v3")  # templates of appendix D
 ORDERED = [f"{measure}{end}_pp" for measure in ("deference", "position") for end in ("", "_ci_low", "_ci_high")]
+AGREEMENT = [f"{name}{end}" for name in NAMES for end in ("", "_ci_low", "_ci_high")]
 DDS = ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]
 CHANGE = ("change", "change_low", "change_high", "p_holm")  # columns of the long frame of changes
 YES = {True: "yes", False: ""}
@@ -48,8 +50,9 @@ def table(name: str, frame: pd.DataFrame, columns: Sequence[str] = (), **facts: 
 def with_orders(rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with what the same prompts have over both answer orders, where both were asked."""
     keys = ["run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2"]
-    in_both = frame[frame.deference_pp.notna()].drop_duplicates(keys).set_index(keys)[ORDERED]
-    return rows.drop(columns=ORDERED).join(in_both, on=keys)
+    in_both = frame[frame.deference_pp.notna()].drop_duplicates(keys).set_index(keys)
+    joined = rows[keys].join(in_both[[*ORDERED, *AGREEMENT]], on=keys)
+    return rows.assign(**joined[ORDERED], **joined[AGREEMENT].fillna(rows[AGREEMENT]))
 
 
 def by_shift(rows: pd.DataFrame) -> pd.DataFrame:
@@ -103,6 +106,7 @@ def score_tables(frame: pd.DataFrame, lines: Sequence[Any]) -> list[TableSpec]:
     return [
         judge_table(lines),
         table("dialdefer_scores", parsed_alone(main), reading=reading_note(main)),
+        table("dialdefer_agreement", main),
         table(
             "dialdefer_settings",
             parsed_alone(settings).assign(**dict.fromkeys(constant)),

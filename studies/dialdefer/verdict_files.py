@@ -113,7 +113,9 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
             f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
         )
     clusters = rows["cluster"].where(rows["cluster"] != "")  # of an item, in whichever of its rows it is named
-    rows["cluster"] = clusters.groupby([rows["dataset"], rows["item"]], observed=True).transform("first").fillna("")
+    if clusters.notna().any():
+        of_items = clusters.groupby([rows["dataset"], rows["item"]], observed=True)
+        rows["cluster"] = of_items.transform("first").fillna("")
     for row in rows[clusters.notna() & (clusters != rows["cluster"])][:1].itertuples():
         problem = f"item '{row.item}' of {row.dataset} is in cluster '{row.cluster}' in a row before; keep one"
         raise DataError(f"{place(row.path, row.line)}: field 'cluster' names another one: {problem}")

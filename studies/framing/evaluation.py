@@ -20,13 +20,14 @@ from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
+from eval.shift.agreement import MEASURES, risk_plots
 from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family, with_floors
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
-from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, flips
+from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, flips
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
@@ -61,8 +62,14 @@ def family_of(change: Change) -> tuple[Any, ...]:
 def tables_of(results: Results) -> list[TableSpec]:
     by_group = results.scores[(results.scores["measure"] == "shift") & (results.scores["group"] != ALL)]
     rows = [(name, *row) for name, run in results.judges.items() for row in run.readings()]
-    readings = table_from(FILE, "readings", pd.DataFrame(rows, columns=["judge", "framing", "read", "share", "n"]))
-    tables = [framings_table(results), table_from(FILE, "groups", by_group), readings, flips_table(results)]
+    readings = pd.DataFrame(rows, columns=["judge", "framing", "read", "share", "n"])
+    tables = [
+        framings_table(results),
+        agreement_table(results),
+        table_from(FILE, "groups", by_group),
+        table_from(FILE, "readings", readings),
+        flips_table(results),
+    ]
     if not len(changes := results.changes):
         return tables
     asked = next(iter(results.judges.values())).section.framings
@@ -72,10 +79,15 @@ def tables_of(results: Results) -> list[TableSpec]:
 
 
 def plots_of(results: Results) -> list[Any]:
-    """The shift of each framing."""
+    """The shift of each framing; and how many errors are left on the claims that are kept."""
     from eval.report.plots import interval_plot
 
-    return [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
+    plots = [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
+    claims = {
+        name: [claims_of(dataset, grid) for dataset, grid in run.grids.items() if compared_framings(grid)]
+        for name, run in results.judges.items()
+    }
+    return [*plots, *risk_plots(claims, results.options.drawing)]
 
 
 def facts(results: Results) -> dict[str, Any]:
@@ -219,6 +231,14 @@ def framings_table(results: Results) -> TableSpec:
     return table_from(FILE, "framings", frame, columns=in_words)
 
 
+def agreement_table(results: Results) -> TableSpec:
+    """A row a judge and dataset: the claims on which all framings and orders agree, and what is right there."""
+    scores = results.scores[results.scores["measure"].isin([measure.name for measure in MEASURES])]
+    wide = scores.pivot_table(index=["judge", "dataset"], columns="measure", values=FIELDS, aggfunc="first", sort=False)
+    wide.columns = pd.Index([" ".join(column) for column in wide.columns])
+    return table_from(FILE, "agreement", wide.reset_index())
+
+
 def p_values(results: Results) -> pd.DataFrame:
     """judge, dataset, framing, p, p_holm: of the shift of each framing, adjusted over the framings but the placebos."""
     heads = ["judge", "dataset", "framing", "p"]
@@ -323,6 +343,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "digits": digits_of(run),
         "right": rows("right").get(base),
         "consistent": rows("consistent").get(base),
+        **{measure.name: rows(measure.name).get(EVERY) for measure in MEASURES},
         "what": value_words(run),
         "answer": given,
         "pull": pulls,

@@ -4,7 +4,7 @@ Every figure is a mean over cases and orders of means over items, and intervals 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
 from eval.evaluation import Block
+from eval.shift.agreement import AGREED, MEASURES, UNCLEAR, Claims
 from studies.framing.grids import SHARE_OF, FramedRun, Grid
 from studies.framing.section import FramingSection
 
@@ -127,6 +128,29 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
     if framings := compared_framings(grid):
         for part in overall(run.section, grid, framings):
             yield from block(run, EVERY, part)
+        claims = {dataset: claims_of(dataset, grid) for dataset, grid in run.grids.items()}
+        agreed = {dataset: of_dataset.observed(of_dataset.support == 1) for dataset, of_dataset in claims.items()}
+        has_labels = any(observed.counted[:, -1].any() for observed in agreed.values())
+        yield block_of(run, EVERY, ALL, MEASURES if has_labels else [AGREED], agreed)
+
+
+def claims_of(dataset: str, grid: Grid) -> Claims:
+    """The verdicts on each item and case in the baseline and all framings but the placebos, in each order."""
+    framings = [i for i, name in enumerate(grid.framings) if name not in grid.placebos]
+
+    def askings(values: FloatArray) -> FloatArray:
+        return np.moveaxis(values[:, framings], 1, 2).reshape(len(grid.items), len(grid.cases), -1)
+
+    verdicts, unread = askings(grid.named), askings(grid.fields["unread"])
+    verdicts = np.where((unread > 0) | np.isnan(verdicts), UNCLEAR, verdicts)
+    return Claims(
+        dataset=dataset,
+        items=grid.items,
+        clusters=grid.clusters,
+        verdicts=np.where(np.isnan(unread), math.nan, verdicts),
+        right=askings(grid.fields["right"]),
+        odds=askings(grid.fields["odds"]),
+    )
 
 
 def first_grid(run: FramedRun) -> Grid:
@@ -152,9 +176,16 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
         if observed.counted.any() and (rows is None or len(rows) >= FEWEST_IN_GROUP):
             observations[dataset] = observed
     if observations:
-        setting = {"framing": framing, "group": group, "verdict": run.verdict}
-        averages = {AVERAGE: [*observations]} if len(observations) > 1 else {}
-        yield Block(setting=setting, measures=part.measures, parts=observations, averages=averages)
+        yield block_of(run, framing, group, part.measures, observations)
+
+
+def block_of(
+    run: FramedRun, framing: str, group: str, measures: Sequence[Measure], observations: Mapping[str, Observed]
+) -> Block:
+    """Measures over each dataset and their average."""
+    setting = {"framing": framing, "group": group, "verdict": run.verdict}
+    averages = {AVERAGE: [*observations]} if len(observations) > 1 else {}
+    return Block(setting=setting, measures=measures, parts=observations, averages=averages)
 
 
 def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = None) -> Observed:

@@ -29,13 +29,7 @@ from studies.pluraleval.tables import BELIEF_WORDS, FILE, MEASURE_WORDS, PAIRING
 ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread", "lists")
 CARD: Mapping[str, Mapping[str, str]] = yaml_tables(FILE)["figures"]
 CARD_QUANTITIES = {
-    name: Quantity(
-        figure["task"],
-        figure["framing"],
-        "",
-        "most_popular" if figure["task"] == "pairwise" else "",
-        figure["measure"],
-    )
+    name: Quantity(figure["task"], figure["framing"], "", figure.get("pairing", ""), figure["measure"])
     for name, figure in CARD.items()
 }
 MAIN = [(quantity.framing, quantity.measure) for quantity in CARD_QUANTITIES.values()]

@@ -27,6 +27,7 @@ from evenhand.markdown import filled
 from evenhand.sources.raw_files import LONGEST, opened
 from evenhand.sources.record_fields import LONE_SURROGATE
 from evenhand.terminal import command_parser, say
+from studies.json_replies import patterns_in
 from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_hash
 from studies.pluraleval.sources import THREADS, WILDSCOPE
 
@@ -37,23 +38,12 @@ EXAMPLES = """examples:
 dumps holds Pushshift's files: RS_2019-01.zst ... and RC_2019-01.zst ..., or AmItheAsshole_submissions.zst and
 AmItheAsshole_comments.zst. They are shared by torrent (academictorrents.com); no command downloads them.
 """
-STRATUM = re.compile(r"([A-Za-z0-9_]{2,21}):([0-9]{1,9}):([0-9]{1,9})-([0-9]{1,9})")
 COLUMNS = ("posts", "too few comments", "too many comments", "fit", "wanted", "drawn")
 WINDOW = 1 << 31  # bytes; zstd's own limit of 128 MiB refuses these dumps
 BLOCK = 1 << 17  # bytes of content at a time
 PACKED = 1 << 10  # bytes that are unpacked at a time: 4 of zstd's hold 128 KiB at most, so these hold 32 MiB at most
 KINDS = {"submissions": "RS", "comments": "RC"}
-GONE = {
-    "[deleted]": "deleted",
-    "[removed]": "removed",
-    "[deleted by user]": "deleted",
-    "[removed by reddit]": "removed",
-}
-BOT_NAME = re.compile(r"(?:^|[-_])bot(?:$|[-_\d])|bot\d*$|^bot[-_A-Z]|Bot(?:$|[-_A-Z\d])")
-NO_BOTS = re.compile(r"(?:abbot|talbot|cabot|turbot|sabot|nobot|notabot|not-a-bot|not_a_bot)\d*$", re.IGNORECASE)
-SAYS_BOT = re.compile(r"\bi(?:['’]m| am) a bot\b|\bthis (?:comment|action) was (?:posted|performed) automatically")
-MENTION = re.compile(r"(?<![\w/])(/?u/)[A-Za-z0-9_-]{3,20}")
-ID = re.compile(r"[a-z0-9]{1,12}")
+PATTERNS = patterns_in(Path(__file__).with_name("patterns.yaml"), "reddit")
 AGAIN = "record of the same id again"  # dumps overlap
 
 Made = TypeVar("Made")
@@ -135,7 +125,7 @@ def main(argv: Sequence[str]) -> None:
 
 def stratum_in(text: str) -> Stratum:
     """What one --stratum says. Raises ConfigError."""
-    match = STRATUM.fullmatch(text)
+    match = PATTERNS["stratum"].fullmatch(text)
     if not match or int(match[3]) > int(match[4]):
         raise ConfigError(f"--stratum {text}: write SUBREDDIT:THREADS:FEWEST-MOST, such as AmItheAsshole:500:10-50")
     return Stratum(community=match[1], n_threads=int(match[2]), fewest=int(match[3]), most=int(match[4]))
@@ -369,7 +359,7 @@ def comment_in(wanted: Wanted, posts: Container[str], record: Record) -> DatedCo
 def id_in(record: Record, prefix: str, kind: str) -> str:
     """Reddit's id of a record. Raises Dropped."""
     name = str(record.get("id", "")).removeprefix(prefix)
-    if not ID.fullmatch(name):
+    if not PATTERNS["id"].fullmatch(name):
         raise Dropped(f"{kind} without an id")
     return name
 
@@ -378,11 +368,11 @@ def text_in(record: Record, key: str, *, may_be_empty: bool = False) -> str:
     """A text with user names in it masked. Raises Dropped for one that was deleted or removed, or is empty."""
     value = record.get(key)
     text = LONE_SURROGATE.sub("\ufffd", value if isinstance(value, str) else "").replace("\x00", "").strip()
-    if reason := GONE.get(re.sub(r"\s+", " ", text.casefold())):
-        raise Dropped(f"{key} {reason}")
+    if gone := PATTERNS["gone"].fullmatch(text):
+        raise Dropped(f"{key} {gone['how'].lower()}")
     if not text and not may_be_empty:
         raise Dropped(f"{key} empty")
-    return MENTION.sub(r"\1someone", text)
+    return PATTERNS["mention"].sub(r"\1someone", text)
 
 
 def check_human(record: Record, text: str) -> None:
@@ -390,7 +380,8 @@ def check_human(record: Record, text: str) -> None:
     author = str(record.get("author") or "")
     if author.lower() == "automoderator":
         raise Dropped("by AutoModerator")
-    if (BOT_NAME.search(author) and not NO_BOTS.search(author)) or SAYS_BOT.search(text.lower()):
+    is_named_bot = PATTERNS["bot_name"].search(author) and not PATTERNS["no_bots"].search(author)
+    if is_named_bot or PATTERNS["says_bot"].search(text):
         raise Dropped("by a bot")
 
 

@@ -18,6 +18,7 @@ from training.examples import set_padding
 from training.objectives import objective_of
 from training.run_folder import check_not_merged_on_nf4
 from training.sections import PROJECTIONS
+from training.shortage import LESS_MEMORY
 
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries
@@ -59,7 +60,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         n_gpus = config.optimiser.n_processes
         flops = n_gpus * count.n_steps * step_flops(config, size, count) if count and data else None
         parts = memory_parts(config, size, count or longest_batch(config), device)
-        checks.append(memory_check(device, parts, smaller(config)))
+        checks.append(memory_check(device, parts, LESS_MEMORY))
         checks.append(time_check(device, flops, n_gpus))
         if device.is_gpu:
             checks.append(merge_check(config, size, device))
@@ -181,13 +182,6 @@ def merge_check(config: AnyRun, size: ModelSize, device: Device) -> Check:
         return unknown(f"merge, {device.name}", says)
     n_gpus = math.ceil(largest / (device.memory_gib - MERGE_ROOM_GIB))
     return ok(f"merge, {device.name}", f"{says}: MERGE_GPUS={n_gpus}")
-
-
-def smaller(config: AnyRun) -> str:
-    """The settings that take less memory."""
-    settings = [] if config.optimiser.gradient_checkpointing else ["optimiser.gradient_checkpointing=true"]
-    settings += ["quantisation.weights=nf4"] if config.quantisation.weights == "dequantised" else []
-    return ", ".join([*settings, "a smaller optimiser.per_device_batch_size with more gradient_accumulation_steps"])
 
 
 def step_flops(config: AnyRun, size: ModelSize, count: ExampleCount) -> float:

@@ -83,14 +83,10 @@ class Model:
     def for_each(self, ids: Sequence[str], work: Callable[[str], None], doing: str) -> int:
         """Do the work for every post, `concurrency` at a time; how many got no answer. Raises ModelError."""
         n_failed, n_in_a_row = 0, 0
-        with (
-            ThreadPoolExecutor(self.concurrency) as pool,
-            tqdm(total=len(ids), desc=doing, unit="post", disable=None) as progress,
-        ):
+        with ThreadPoolExecutor(self.concurrency) as pool:
             futures = {pool.submit(work, post_id): post_id for post_id in ids}
             try:
-                for done in as_completed(futures):
-                    progress.update()
+                for done in tqdm(as_completed(futures), total=len(ids), desc=doing, unit="post", disable=None):
                     if (reason := done.exception()) is None:
                         n_in_a_row = 0
                         continue

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from evenhand.files import shipped_yaml
+from studies.dialdefer.aio.pii import PATTERNS as FILE
 from studies.dialdefer.aio.pii import patterns_of, redact, word_lists
 
 POSTER, OTHER = "Speaker B", "Speaker A"  # in the finished set Speaker B is always the original poster
@@ -32,18 +34,7 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 LONGEST_QUOTE = 300  # characters; what is longer is no quotation, but a text in quotes
 QUOTE = re.compile(rf'"[^"\n]{{1,{LONGEST_QUOTE}}}"|“[^”\n]{{1,{LONGEST_QUOTE}}}”')
-I = REPLIES["i"].pattern  # noqa: E741
-REWRITES = (  # in this order
-    (rf"{I}(?:\s+am|['’]m)\b|\b[Ii]m\b(?![.'’])", f"{POSTER} is"),
-    (rf"{I}(?:\s+have|['’]ve)\b|\b[Ii]ve\b(?![.'’])", f"{POSTER} has"),
-    (rf"{I}\s+haven['’]t\b", f"{POSTER} hasn't"),
-    (rf"{I}\s+don['’]t\b", f"{POSTER} doesn't"),
-    (rf"{I}\s+do\b", f"{POSTER} does"),
-    (rf"{I}['’]ll\b", f"{POSTER} will"),
-    (rf"{I}['’]d\b", f"{POSTER} would"),
-    (rf"{I}|\b(?i:me|myself)\b", POSTER),
-    (r"\b(?i:my|mine)\b", f"{POSTER}'s"),
-)
+REWRITES = [(text.replace("<i>", REPLIES["i"].pattern), by) for text, by in shipped_yaml(FILE)["rewrites"].items()]
 
 
 def transcript_in(reply: str) -> dict[str, Any]:

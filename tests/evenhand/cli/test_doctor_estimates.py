@@ -149,6 +149,8 @@ def test_memory_is_weights_adapter_and_what_the_largest_microbatch_keeps() -> No
     assert parts["weights"] == pytest.approx(QWEN.weight_bytes("bfloat16") / GIB)
     assert parts["adapter and optimiser"] == pytest.approx(QWEN.n_lora(64) * (4 * 4 + 2) / GIB)
     assert parts["activations"] * 1024 / 3200 == pytest.approx(8, abs=0.4), "MiB a token"
+    dry = trained(*BIG, "optimiser.gradient_checkpointing=false", "lora.dropout=0")
+    assert training.memory_parts(dry, QWEN, COUNT, A100)["activations"] < parts["activations"], "no masks of dropout"
     nf4 = trained(*BIG, "quantisation.weights=nf4", "optimiser.gradient_checkpointing=true")
     small = training.memory_parts(nf4, QWEN, COUNT, A100)
     assert small["weights"] < parts["weights"] / 2

@@ -15,7 +15,7 @@ import pytest
 from evenhand.cli.status import Stage, main, stages_of
 from evenhand.completions import append_completions
 from evenhand.lease import STALE_S, held
-from evenhand.records import Completion, Prompt
+from evenhand.records import Completion, Prompt, SamplingOverride
 from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.terminal import run_main
 from tests.made.made_runs import made_items, make_run, say
@@ -77,6 +77,15 @@ def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None
     (stage,) = stages_of(run)
     assert (stage.state, stage.done, stage.planned) == ("complete", 10, 10)
     assert (stage.per_second, stage.seconds_left) == (None, None)
+
+
+def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path: Path) -> None:
+    own = replace(PROMPTS[0], drawing=SamplingOverride(n=1))
+    run = planned_run(tmp_path / "run", [own, *PROMPTS[1:3]], n=4)
+    answer(run, [own, PROMPTS[1]])
+    answer(run, [PROMPTS[1]], index=3)
+    (stage,) = stages_of(run)
+    assert (stage.done, stage.planned) == (3, 1 + 2 * 4)
 
 
 def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_writes(tmp_path: Path) -> None:

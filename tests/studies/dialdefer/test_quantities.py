@@ -10,6 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, Observed, estimate
+from studies.dialdefer.measures import ACCEPT, REJECT, UNPARSED
+from studies.dialdefer.options import DENOMINATORS
 from studies.dialdefer.panels import Panel, both_orders
 from studies.dialdefer.quantities import (
     CHANGE_ACC,
@@ -45,6 +47,24 @@ def margins_of(margins: Any) -> Observed:
     """The margins of a judge, as observed."""
     (columns,) = observed("margins", [margin_panel(margins)], "published")
     return columns
+
+
+def test_a_claim_is_agreed_upon_where_both_framings_and_orders_give_one_verdict():
+    right = [ACCEPT, REJECT, ACCEPT, REJECT]
+    defers, wrong, unread = [ACCEPT, REJECT, ACCEPT, ACCEPT], [REJECT] * 4, [ACCEPT, REJECT, UNPARSED, REJECT]
+    orders = [
+        made_panel([right, usual, wrong, right], answer_order=order)
+        for order, usual in (("yes_first", right), ("no_first", defers))
+    ]
+    (part,) = observed("agreement", [both_orders(*orders)], "answered")
+    assert (100 * part.means).tolist() == [100 * 7 / 8, 100 * 6 / 7, 100 * 7 / 8, pytest.approx(100 * 27 / 32)]
+    single = {
+        kind: observed("agreement", [made_panel([right, unread])], kind)[0].means for kind in DENOMINATORS.values()
+    }
+    sampled = [[[ACCEPT] * 2, [REJECT] * 2, [ACCEPT, UNPARSED], [REJECT] * 2]]  # one of two samples is unparsed
+    assert observed("agreement", [made_panel(sampled)], "answered")[0].means[0] == 1 / 2
+    assert single["answered"].tolist() == [3 / 4, 1, 1, 1]
+    assert single["published"].tolist() == [3 / 4, 1, 1, 7 / 8]
 
 
 @pytest.mark.parametrize("judge", PLANTED)

@@ -19,7 +19,7 @@ from evenhand.errors import DataError
 from evenhand.files import write_jsonl
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
 from studies.framing.grids import FIELDS, Grid
-from studies.framing.measures import ALL, EVERY, Sides, blocks_of, columns, flips, known_mean, shift_parts
+from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, flips, known_mean, shift_parts
 from studies.framing.section import FramingSection
 from studies.framing.verdict_files import load_answers
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -77,6 +77,23 @@ def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
     assert {name: 0.92 <= n / SIMULATIONS <= 0.98 for name, n in covered.items()} == dict.fromkeys(wanted, True), (
         covered
     )
+
+
+def test_a_claim_is_agreed_upon_where_baseline_framings_and_orders_name_one_answer_whatever_placebos_say():
+    grid = drawn_grid(np.random.default_rng(1), defers=0.3, pulls=0.0, placebo=0.0)
+    value, unread = np.zeros((4, 4, 2, 2)), np.zeros((4, 4, 2, 2))
+    value[0] = 1.0  # one answer to everything: agreed
+    value[1, 1, 0, 1] = 1.0  # the expert turns the true claim in one order
+    value[2, 2:] = 1.0  # placebos alone turn: agreed
+    unread[3, 1, 1, 0] = 0.5  # one of two samples of the false claim is unparsed
+    named = replace(
+        grid,
+        items=grid.items[:4],
+        clusters=grid.clusters[:4],
+        fields={**{name: array[:4] for name, array in grid.fields.items()}, "value": value, "unread": unread},
+        shares=np.stack([value, 1 - value], axis=-1),
+    )
+    assert (claims_of("d", named).support == 1).tolist() == [[True, True], [False, True], [True, True], [True, False]]
 
 
 SCALE = {
@@ -197,8 +214,9 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
     for key, (measure, part) in over(replace(whole, fields=kept, shares=shares)).items():
         least, most = unparsed_range(measure, [part])
         true = measure.statistic(before[key][1].means) - measure.statistic(part.means)
-        assert key[1] == "unread" or least <= true <= most, key
-        assert key[1] == "unread" or least < 0 < most, key
+        counts_unparsed = key[1] in ("unread", "agreed")
+        assert counts_unparsed or least <= true <= most, key
+        assert counts_unparsed or least < 0 < most, key
         assert key[1] in EVALUATION.measure_words
 
 

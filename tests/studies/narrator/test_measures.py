@@ -332,6 +332,14 @@ def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
         assert [row["n_mixed"] for row in sides] == [0 if detection == "majority" else 1] * 2
 
 
+def test_delta_is_m_less_the_neutral_m_of_the_same_row():
+    said = [
+        each for who, m in (("neutral", 0.8), ("attacker", 0.5)) for each in (seen(who, 1.0), judgment(who, m, 0.2))
+    ]
+    neutral, attacker = (table_4(said)[who, True] for who in ("neutral", "attacker"))
+    assert (neutral["delta"], attacker["delta"].value) == (None, pytest.approx(100 * (0.5 / 0.7 - 0.8)))
+
+
 def test_undecided_detection_is_in_neither_row():
     judgments = [seen("neutral", 0.5, 0.5), judgment("neutral", 1.0), judgment("neutral", 1.0, conversation="c2")]
     by_majority = table_4(judgments, detection="majority")
