@@ -9,6 +9,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from eval.reading.reader import read
 from evenhand.records import Completion
@@ -16,7 +17,7 @@ from studies.pluraleval.reply_reading import choice_in, cluster_in, stance_in
 from studies.pluraleval.response_lists import responses_in
 
 # Files of replies that a study reads itself.
-READERS = {
+READERS: dict[str, Any] = {
     "assignments": cluster_in,
     "stance": lambda reply, _: stance_in(reply),
     "pairs": lambda reply, _: choice_in(reply),
@@ -24,22 +25,21 @@ READERS = {
 OUTCOMES = ("agree", "wrong", "lost")
 
 
-def outcome(row: dict[str, object]) -> tuple[str, object, str]:
+def outcome(row: Any) -> tuple[str, object, str]:
     """(how it was read, what was read, the state)."""
-    text, is_cut = str(row["text"]), row["finish"] == "length"
+    text, is_cut = row["text"], row["finish"] == "length"
     expected = row["exp"] if isinstance(row["exp"], list) else [row["exp"]]
-    reply = Completion(prompt_hash="", sample_index=0, text=text, finish_reason=str(row["finish"]))
+    reply = Completion(prompt_hash="", sample_index=0, text=text, finish_reason=row["finish"])
     if row["kind"] == "lists":
-        said, state = responses_in(reply)
-        expected = [row["exp"] or []]
-        return "agree" if said in expected else "lost" if not said else "wrong", said, state
+        responses, state = responses_in(reply)
+        return "agree" if responses == (row["exp"] or []) else "wrong" if responses else "lost", responses, state
     expected = [None if value is None else str(value) for value in expected]
     if row["kind"] in READERS:
         value, state = READERS[row["kind"]](reply, row.get("n"))
         said = None if value in (None, "") else str(value)
     else:
         symbols = row["symbols"]
-        reading = read(text, symbols, row.get("texts") or (), quotable=str(row.get("framing", "")), is_cut=is_cut)
+        reading = read(text, symbols, row.get("texts") or (), quotable=row.get("framing", ""), is_cut=is_cut)
         said, state = (None if reading.place is None else symbols[reading.place]), reading.state
     return "agree" if said in expected else "lost" if said is None else "wrong", said, state
 

@@ -193,7 +193,7 @@ class Prose:
                 is_common = (
                     place_of(mention) in self.options.common or P["worse"].search(said) or P["wrong"].search(said)
                 )
-                is_counted = self.options.is_numbers and mention < chr(SHOWN_AS)
+                is_counted = self.options.is_numbers and mention < chr(SHOWN_AS) and not before[framed.start() :]
                 is_denied = P["not"].search(said) is not None
                 if (
                     (frame is P["predicate"] and is_common)
