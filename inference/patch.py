@@ -55,8 +55,8 @@ class PatchConfig(Closed):
         """A chat of the study's with the system prompt before it and the reminder in its last turn, the user's."""
         *turns, last = messages
         if self.system:
-            own = [turns.pop(0).content] if turns and turns[0].role == "system" else []
-            turns.insert(0, Message(role="system", content="\n\n".join([self.system, *own])))
+            of_study = [turns.pop(0).content] if turns and turns[0].role == "system" else []
+            turns.insert(0, Message(role="system", content="\n\n".join([self.system, *of_study])))
         return (*turns, self.reminded(last))
 
 
@@ -73,15 +73,15 @@ class PatchedUnit:
 
     def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
         """See evenhand.study.Unit."""
-        own_replies: dict[str, Any] = {}
+        study_replies: dict[str, Any] = {}
         earlier: dict[Chat, Chat] = {}  # the study's → as it was asked
-        while prompts := self.unit.next_prompts(own_replies):
+        while prompts := self.unit.next_prompts(study_replies):
             patched = [replace(prompt, messages=self.asked(prompt.messages, earlier)) for prompt in prompts]
             if any(prompt.prompt_hash not in replies for prompt in patched):
                 return patched
-            for own, prompt in zip(prompts, patched, strict=True):
-                own_replies[own.prompt_hash] = replies[prompt.prompt_hash]
-                earlier[own.messages] = prompt.messages
+            for original, prompt in zip(prompts, patched, strict=True):
+                study_replies[original.prompt_hash] = replies[prompt.prompt_hash]
+                earlier[original.messages] = prompt.messages
         return ()
 
     def asked(self, chat: Chat, earlier: Mapping[Chat, Chat]) -> Chat:
@@ -99,9 +99,9 @@ def patched_units(section: StudySection, verdict: str, patch: PatchConfig | None
         return section.units(verdict)
     units, content_hash = section.statement_first(verdict) if patch.statement_first else section.units(verdict)
 
-    def unit(own: Unit) -> Unit:
-        if isinstance(own, OneRound):
-            return OneRound(own.unit_id, tuple(PatchedUnit(own, patch).next_prompts({})))
-        return PatchedUnit(own, patch)
+    def patched(unit: Unit) -> Unit:
+        if isinstance(unit, OneRound):
+            return OneRound(unit.unit_id, tuple(PatchedUnit(unit, patch).next_prompts({})))
+        return PatchedUnit(unit, patch)
 
-    return Units(LazyUnits(units, unit), content_hash)
+    return Units(LazyUnits(units, patched), content_hash)

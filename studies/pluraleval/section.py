@@ -184,8 +184,9 @@ def generations_to_judge(path: Path | None) -> tuple[Mapping[str, ReferenceSet],
     is not complete, has no generations, or its reference sets changed.
     """
     if path is None:
-        own = {each.thread.thread_id: each for each in pocket_references() if each.is_feasible}
-        return own, [*starmap(made_up_reply, own.items())], digest([reference_set_hash([*own.values()]), "own"], 16)
+        feasible = {refs.thread.thread_id: refs for refs in pocket_references() if refs.is_feasible}
+        hash_ = digest([reference_set_hash([*feasible.values()]), "own"], 16)
+        return feasible, [*starmap(made_up_reply, feasible.items())], hash_
     run = stage_run(path, "responses")
     generations = [reply for reply in replies_of(run) if reply.factors["task"] == "generation"]
     if not generations:
@@ -193,9 +194,9 @@ def generations_to_judge(path: Path | None) -> tuple[Mapping[str, ReferenceSet],
     return references_asked(run), generations, content_hash(run)
 
 
-def made_up_reply(thread_id: str, known: ReferenceSet) -> Reply:
+def made_up_reply(thread_id: str, reference_set: ReferenceSet) -> Reply:
     """A neutral generation that lists the summaries of a reference set."""
-    text = numbered([cluster.summary for cluster in known.clusters], "\n")
+    text = numbered([cluster.summary for cluster in reference_set.clusters], "\n")
     reply = Completion(prompt_hash=thread_id, sample_index=0, text=text, finish_reason="stop")
     return Reply(thread_id, thread_id, {"task": "generation", "framing": "neutral"}, [reply])
 
@@ -212,7 +213,7 @@ def references_asked(run: FinishedRun) -> dict[str, ReferenceSet]:
     sets = load_references(settings.references)
     if reference_set_hash(sets) != run.provenance.get("item_set_hash"):
         raise DataError(f"{settings.references.root}: {run.path} was asked about other reference sets; restore them")
-    return {each.thread.thread_id: each for each in sets}
+    return {reference_set.thread.thread_id: reference_set for reference_set in sets}
 
 
 def judgement_prompts(

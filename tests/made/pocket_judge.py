@@ -58,15 +58,15 @@ def perfect(prompt: Prompt) -> str:
     return sorted_by(key, lambda texts: known.clusters[int(key(texts[0]))].summary, prompt)
 
 
-def place_of(known: ReferenceSet, text: str) -> str:
+def place_of(references: ReferenceSet, text: str) -> str:
     """The cluster that a paraphrase, a summary or a belief is of; "" of another text."""
-    texts = [{c.summary, c.belief, *(member.text for member in c.members)} for c in known.clusters]
+    texts = [{c.summary, c.belief, *(member.text for member in c.members)} for c in references.clusters]
     return next((str(place) for place, of_cluster in enumerate(texts) if text in of_cluster), "")
 
 
-def side_of(known: ReferenceSet, place: int) -> str:
+def side_of(references: ReferenceSet, place: int) -> str:
     """The side of a cluster: "" where it is not known."""
-    return (known.stances[place] or "SUPPORTING") if known.stances else ""
+    return (references.stances[place] or "SUPPORTING") if references.stances else ""
 
 
 def stage_run(

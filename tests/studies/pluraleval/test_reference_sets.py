@@ -114,7 +114,7 @@ def test_a_judge_without_fault_finds_what_is_known_of_our_own_threads_in_any_bat
 
 
 def test_our_own_reference_sets_are_in_order_and_their_votes_those_of_their_comments() -> None:
-    for known in pocket_references():
-        votes = [cluster.votes for cluster in known.clusters]
-        assert votes == [votes_of(known.thread, [*cluster.members]) for cluster in known.clusters]
+    for references in pocket_references():
+        votes = [cluster.votes for cluster in references.clusters]
+        assert votes == [votes_of(references.thread, [*cluster.members]) for cluster in references.clusters]
         assert votes == sorted(votes, reverse=True)
