@@ -91,35 +91,13 @@ class Options:
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 
     @cached_property
-    def mentions(self) -> re.Pattern[str]:
-        """Finds each mention of an option in a plain text; the group that matches says how it is spelt."""
-        exact = [re.escape(plain(symbol)) for symbol in sorted(self.symbols, key=len, reverse=True)]
-        any_case, numbers, last = "|".join(exact), "|".join(NUMBERS), self.symbols[-1]
-        unit = ""
-        if self.is_numbers:  # "8/10", "four out of five", "6 points", "9分"
-            largest = f"{last}|{NUMBERS[int(last) - 1]}" if 0 < int(last) <= len(NUMBERS) else last
-            points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if self.is_scale else ""
-            unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?{points}"
-        end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|'(?!s?\b))"
-        spelt = f"{any_case}|{numbers}" if self.is_numbers else any_case
-        kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{spelt}){end})"]
-        if self.is_short:
-            what = rf"(?: (?:one|{part('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
-            ordinals = "|".join(ORDINALS[: len(self.symbols)])
-            kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
-        if self.is_numbers:
-            before = "|".join(
-                f"(?<={word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer")
-            )
-            kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
-        if self.forms:
-            forms = [r"\W+".join(form.split()) for form in sorted(self.forms, key=len, reverse=True)]
-            kinds.append(rf"(?i:(?<![\w-])(?P<text>{'|'.join(forms)})(?![\w-]))")
-        symbol = "|".join(form + (part("article") if form == "A" else "") for form in exact)
-        if not self.is_short:  # "the correct answer" is no verdict
-            symbol = rf"(?i:{any_case})" + (rf"(?! {part('verdict')})" if self.polar else "")
-        kinds.append(rf"{part('counted')}(?<![{LETTERS}.,/-])(?P<symbol>{symbol}){end}")
-        return re.compile("|".join(kinds), re.MULTILINE)
+    def mentions(self) -> list[re.Pattern[str]]:
+        """Patterns that find other words for the options, then the symbols."""
+        symbols = spellings(self.symbols, is_polar=self.polar is not None)
+        others = [form for form in self.forms if not symbols.fullmatch(form)]  # "Response A" may be a heading
+        forms = [r"\W+".join(form.split()) for form in sorted(others, key=len, reverse=True)]
+        words = re.compile(rf"(?i:(?<![\w-])(?P<text>{'|'.join(forms)})(?![\w-]))")
+        return [words, symbols] if forms else [symbols]
 
     def marked(self, text: str) -> str:
         """A text in lower case, without markup and quotations, in which each mention of an option is one character."""
@@ -129,7 +107,8 @@ class Options:
             return mention[0] if place is None else chr((NOUN if is_noun else FIRST) + place)
 
         def shown(form: re.Match[str]) -> str:
-            mention = self.mentions.fullmatch(plain(next(filter(None, form.groups()))).strip(" .()"))
+            value = plain(next(filter(None, form.groups()))).strip(" .()")
+            mention = next(filter(None, (pattern.fullmatch(value) for pattern in self.mentions)), None)
             place = mention and self.mentioned(mention)
             return f" {chr(SHOWN_AS + place)} " if place is not None else " "
 
@@ -145,7 +124,9 @@ class Options:
         alone = text.strip("\"'().! ")
         if self.is_letters and len(alone) == 1:
             text = alone.upper()
-        return QUOTATION.sub(' "" ', self.mentions.sub(mark, text)).lower()
+        for pattern in self.mentions:
+            text = pattern.sub(mark, text)
+        return QUOTATION.sub(' "" ', text).lower()
 
     def mentioned(self, mention: re.Match[str]) -> int | None:
         """The place of the option that a mention spells."""
@@ -160,6 +141,34 @@ class Options:
             spelt = str(rank + 1)
         spelt = str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS and self.is_numbers else spelt
         return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() == spelt), None)
+
+
+@lru_cache(maxsize=256)
+def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
+    """Finds each mention of a symbol in a plain text; the group that matches says how it is spelt."""
+    options = Options(symbols)
+    exact = [re.escape(plain(symbol)) for symbol in sorted(symbols, key=len, reverse=True)]
+    any_case, numbers, last = "|".join(exact), "|".join(NUMBERS), symbols[-1]
+    unit = ""
+    if options.is_numbers:  # "8/10", "four out of five", "6 points", "9分"
+        largest = f"{last}|{NUMBERS[int(last) - 1]}" if 0 < int(last) <= len(NUMBERS) else last
+        points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if options.is_scale else ""
+        unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?{points}"
+    end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|'(?!s?\b))"
+    spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
+    kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{spelt}){end})"]
+    if options.is_short:
+        what = rf"(?: (?:one|{part('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
+        ordinals = "|".join(ORDINALS[: len(symbols)])
+        kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
+    if options.is_numbers:
+        before = "|".join(f"(?<={word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer"))
+        kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
+    symbol = "|".join(form + (part("article") if form == "A" else "") for form in exact)
+    if not options.is_short:  # "the correct answer" is no verdict
+        symbol = rf"(?i:{any_case})" + (rf"(?! {part('verdict')})" if is_polar else "")
+    kinds.append(rf"{part('counted')}(?<![{LETTERS}.,/-])(?P<symbol>{symbol}){end}")
+    return re.compile("|".join(kinds), re.MULTILINE)
 
 
 @lru_cache(maxsize=4096)

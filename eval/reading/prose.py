@@ -46,16 +46,29 @@ def whole_word(entry: str) -> str:
 # How firmly an option is claimed; "shown" is "[[A]]", and "unsure" only contradicts others.
 LEVELS = ("denied", "worse", "unsure", "more", "better", "stated", "final", "shown")
 DENIED, WORSE, UNSURE, MORE, BETTER, STATED, FINAL, SHOWN = range(-2, 6)
-P = {name: re.compile(part(name)) for name in (*SPEC["words"], *SPEC["patterns"])}
-FRAMES = [
-    (LEVELS.index(level) - 2, re.compile(filled(frame))) for entry in SPEC["frames"] for level, frame in entry.items()
-]
-PREDICATE = (BETTER, P["predicate"])  # of options that are words or letters
 SENTENCE = re.compile(
     r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)|\s*\n\s*"
 )
 # Words that do not tell who speaks in a framing.
 COMMON = " ".join(SPEC["words"][name] for name in ("verdict", "noun", "claim", "filler", "i"))
+
+
+class Patterns(dict[str, re.Pattern[str]]):
+    """Words and patterns of words.yaml by name, compiled when they are needed."""
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        return self.setdefault(name, re.compile(part(name)))
+
+
+P = Patterns()
+
+
+@lru_cache
+def frames(*, are_numbers: bool) -> list[tuple[int, re.Pattern[str]]]:
+    """(level, frame) of all frames; of options that are words or letters also that something is one."""
+    of_all = [(LEVELS.index(level) - 2, frame) for entry in SPEC["frames"] for level, frame in entry.items()]
+    compiled = [(level, re.compile(filled(frame))) for level, frame in of_all]
+    return compiled if are_numbers else [*compiled, (BETTER, P["predicate"])]
 
 
 class Spelt(Protocol):
@@ -187,7 +200,7 @@ class Prose:
 
     def read_frames(self, clause: str, line: int, is_told: bool, told_level: int | None) -> None:
         """What the frames of a clause claim and deny."""
-        for level, frame in FRAMES if self.options.is_numbers else [*FRAMES, PREDICATE]:
+        for level, frame in frames(are_numbers=self.options.is_numbers):
             for framed in frame.finditer(clause):
                 mention, said, before = framed["m"], clause[: framed.end()], clause[: framed.start("m")]
                 is_common = (

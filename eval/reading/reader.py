@@ -8,6 +8,7 @@ removed first.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
@@ -71,7 +72,13 @@ def written(
     lines = [line for line in marked.splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
     if not lines or is_turned:
         return Reading(None, CUT if is_cut else NONE)
-    return settled(Prose(lines, options, Quotable(options.marked(quotable))), len(lines) - 1, is_cut)
+    return settled(Prose(lines, options, quotable_of(options.symbols, quotable)), len(lines) - 1, is_cut)
+
+
+@lru_cache(maxsize=256)
+def quotable_of(symbols: tuple[str, ...], text: str) -> Quotable:
+    """What a prompt says that a reply may quote, without the symbols in it."""
+    return Quotable(options_of(symbols, ()).marked(text))
 
 
 def valid_pattern(pattern: str) -> re.Pattern[str]:
