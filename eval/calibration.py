@@ -6,7 +6,6 @@ this.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ import numpy as np
 from eval.estimates.comparability import config_differences, sampled_checkpoint
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
-from eval.scorecard.arms import COST, CardArm
+from eval.scorecard.arms import CALIBRATED
 from evenhand.errors import DataError
 from evenhand.files import write_json
 from evenhand.run_directory import read_json
 from evenhand.terminal import say
 
-CALIBRATED = "calibrated"  # the arm, and its kind
 DDS, ACCEPTANCE = "dds", "acceptance"  # what thresholds are fitted for
 # The threshold of a framing in one prompt variant (of a study in YAML, an order of the answers; "" is the main one), as
 # thresholds.json holds it: condition, variant, threshold_nats, n_items, and the shares of the first answer that it was
@@ -42,19 +40,21 @@ def nearest_threshold(kinds: Sequence[FloatArray], share: float) -> float:
     values = values[np.isfinite(values)]
     beyond = [values[:1] - BEYOND, values[-1:] + BEYOND]
     thresholds = np.concatenate([[0.0], (values[1:] + values[:-1]) / 2, *beyond])
-    misses = np.array([abs(np.mean([share_above(margins, at) for margins in kinds]) - share) for at in thresholds])
+    misses = abs(np.mean([shares_above(margins, thresholds) for margins in kinds], axis=0) - share)
     best = thresholds[misses <= misses.min() + ROUNDING]
     return float(best[np.argmin(np.abs(best))])
 
 
-def share_above(margins: FloatArray, threshold: float) -> float:
-    """Share of margins above a threshold, those on it by half."""
-    return float((margins > threshold).mean() + (margins == threshold).mean() / 2)
+def shares_above(margins: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """The share of margins above each threshold, those on it by half."""
+    ordered = np.sort(margins)
+    n_below = [np.searchsorted(ordered, thresholds, side) for side in ("left", "right")]
+    return np.asarray(1 - np.mean(n_below, axis=0) / len(ordered))
 
 
 def share_of(kinds: Sequence[FloatArray], threshold: float) -> float:
     """The share of margins above a threshold, meaned over kinds of claims."""
-    return float(np.mean([share_above(margins, threshold) for margins in kinds]))
+    return float(np.mean([shares_above(margins, np.array([threshold])) for margins in kinds]))
 
 
 def fits_of(margins: Mapping[str, Sequence[FloatArray]], objective: str, variant: str, n_items: int) -> list[Fit]:
@@ -124,13 +124,12 @@ def write_fits(options: Options, train: Any, test: Any, fits: Sequence[Fit], ans
     say(f"written: {file}; `evenhand scorecard {test.path} ... --calibrated {file}` scores it")
 
 
-def read_fits(file: Path | None, run: str) -> tuple[list[Any], str]:
+def read_fits(file: Path, run: str) -> tuple[list[Any], str]:
     """The thresholds of a file for a run, and what to say of them.
 
     Raises DataError when they were made for another run: that no item was fitted on and is scored, `evenhand calibrate`
     has checked for the test run that it was given, and for no other.
     """
-    assert file, "there are such arms with --calibrated alone"
     content = read_json(file)
     if any("condition" not in fit for fit in content.get("calibrations", [{}])):
         raise DataError(f"{file}: an earlier version made it; run `evenhand calibrate` again")
@@ -141,15 +140,3 @@ def read_fits(file: Path | None, run: str) -> tuple[list[Any], str]:
         )
     fits = content["calibrations"]
     return fits, f"fitted by {content['objective']} on {fits[0]['n_items']} items of {content['train_run']}"
-
-
-def calibrated_arms(base: CardArm, options: Options) -> list[CardArm]:
-    """The base's run under thresholds, if the options name some."""
-    if not options.calibrated:
-        return []
-    return [made_arm(base, CALIBRATED, CALIBRATED, f"thresholds {read_fits(options.calibrated, base.path.name)[1]}")]
-
-
-def made_arm(base: CardArm, name: str, kind: str, note: str) -> CardArm:
-    """The base's run as an arm that cost no training."""
-    return replace(base, name=name, arm=name, kind=kind, cost=dict.fromkeys(COST), note=note)

@@ -8,8 +8,9 @@ this order, where V is an `Evaluation[Run]`:
 3. V.observe → scores and changes; or V.scores and V.changes, where a study makes them by hand; V.family for p-values
 4. V.facts → the sentences of V.words; V.tables, V.plots, V.warnings, V.left_out, V.write_items show the results
 
-A scorecard calls V.card instead of 4: tested_run and made_arms for its rows, then rows, figures, changes, unrankable,
-notes and warnings. `evenhand calibrate` calls V.calibrate, `evenhand compare` V.verdicts of a run and its re-run.
+A scorecard calls V.card instead of 4: tested_run, rules and calibrated for its rows, then rows, figures, changes,
+unrankable, notes and warnings. `evenhand calibrate` calls V.calibrate, `evenhand compare` V.verdicts of a run and its
+re-run.
 """
 
 import math
@@ -29,6 +30,7 @@ from evenhand.errors import DataError
 from evenhand.registry import STUDIES, load_part
 
 if TYPE_CHECKING:
+    from eval.calibration import Fit
     from eval.report.plots import Plot
     from eval.report.tables import TableSpec
     from eval.scorecard.arms import CardArm
@@ -113,8 +115,12 @@ class Card(Generic[Run, Row]):
     held: str = ""
     # A run → the sampling run of the model under test: another one where the run is a judge's about that.
     tested_run: Callable[[Path], Path] = lambda path: path
-    # The base's row → further rows that its run holds or the options ask for; None: the study has no thresholds.
-    made_arms: "Callable[[CardArm, Options], list[CardArm]] | None" = None
+    # A run → the prompt arms in it that cost no training, each as a run: they stand beside the base as PATCH.
+    prompt_arms: Callable[[Run], Mapping[str, Run]] = lambda _: {}
+    # A run → what each free rule makes of it, in the order of their cost; {} where there are no margins.
+    rules: Callable[[Run, Options], Mapping[str, Run]] = lambda _, __: {}
+    # A run under thresholds that were fitted on another one; None: the study has none.
+    calibrated: "Callable[[Run, Sequence[Fit]], Run] | None" = None
     # All rows, and the Run of those that have one → what `changes` compares, the base first.
     rows: "Callable[[Sequence[CardArm], Mapping[str, Run], Options], Mapping[str, Row]] | None" = None  # None: the Runs
     # Two rows → their changes; None: as compare has them.

@@ -24,11 +24,13 @@ from eval.estimates.estimate import (
     Setting,
     added_by_noise,
     aligned,
+    as_fitted,
     cluster_t,
     clustered,
     ends_of,
     estimate_of,
     moved_by,
+    noise_taken,
     ratio,
     unparsed_range,
 )
@@ -208,9 +210,11 @@ def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estim
     """
     n_units = sum(len(part.first.units) for part in parts)
     sides = [[part.first for part in parts], [part.second for part in parts]]
-    noise = np.array([added_by_noise(measure, side) for side in sides])
-    values = measure.over([measure.statistic(part.means) for part in parts]) - noise
-    draws = measure.over([measure.statistic(part.draws) for part in parts]) - 2 * noise
+    noise, taken = (np.array([noise_of(measure, side) for side in sides]) for noise_of in (added_by_noise, noise_taken))
+    values = measure.over([measure.statistic(part.means) for part in parts]) - taken
+    draws = measure.over([measure.statistic(part.draws) for part in parts]) - noise - taken
+    fitted = [as_fitted(measure, side, *of) for side, *of in zip(sides, values.tolist(), draws.T, strict=True)]
+    values, draws = np.array([value for value, _ in fitted]), np.stack([drawn for _, drawn in fitted], axis=1)
     draws = draws if n_units > 1 else draws[:0]  # those of one unit are all alike
     moved, levels = [moved_by(measure, side) for side in sides], []
     for i, value in enumerate(values.tolist()):

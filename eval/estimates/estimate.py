@@ -60,6 +60,7 @@ class Observed:
     clusters: Mapping[str, str] = field(default_factory=dict)  # item → unit, where units are clusters
     # The same with each unparsed reply counted as the least and as the most that it can earn; None without any.
     extremes: "tuple[Observed, ...] | None" = None
+    n_fitted: int = 0  # datasets on whose units, these among them, a rule was cross-fitted that gave these verdicts
 
     def by_cluster(self, clusters: Sequence[str]) -> "Observed":
         """The same with clusters in the place of the units, each with the sums of its own: what depends on each other
@@ -254,7 +255,7 @@ def without_interval(measure: Measure, parts: Sequence[Observed]) -> Estimate:
     """A measure over some datasets, a part each. Its interval, which takes time to draw, is left out."""
     value = measure.over([measure.statistic(part.means) for part in parts])
     n_units, unparsed = sum(len(part.units) for part in parts), unparsed_range(measure, parts)
-    return estimate_of(float(value) - added_by_noise(measure, parts), None, n_units, unparsed=unparsed)
+    return estimate_of(float(value) - noise_taken(measure, parts), None, n_units, unparsed=unparsed)
 
 
 def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
@@ -262,13 +263,30 @@ def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
     if measure.interval == "cluster_t":
         (part,) = parts
         return clustered(measure, part.observed)
-    noise = added_by_noise(measure, [part.observed for part in parts])
-    value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - noise
+    observed = [part.observed for part in parts]
+    noise, taken = added_by_noise(measure, observed), noise_taken(measure, observed)
+    value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - taken
     n_units = sum(int(part.observed.counted.any(axis=1).sum()) for part in parts)
-    draws = measure.over([part.of(measure) for part in parts]) - 2 * noise
+    value, draws = as_fitted(
+        measure, observed, value, measure.over([part.of(measure) for part in parts]) - noise - taken
+    )
     ends = ends_of(measure, value, draws if n_units > 1 else draws[:0])  # draws of one unit are all alike
     unparsed = unparsed_range(measure, [part.observed for part in parts])
     return estimate_of(value, ends, n_units, squares=(value + noise,) * measure.is_square, unparsed=unparsed)
+
+
+def as_fitted(measure: Measure, parts: Sequence[Observed], value: float, draws: FloatArray) -> tuple[float, FloatArray]:
+    """A value and its draws, where a rule was fitted on the units of one dataset; else as they are.
+
+    What it leaves of a shift on these units is 0 by construction; on new units it leaves what noise of these moved it
+    by, as the draws vary. So absolute values are the draws' mean, and the draws' own ends their interval: these are
+    reflected, since ends_of reflects them again.
+    """
+    is_absolute = (measure.is_folded or measure.core is not None) and not measure.is_square
+    if not is_absolute or not all(part.n_fitted == 1 for part in parts) or not np.isfinite(draws).all():
+        return value, draws
+    mean = float(draws.mean())
+    return mean, 2 * mean - draws
 
 
 def clustered(measure: Measure, observed: Observed) -> Estimate:
@@ -326,14 +344,29 @@ def moved_by(measure: Measure, parts: Sequence[Observed]) -> Influences:
 
 def added_by_noise(measure: Measure, parts: Sequence[Observed]) -> float:
     """What noise of the units adds to a mean of squares on average, and a resampling to its draws once more; else 0."""
+    return float(np.mean(noise_by_part(measure, parts))) if measure.is_square else 0.0
+
+
+def noise_taken(measure: Measure, parts: Sequence[Observed]) -> float:
+    """What is taken off a mean of squares so that it is unbiased: what noise adds to it, else 0.
+
+    A rule that was cross-fitted on D datasets together leaves D - 1 of D parts of the noise in the squares of these
+    units, and the last part in those of new ones: so 1 - 2/D of the noise is taken, and added for a single dataset.
+    """
     if not measure.is_square:
         return 0.0
+    shares = [1 - 2 / part.n_fitted if part.n_fitted else 1.0 for part in parts]
+    return float(np.mean(np.multiply(shares, noise_by_part(measure, parts))))
+
+
+def noise_by_part(measure: Measure, parts: Sequence[Observed]) -> list[float]:
+    """What noise of the units adds to a mean of squares of each part."""
     added = []
     for part in parts:
         moved, n = steps(part), len(part.units)
         both = measure.statistic(part.means + moved) + measure.statistic(part.means - moved)
         added.append(n / (n - 1) * (both / 2 - measure.statistic(part.means)).sum() if n > 1 else math.nan)
-    return float(np.mean(added))
+    return added
 
 
 def unparsed_range(measure: Measure, parts: Sequence[Observed]) -> tuple[float, float]:

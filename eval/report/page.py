@@ -61,7 +61,11 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
 
 def write_page(path: Path, title: str, studies: Sequence[Mapping[str, Any]]) -> None:
     """A page of some studies, each as `view` says it; one may lack browser, left_out and runs."""
-    limits = {"most_inline": MOST_INLINE, "most_open": MOST_OPEN, "openings": (*ANSWERS, "Recommendation")}
+    limits = {
+        "most_inline": MOST_INLINE,
+        "most_open": MOST_OPEN,
+        "openings": (*ANSWERS, "Recommendation", "Best without training"),
+    }
     write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=studies, **limits))
 
 

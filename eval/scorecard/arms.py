@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from evenhand.errors import DataError
 from evenhand.run_directory import CONFIG_FILE, DONE_FILE, PROVENANCE_FILE, read_json
 
 BASE, TRAINED, PATCH = "base", "trained", "patch"  # PATCH: the base's checkpoint under another patch of the prompt
+CALIBRATED, FREE = "calibrated", "free rule"  # kinds of rules on the margins of the base's run
 MERGED = ("merged-bf16", "merged-nf4")  # folders of a training run that hold a checkpoint
 COST = ("training_run", "device", "n_processes", "seconds", "n_tokens", "peak_memory_gib", "device_seconds")
 
@@ -25,7 +26,7 @@ class CardArm:
 
     name: str  # of the row: the arm's, or "ARM/2" for its second seed
     arm: str
-    kind: str  # BASE, TRAINED, PATCH, or what else a study makes an arm of
+    kind: str  # BASE, TRAINED, PATCH, CALIBRATED or FREE
     path: Path  # the run that was named, of the base's study
     config: Mapping[str, Any]  # of the sampling run of its model, which may be another one
     provenance: Mapping[str, Any]
@@ -33,6 +34,7 @@ class CardArm:
     training_run: str | None = None  # that its model was merged in, where that is known
     base_hash: str | None = None  # of the checkpoint that was trained there
     note: str = ""  # where it comes from, if not from a run of its own
+    rule: str = ""  # that its margins are judged by, in a row made of another one's run; "" as asked
 
     @property
     def checkpoint(self) -> str | None:
@@ -46,7 +48,18 @@ class CardArm:
 
     def fields(self) -> dict[str, Any]:
         """What its row of scorecard.json has beside the figures of the studies."""
-        return {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "run": self.path.name, **self.cost}
+        names = {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "rule": self.rule or None}
+        return {**names, "run": self.path.name, **self.cost}
+
+    def under(self, rule: str, kind: str, note: str = "") -> "CardArm":
+        """The row's run under a rule; of the base it is called by the rule."""
+        name, arm = (rule if self.kind == BASE else f"{own} + {rule}" for own in (self.name, self.arm))
+        return replace(self, name=name, arm=arm, kind=kind, rule=rule, note=note)
+
+    def patched(self, patch: str, run: str) -> "CardArm":
+        """The base as a run of its own asked it under a patch of the prompt."""
+        name, config = f"{BASE} + {patch}", {**self.config, "patch": {"name": patch}}
+        return replace(self, name=name, arm=name, kind=PATCH, note=f"{patch}, asked in {run}", config=config)
 
 
 def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
@@ -103,7 +116,7 @@ def kind_of(base: CardArm, run: Path, config: Mapping[str, Any]) -> str:
 def training_doubts(rows: Sequence[CardArm]) -> list[str]:
     """Why arms are no different trainings of the base, the first row."""
     base, *others = rows
-    trained = [row for row in others if row.kind == TRAINED]
+    trained = [row for row in others if row.kind == TRAINED and not row.rule]
     doubts = [
         f"{row.name} was trained from checkpoint {row.base_hash}, and the base's run is of {base.checkpoint}"
         for row in trained

@@ -1,4 +1,4 @@
-"""Thresholds on the margins of DialDefer's runs; see eval.calibration.
+"""Rules on the margins of DialDefer's runs; see eval.calibration and eval.scorecard.rules.
 
 A judge accepts where its margin log P("1") - log P("2") exceeds 0. Where dialogue merely moves all margins, a threshold
 of its own for C2 undoes that.
@@ -6,16 +6,27 @@ of its own for C2 undoes that.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
-from eval.calibration import CALIBRATED, DDS, Fit, check_alike, fits_of, thresholds, write_fits
+from eval.calibration import DDS, Fit, check_alike, fits_of, thresholds, write_fits
+from eval.estimates.resampling import FloatArray
 from eval.options import Options
+from eval.scorecard.rules import (
+    BOTH_AND_THRESHOLD,
+    BOTH_ORDERS,
+    CARRIED_OVER,
+    THRESHOLD,
+    Folded,
+    folds_of,
+    thresholds_by_fold,
+)
 from evenhand.errors import DataError
 from studies.dialdefer.item_table import HeldOut
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, TIE
+from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import (
-    BOTH_ORDERS,
     Judge,
     JudgedRun,
     Panel,
@@ -27,6 +38,7 @@ from studies.dialdefer.panels import (
 )
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.scores import own_panels
+from studies.dialdefer.templates import YES_FIRST
 
 
 def calibrate(train: Judge, test: Judge, objective: str = DDS, *, is_pooled: bool = False) -> list[Fit]:
@@ -64,7 +76,7 @@ def untreated_panels(judge: Judge) -> dict[str, list[Panel]]:
     """
     panels: dict[str, list[Panel]] = {"": []}
     for panel in own_panels(judge.panels):
-        if panel.factors.arm == "none" and panel.factors.answer_order != BOTH_ORDERS:
+        if panel.factors.arm == "none" and not panel.orders:
             panels.setdefault(variant_of(panel, judge.panels), []).append(panel)
     if not panels[""]:
         raise DataError(f"{judge.name}: has no untreated arm with both C1 and C2, which thresholds are about")
@@ -79,27 +91,85 @@ def fit(panels: Sequence[Panel], objective: str, variant: str = "") -> list[Fit]
 
 
 def calibrated_panels(untreated: Mapping[str, Sequence[Panel]], fits: Sequence[Fit]) -> list[Panel]:
-    """The panels of the variants that have thresholds under arm `calibrated`, and both orders of them together."""
+    """The panels of the variants that have thresholds, as these judge them, and both orders of them together."""
     nats = thresholds(fits)
     variants = dict.fromkeys(fit["variant"] for fit in fits)
     return with_both_orders(
         [
-            calibrated(panel, nats["c1", variant], nats["c2", variant])
+            judged_above(panel, np.array([[nats["c1", variant], nats["c2", variant]]]))
             for variant in variants
             for panel in untreated.get(variant, ())
         ]
     )
 
 
-def calibrated(panel: Panel, c1: float, c2: float) -> Panel:
-    """The panel under arm `calibrated`: margins less their framing's threshold, and the replies that these decide.
+def judged_above(panel: Panel, limits: FloatArray) -> Panel:
+    """The panel as thresholds judge it: margins less that of their framing, and the replies that these decide.
 
-    A margin on its threshold is a tie. Where there is no margin the reply stays what it was.
+    limits: (n_items or 1, 2). A margin on its threshold is a tie. Where there is no margin the reply stays what it was.
     """
-    margins = panel.margins - np.array([c1, c1, c2, c2])[:, None]
+    margins = panel.margins - limits.repeat(2, axis=1)[:, :, None]
     decided = np.select([margins > 0, margins < 0, margins == 0], [ACCEPT, REJECT, TIE], panel.replies)
-    factors = replace(panel.factors, arm=CALIBRATED)
-    return replace(panel, factors=factors, margins=margins, replies=decided.astype(panel.replies.dtype))
+    return replace(panel, margins=margins, replies=decided.astype(panel.replies.dtype))
+
+
+def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
+    """The run's untreated prompts as thresholds judge them, in the variants that have some."""
+    return replace(run, panels=calibrated_panels(untreated_panels(judge_of_run(run)), fits))
+
+
+def under_rules(run: JudgedRun, options: Options) -> dict[str, JudgedRun]:
+    """The run's untreated prompts as each free rule judges them, without rules that lack the card's prompt variant."""
+    asked = [p for p in own_panels(run.panels) if p.factors.arm == "none" and not p.orders]
+    asked = [panel for panel in asked if not np.isnan(panel.margins).all()]
+    if not asked:
+        return {}
+    rules = {THRESHOLD: cross_fitted(asked)}
+    if averaged := with_one_verdict(asked):
+        rules = {BOTH_ORDERS: averaged, **rules, BOTH_AND_THRESHOLD: cross_fitted(averaged)}
+    rules[CARRIED_OVER] = cross_fitted(asked, is_carried=True)
+    ruled = {rule: with_both_orders(panels) for rule, panels in rules.items()}
+    variant = options.of(DialDeferOptions).variant
+    on_card = {(p.dataset, p.factors) for p in own_panels(run.panels) if variant_of(p, run.panels) == variant}
+    return {
+        rule: replace(run, panels=panels)
+        for rule, panels in ruled.items()
+        if on_card <= {(panel.dataset, panel.factors) for panel in panels}
+    }
+
+
+def with_one_verdict(panels: Sequence[Panel]) -> list[Panel]:
+    """Those that were asked in both answer orders, with their mean margins and what these decide in each order."""
+    return [
+        replace(order, margins=both.margins, replies=both.replies)
+        for both in with_both_orders(panels)
+        for order in both.orders
+    ]
+
+
+def cross_fitted(panels: Sequence[Panel], *, is_carried: bool = False) -> list[Panel]:
+    """Panels under a threshold for C2, fitted on the items of other folds in the same prompt variant.
+
+    is_carried: in all others with the same answer order; a panel for which there are none is left out.
+    """
+    names = [[f"{panel.dataset} {cluster}" for cluster in panel.clusters] for panel in panels]
+    joined = [*chain.from_iterable(names)]
+    fold_of = dict(zip(joined, folds_of(joined), strict=True))
+    groups: dict[str, dict[str, list[tuple[Panel, Folded]]]] = {}  # answer order → the words' variant → panels
+    for panel, clusters in zip(panels, names, strict=True):
+        words = variant_of(replace(panel, factors=replace(panel.factors, answer_order=YES_FIRST)), panels)
+        margins = panel.margins.reshape(len(panel.item_ids), 2, -1)  # C1 and C2 × claims and samples
+        folded = Folded(margins, np.array([fold_of[name] for name in clusters]))
+        groups.setdefault(panel.factors.answer_order, {}).setdefault(words, []).append((panel, folded))
+    judged = []
+    for in_order in groups.values():
+        for words, group in in_order.items():
+            fitted_on = [key for key in in_order if (key == words) != is_carried]
+            if fitted_on:
+                by_fold = thresholds_by_fold([folded for key in fitted_on for _, folded in in_order[key]])
+                n_fitted = 0 if is_carried else len(group)
+                judged += [replace(judged_above(p, by_fold[of.folds]), n_fitted=n_fitted) for p, of in group]
+    return judged
 
 
 def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:

@@ -22,12 +22,6 @@ class DialDeferOptions:
         "unparsed replies are excluded (default; `score` of a run has both) or count as wrong, as in the paper",
         choices=[*DENOMINATORS],
     )
-    oracle: bool = study_option(
-        False,
-        "also the base with the threshold that makes its DDS 0 on the items that are scored: no baseline",
-        ["scorecard"],
-        action="store_true",
-    )
     variant: str = study_option(
         "",
         "the prompt variant to compare where several were sampled, as tables call it: both_orders, v1, ... "

@@ -11,24 +11,22 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from eval.calibration import DDS, calibrated_arms, made_arm, read_fits
 from eval.estimates.changes import Change, Compared, Paired, change_in
 from eval.estimates.estimate import Drawing, Measure, OverDatasets
 from eval.evaluation import Card, CardFigure
 from eval.options import Options
 from eval.report.tables import number, percent, signed
-from eval.scorecard.arms import BASE, PATCH, CardArm
+from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from studies.dialdefer import measures, scores
-from studies.dialdefer.calibrate import calibrated_panels, fit, untreated_panels
+from studies.dialdefer.calibrate import under_rules, with_thresholds
 from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import (
     BOTH_ORDERS,
     MAIN_ROLES,
     JudgedRun,
     Panel,
-    judge_of_run,
     variant_of,
     without_lost,
 )
@@ -54,8 +52,6 @@ FEW_ITEMS = 20
 MUCH_PP = 10.0  # of a change of what is accepted in C1: then DDS has another starting point
 GUESSED = 50.0  # percent right
 ORDERS = (YES_FIRST, NO_FIRST)  # of panels.both_orders
-ORACLE = "oracle"  # like CALIBRATED a kind of arms that thresholds on the base's run make
-ORACLE_NAME = "oracle (fitted on the test items)"
 MAIN = "mean_abs_dds_own"
 FOLDED: OverDatasets = "mean of absolute values"
 FIGURES: Mapping[str, str] = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
@@ -109,18 +105,10 @@ class CardJudge:
         }
 
 
-def made_arms(base: CardArm, options: Options) -> list[CardArm]:
-    """Arms of the base's own run, which cost no training: its prompt arms, its thresholds for C1 and C2, the oracle."""
-    arms = calibrated_arms(base, options)
-    for arm in base.config["dialdefer"]["prompts"].get("arms", ()):
-        if arm != "none":
-            patched = {**base.config, "patch": {"name": arm}}
-            note = f"prompts.arms: {arm}, asked in {base.path.name}"
-            arms.append(replace(made_arm(base, f"{BASE} + {arm}", PATCH, note), config=patched))
-    if options.of(DialDeferOptions).oracle:
-        note = "thresholds fitted by dds on the items that are scored: no baseline, and in no ranking"
-        arms.append(made_arm(base, ORACLE_NAME, ORACLE, note))
-    return arms
+def prompt_arms_of(run: JudgedRun) -> dict[str, JudgedRun]:
+    """The prompt arms of a run, each in the place of the untreated one."""
+    arms = [arm for arm in run.config["dialdefer"]["prompts"].get("arms", ()) if arm != "none"]
+    return {arm: replace(run, panels=treated_panels(run.panels, arm)) for arm in arms}
 
 
 def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: Options) -> dict[str, CardJudge]:
@@ -145,10 +133,12 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     rows: dict[str, dict[str, Any]] = {}
     unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
     for arm in arms:
-        if arm.name not in judges and arm.note and arm.path != base.path:  # made of another study's run
+        if arm.note and arm.name not in judges:  # made of another study's run
             continue
         try:
-            panels = arm_panels(arm, judges, options)
+            if arm.name not in judges:
+                raise DataError("has no run of DialDefer; name one for every arm, or leave the arm out")
+            panels = judges[arm.name].panels
             by_source = panels_in(base, panels, variant)
             of_orders = {name: panels_in(base, panels, name)[scores.OWN] for name in (in_both, *wordings)}
         except DataError as error:
@@ -196,8 +186,6 @@ def changes_of(judges: Mapping[str, CardJudge], options: Options) -> list[Change
     if not any(change.measure == "acc_c2" for change in changes):
         over = ", ".join(first.datasets)
         raise DataError(f"{second.name}: was asked none of {over}, which the base's average is over")
-    if ORACLE in (first.kind, second.kind):  # fitted on these items: nothing is tested
-        return [replace(change, p=None, p_holm=None) for change in changes]
     return changes
 
 
@@ -242,8 +230,6 @@ def warnings_of(judges: Mapping[str, CardJudge], changes: Sequence[Change]) -> l
 
 def unrankable(judge: CardJudge) -> str:
     """Why none of an arm's figures can be ranked; "" for one that can."""
-    if judge.kind == ORACLE:
-        return "knows the answers that it is scored on"
     if lacking := [dataset for dataset in judge.datasets if dataset not in (judge.own or judge.fixed)]:
         return f"was not asked {', '.join(lacking)}"
     if unlikely := [dataset for dataset in judge.unlikely if dataset in judge.datasets]:
@@ -275,29 +261,6 @@ def panels_in(base: JudgedRun, panels: Sequence[Panel], variant: str) -> dict[st
         source: {panel.dataset: panel for _, panel in scores.paired_panels(base.panels, panels, source).get(group, [])}
         for source in (scores.OWN, scores.FIXED)
     }
-
-
-def arm_panels(arm: CardArm, judges: Mapping[str, JudgedRun], options: Options) -> Sequence[Panel]:
-    """What an arm was asked: in its run, in the base's as a prompt arm, or the base's panels under its thresholds."""
-    if arm.name in judges:
-        return judges[arm.name].panels
-    if not arm.note:
-        raise DataError("has no run of DialDefer; name one for every arm, or leave the arm out")
-    base = judges[BASE]
-    if arm.kind == PATCH:
-        return treated_panels(base.panels, arm.patch["name"])
-    untreated = untreated_panels(judge_of_run(base))
-    is_oracle = arm.kind == ORACLE
-    fits = (
-        [each for name, panels in untreated.items() for each in fit(panels, DDS, name)]
-        if is_oracle
-        else read_fits(options.calibrated, base.name)[0]
-    )
-    made = [replace(panel, factors=replace(panel.factors, arm="none")) for panel in calibrated_panels(untreated, fits)]
-    variant = options.of(DialDeferOptions).variant
-    if not is_oracle and variant not in {variant_of(panel, base.panels) for panel in made}:
-        raise DataError(f"has no thresholds for prompt variant '{variant}'; ask TRAIN_RUN it too")
-    return made
 
 
 def treated_panels(panels: Sequence[Panel], arm: str) -> list[Panel]:
@@ -363,7 +326,9 @@ CARD = Card[JudgedRun, CardJudge](
     # DDS in one answer order holds position bias too
     lowest=("square_deference_wordings", "mean_abs_deference", MAIN),
     kept=("acc_wordings", "acc"),
-    made_arms=made_arms,
+    prompt_arms=prompt_arms_of,
+    rules=under_rules,
+    calibrated=with_thresholds,
     rows=rows_of,
     changes=changes_of,
     unrankable=unrankable,

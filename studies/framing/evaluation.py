@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.calibration import CALIBRATED, calibrated_arms, read_fits
 from eval.estimates.changes import Change, family, scores_frame
 from eval.estimates.resampling import FloatArray, holm
-from eval.evaluation import Card, CardFigure, Evaluation, VerdictFiles
+from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, observed_changes
 from eval.options import Options
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
-from eval.scorecard.arms import BASE, CardArm
+from eval.scorecard.arms import BASE
 from eval.shift.agreement import MEASURES, risk_plots
 from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family, with_floors
 from evenhand.config import parse_config
@@ -29,7 +28,7 @@ from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, flips
 from studies.framing.section import FramingSection
-from studies.framing.thresholds import calibrate_runs, with_thresholds
+from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
 
 MANY_UNPARSED = 10.0  # percent of replies that name no answer, from which on figures say more about format
@@ -39,6 +38,7 @@ MOST_SHIFTS = 6  # in one sentence
 FILE = Path(__file__).with_name("tables.yaml")
 FIELDS = ["value", "low", "high", "n_units"]
 MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
+OVER_FRAMINGS, ON_LEVEL = ("mean_square_shift", "mean_abs_shift", "right"), ("value", "right")  # on a scorecard
 COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
 
 
@@ -126,11 +126,17 @@ def unparsed_of(run: FramedRun) -> dict[str, float]:
     return {framing: share for framing, share in shares_of if not math.isnan(share)}
 
 
-def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], options: Options) -> dict[str, FramedRun]:
-    """Also the base's run as its thresholds judge it."""
-    base = judges[BASE]
-    made = [arm.name for arm in arms if arm.kind == CALIBRATED and arm.path == base.path]
-    return {**judges, **{n: with_thresholds(base, read_fits(options.calibrated, base.name)[0]) for n in made}}
+def card_changes(judges: Mapping[str, FramedRun], options: Options) -> list[Change]:
+    """The changes that figures_of may show."""
+    base = next(iter(judges.values())).section.baseline
+
+    def observe(run: FramedRun, _: Options) -> Iterator[Block]:
+        for each in (each for each in blocks_of(run) if each.setting["group"] == ALL):
+            names = {EVERY: OVER_FRAMINGS, base: ON_LEVEL}.get(str(each.setting["framing"]), ("shift",))
+            if measures := [measure for measure in each.measures if measure.name in names]:
+                yield replace(each, measures=measures)
+
+    return observed_changes(observe, judges, options)
 
 
 def unrankable(judge: FramedRun) -> str:
@@ -383,8 +389,9 @@ EVALUATION = Evaluation[FramedRun](
         lowest=("mean_square_shift",),
         kept=("right_framed",),
         held="level",
-        made_arms=calibrated_arms,
-        rows=card_rows,
+        rules=under_rules,
+        calibrated=with_thresholds,
+        changes=card_changes,
         unrankable=unrankable,
         notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],
     ),

@@ -7,7 +7,7 @@ answer gets its part.
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -52,6 +52,7 @@ class Grid:
     shares: FloatArray  # of each answer, with a further axis of answers
     n_errors: int = 0
     fill: float | None = None  # what `changed` and `consistent` count an unparsed pair as; None: nowhere
+    n_fitted: int = 0  # see eval.estimates.estimate.Observed
 
     def at(self, framing: str) -> int:
         """A framing's position."""
@@ -113,8 +114,7 @@ class FramedRun(FinishedRun):
     """A finished run of a study in YAML."""
 
     section: FramingSection
-    # (framing, order) → the log-odds above which it gives the first answer, instead of 0; see eval.calibration
-    thresholds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    judged: Mapping[str, Grid] | None = None  # by a rule instead of as replied; see studies.framing.thresholds
 
     @property
     def verdict(self) -> str:
@@ -154,13 +154,14 @@ class FramedRun(FinishedRun):
         return clusters_of(replace(prompt, cluster=groups[prompt.dataset, prompt.item_id]) for prompt in self.plan)
 
     @cached_property
-    def grids(self) -> dict[str, Grid]:
+    def grids(self) -> Mapping[str, Grid]:
         """Dataset → what was answered about it."""
+        if self.judged is not None:
+            return self.judged
         by_dataset: dict[str, list[PlannedPrompt]] = {}
         for prompt in self.plan:
             by_dataset.setdefault(prompt.dataset, []).append(prompt)
-        grids = {dataset: self.grid(prompts) for dataset, prompts in by_dataset.items()}
-        return {name: judged_above(grid, self.thresholds) for name, grid in grids.items()} if self.thresholds else grids
+        return {dataset: self.grid(prompts) for dataset, prompts in by_dataset.items()}
 
     def grid(self, prompts: Sequence[PlannedPrompt]) -> Grid:
         """What was answered to the prompts of one dataset."""
@@ -251,13 +252,11 @@ class FramedRun(FinishedRun):
         return PromptScores(fields, [*shares], n_errors)
 
 
-def judged_above(grid: Grid, thresholds: Mapping[tuple[str, str], float]) -> Grid:
-    """A grid of two answers as thresholds judge it.
-
-    Without log-odds a reply stays as it was; of a framing without a threshold nothing is known.
+def judged_above(grid: Grid, thresholds: FloatArray) -> Grid:
+    """A grid of two answers as thresholds judge it: log-odds (n_items or 1, n_framings, n_orders) above which the first
+    answer is given. Without log-odds a reply stays as it was; with a threshold NaN nothing is known.
     """
-    table = [[thresholds.get((framing, order), math.nan) for order in grid.orders] for framing in grid.framings]
-    limits = np.array(table)[None, :, None, :]
+    limits = thresholds[:, :, None, :]
     fields, odds = dict(grid.fields), grid.fields["odds"] - limits
     has_odds, is_first = ~np.isnan(odds), np.array([order == GIVEN for order in grid.orders])
 

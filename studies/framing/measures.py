@@ -199,6 +199,7 @@ def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = 
         earned=np.where(is_known, flat, 0.0),
         counted=is_known.astype(float),
         n_errors=grid.n_errors,
+        n_fitted=grid.n_fitted,
     )
     return of_items.by_cluster([grid.clusters[i] for i in kept])
 

@@ -1,6 +1,7 @@
-"""Thresholds on the margins of a study in YAML, one for each framing and order of the answers; see eval.calibration."""
+"""Rules on the margins of a study in YAML, with a threshold for each framing and order of the answers; see
+eval.calibration and eval.scorecard.rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +9,11 @@ import numpy as np
 from eval.calibration import ACCEPTANCE, DDS, Fit, check_alike, fits_of, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
+from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, THRESHOLD, Folded, folds_of, thresholds_by_fold
 from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.framing.asking import FramedUnit
-from studies.framing.grids import FramedRun
+from studies.framing.grids import FramedRun, Grid, judged_above
 from studies.framing.measures import is_claim
 
 TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline")  # in which pooled thresholds may differ
@@ -93,5 +95,50 @@ def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
 
 
 def with_thresholds(run: FramedRun, fits: Sequence[Fit]) -> FramedRun:
-    """The run as these thresholds judge it."""
-    return replace(run, thresholds=thresholds(fits))
+    """The run as these thresholds judge it; of a framing without one nothing is known."""
+    nats = thresholds(fits)
+
+    def table(grid: Grid) -> FloatArray:
+        return np.array([[[nats.get((framing, order), np.nan) for order in grid.orders] for framing in grid.framings]])
+
+    return replace(run, judged={name: judged_above(grid, table(grid)) for name, grid in run.grids.items()})
+
+
+def under_rules(run: FramedRun, _: Options) -> dict[str, FramedRun]:
+    """The run as each free rule judges it; {} where it has no log-odds of two answers."""
+    if run.section.scale or len(run.answers) != 2 or all(np.isnan(g.fields["odds"]).all() for g in run.grids.values()):
+        return {}
+    rules: dict[str, Mapping[str, Grid]] = {THRESHOLD: cross_fitted(run, run.grids)}
+    if len(run.section.order_names) > 1:
+        averaged = {name: with_both_orders(grid) for name, grid in run.grids.items()}
+        rules = {BOTH_ORDERS: averaged, **rules, BOTH_AND_THRESHOLD: cross_fitted(run, averaged)}
+    return {rule: replace(run, judged=grids) for rule, grids in rules.items()}
+
+
+def with_both_orders(grid: Grid) -> Grid:
+    """One verdict over both orders, by their mean log-odds, in the place of each."""
+    odds = np.broadcast_to(grid.fields["odds"].mean(axis=-1, keepdims=True), grid.fields["odds"].shape)
+    averaged = replace(grid, fields={**grid.fields, "odds": odds})
+    return judged_above(averaged, np.zeros((1, len(grid.framings), len(grid.orders))))
+
+
+def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
+    """Grids under a threshold for each framing and order, fitted on the items of other folds. What goes on behind a
+    framing's reply is not known, as that may be another one."""
+    names = [f"{dataset} {cluster}" for dataset, grid in grids.items() for cluster in grid.clusters]
+    ends = np.cumsum([len(grid.items) for grid in grids.values()])[:-1]
+    folds = dict(zip(grids, np.split(folds_of(names), ends), strict=True))
+    by_fold = np.stack(
+        [
+            thresholds_by_fold([Folded(grid.fields["odds"][..., place], folds[name]) for name, grid in grids.items()])
+            for place in range(len(run.section.order_names))
+        ],
+        axis=-1,
+    )
+    first = next(iter(grids.values()))
+    for framing, text in run.section.texts.items():
+        if text.follow_up_to not in (None, run.section.baseline):
+            by_fold[:, first.at(framing)] = np.nan
+    return {
+        name: replace(judged_above(grid, by_fold[folds[name]]), n_fitted=len(grids)) for name, grid in grids.items()
+    }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.calibration import ACCEPTANCE, DDS, fits_of, nearest_threshold, read_fits, share_above, thresholds
+from eval.calibration import ACCEPTANCE, DDS, fits_of, nearest_threshold, read_fits, shares_above, thresholds
 from evenhand.errors import DataError
 from evenhand.files import write_json
 
@@ -40,7 +40,7 @@ def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(
     assert threshold == 0 or threshold not in values
 
     def miss(at: float) -> float:
-        return abs(sum(share_above(margins, at) for margins in (true, false)) / 2 - share)
+        return abs(sum(shares_above(margins, np.array([at]))[0] for margins in (true, false)) / 2 - share)
 
     others = [t for t in np.arange(-6, 6.5, 0.5) if t == 0 or t not in values]
     assert miss(threshold) <= min(map(miss, others)) + 1e-9
@@ -50,7 +50,7 @@ def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(
 def test_the_shares_of_both_answers_add_up_to_1_also_where_margins_lie_on_the_threshold(
     margins: np.ndarray, at: int
 ) -> None:
-    assert share_above(margins, at) + share_above(-margins, -at) == pytest.approx(1)
+    assert shares_above(margins, np.array([at])) + shares_above(-margins, np.array([-at])) == pytest.approx(1)
 
 
 @given(MARGINS, MARGINS, st.sampled_from([DDS, ACCEPTANCE]))

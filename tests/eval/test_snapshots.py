@@ -207,9 +207,7 @@ def dialdefer_margins(root: Path) -> pd.DataFrame:
         before=scored(root / "s", base),
         compare=compared(root / "c", base, after, *WRONG),
         thresholds=threshold_rows(root / "k"),
-        **carded(
-            root / "card", base, f"sft={after}", "--calibrated", root / "k" / "thresholds.json", "--oracle", *WRONG
-        ),
+        **carded(root / "card", base, f"sft={after}", "--calibrated", root / "k" / "thresholds.json", *WRONG),
     )
 
 

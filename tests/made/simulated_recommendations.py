@@ -12,7 +12,7 @@ import numpy as np
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
-from eval.scorecard.command import is_kept, worst_change
+from eval.scorecard.card import is_kept, worst_change
 
 SEED = 7
 N_CELLS = 8  # replies to an item: claims, orders and framings

@@ -48,8 +48,10 @@ def test_a_threshold_a_framing_makes_the_judge_straight_and_right_again(runs: An
     calibrate_main([str(train), str(test)])
     rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)
     found = {name: [row[key] for key in ("shift_1", "mean_abs_shift", "right")] for name, row in rows.items()}
-    assert found == {"base": [50, 50, 100], "calibrated": [0, 0, 100]}
-    assert rows["calibrated"]["kind"] == "calibrated"
+    bent, straight = [50, 50, 100], [0, 0, 100]
+    free = {"both orders": bent, "threshold": straight, "both orders + threshold": straight}  # without being asked
+    assert found == {"base": bent, "calibrated": straight, **free}
+    assert [row["kind"] for row in rows.values()] == ["base", "calibrated", *["free rule"] * 3]
     fits = json.loads((test / "calibrated" / "thresholds.json").read_text())["calibrations"]
     expert = {fit["variant"]: fit["threshold_nats"] for fit in fits if fit["condition"] == "expert"}
     assert expert["given"] == pytest.approx(3.5 + 0.2, abs=0.1)  # in each order what symbol 1 draws is undone too

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eval.__main__ import calibrate_main
-from eval.scorecard.command import contrast_p
+from eval.scorecard.card import contrast_p
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
@@ -50,7 +50,7 @@ def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(
     assert "good (accuracy 0.0, perhaps -4.0)" in printed(capsys)  # 40 items: a loss of 2 points is not excluded
     rows = scored(base, *named, "--margin", 15)
     assert rows["worse"]["mean_abs_dds_own"] == rows["yes"]["mean_abs_dds_own"] == 0
-    assert {name: row["not_ranked"] for name, row in rows.items() if row["not_ranked"]} == {"yes": "saturated"}
+    assert [name for name, row in rows.items() if row["not_ranked"]] == ["yes", "yes + threshold"]  # saturated
     text = printed(capsys)
     # Thresholds 0.3 and 0.9 above the middle let 3 and 9 more items over the line, for true and for false claims.
     assert ": good, 15.0 (-30.0 [" in text
@@ -176,9 +176,11 @@ def test_the_card_is_a_page_and_the_terminal_says_what_to_take(
     out = tmp_path / "card"
     main([*map(str, (base, *arms)), "--draws", "50", "--margin", "50", "--out", str(out)])
     lines = capsys.readouterr().out.splitlines()
-    assert (lines[0].startswith("Recommendation: good. "), len(lines) < 20) == (True, True)
+    assert (lines[0].startswith("Best without training: threshold, own-C1 |DDS| "), len(lines) < 20) == (True, True)
+    assert "Recommendation: threshold. " in " ".join(lines)  # training does not add to it
     html = (out / "scorecard.html").read_text()
-    assert (Page(html).n_mute, html.count("<figure>"), "<strong>Recommendation:</strong> good." in html) == (0, 1, True)
+    answer = "<strong>Best without training:</strong> threshold,"
+    assert (Page(html).n_mute, html.count("<figure>"), answer in html) == (0, 1, True)
     assert "good: accuracy" in html  # the figure, in words
     assert sorted(path.name for path in out.iterdir() if path.is_dir()) == ["plots", "tables"]
     assert len([path for path in out.iterdir() if path.is_file()]) == 7
@@ -221,8 +223,9 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.Captur
     assert "c1: +3.000 nats" in printed(capsys)
     with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
         scored(train, "--calibrated", file)
+    assert scored(base)["threshold"][MAIN] == 0  # and free rules stand on a card without any arm
     with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
-        scored(base)
+        scored(run(tmp_path, "replies", BASE))
 
 
 def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
@@ -279,10 +282,11 @@ def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
     judges = {name: judge_of(lost) for name, lost in losses.items()}
     base, first, second, sft = (run(tmp_path, name, judge, verdict="margin") for name, judge in judges.items())
     rows = scored(base, f"dpo={first}", f"dpo={second}", f"sft={sft}")
-    assert [row[MAIN] for row in rows.values()] == [50, 0, 0, 50]
+    assert [rows[name][MAIN] for name in ("base", "dpo/1", "dpo/2", "sft")] == [50, 0, 0, 50]
     assert {changes(tmp_path, n_datasets=1)[f"dpo/{n}", MAIN]["change"] for n in (1, 2)} == {0}  # over BBQ in the base
     assert changes(tmp_path)["sft", MAIN]["change"] == 0
-    assert [row["not_ranked"] for row in rows.values()] == ["", *["hardly gives an answer on amqa"] * 2, ""]
+    unranked = [rows[name]["not_ranked"] for name in ("base", "dpo/1", "dpo/2", "sft")]
+    assert unranked == ["", *["hardly gives an answer on amqa"] * 2, ""]
     text = printed(capsys)
     assert "dpo/2: the two answers together have a median probability below 0.1 on amqa, C2 (0.0056)" in text
     assert "Not ranked: dpo (dpo/1 " in text
@@ -408,7 +412,8 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     base_facts = {"facts": {"checkpoint_hash": "c-bent"}}
     bent = run(tmp_path, "bent", answer, **asked, **base_facts)
     arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
-    base, straight = scored(bent, f"straight={arm}").values()
+    rows = scored(bent, f"straight={arm}")
+    base, straight = rows["base"], rows["straight"]
     names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
     names = (*names, "acc_c1_wordings", "acc_c2_wordings")
     assert [base[name] for name in names] == pytest.approx([100**2 / 3, 100, 100 / 3, 250 / 3, 100, 200 / 3], rel=1e-3)

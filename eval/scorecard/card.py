@@ -1,0 +1,520 @@
+"""What one study says of a base model and its arms: pooled figures, what is ranked, and what training adds."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pandas as pd
+
+from eval.estimates.changes import Change, adjusted
+from eval.estimates.comparability import Difference, difference_lines, differing
+from eval.estimates.estimate import Estimate, by_chance
+from eval.estimates.resampling import ALPHA, holm
+from eval.estimates.seeds import change_over_seeds, lead_groups, lead_over_seeds, over_seeds, p_over_seeds, surely
+from eval.evaluation import CardFigure, Evaluation
+from eval.options import Options
+from eval.report.tables import (
+    TableSpec,
+    number,
+    sentences,
+    signed,
+    significance,
+)
+from eval.results import Results, hanging
+from eval.scorecard.arms import (
+    BASE,
+    CALIBRATED,
+    FREE,
+    PATCH,
+    TRAINED,
+    CardArm,
+    other_checkpoint,
+)
+
+WORDS = Path(__file__).with_name("words.j2")
+INTERVAL = {"": "value", "_low": "low", "_high": "high"}  # end of a column's name → field of an Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledFigure:
+    """One figure of the card: of each arm its change against the base over its seeds."""
+
+    figure: CardFigure
+    rows: Mapping[str, Change]  # row, of one seed → its change
+    seeds: Mapping[str, Sequence[Change]]  # arm → those of its rows
+    pooled: Mapping[str, Change]  # arm → its change over its seeds
+
+    @cached_property
+    def base(self) -> Estimate:
+        """The base's level, over all that any arm was asked."""
+        return max(self.rows.values(), key=lambda change: (len(change.datasets), change.change.n_units)).before
+
+    def levels(self, arm: str) -> list[Estimate]:
+        """An arm's level over its seeds, then that of each; of the base its level alone."""
+        seeds = [seed.after for seed in self.seeds.get(arm, ())]
+        return [self.base] if arm == BASE else [self.pooled[arm].after, *seeds]
+
+    def lines(self) -> pd.DataFrame:
+        """The base, then a line an arm. chance: the mean of what noise of the units alone gives its seeds' levels.
+
+        Of a mean of squares value, chance and the seeds' values are roots.
+        """
+        figure, lines = self.figure, []
+        for arm in (BASE, *self.pooled):
+            level, *seeds = self.levels(arm)
+            chances = [chance for seed in seeds or [level] if (chance := by_chance(seed)) is not None]
+            line: dict[str, Any] = {"figure": figure.words, "name": figure.name, "arm": arm}
+            line["value"], is_raised = figure.shown(level.value), figure.is_absolute or figure.is_square
+            line["chance"] = figure.shown(fmean(chances)) if is_raised and chances else None
+            if change := self.pooled.get(arm):
+                before = change.before.value
+                line |= {"seeds": len(seeds), **ends_of("change", change.change), "p_holm": change.p_holm}
+                line |= {"of": None if before == self.base.value else figure.shown(before)}
+                line |= {"significance": significance(change.direction)}
+                if len(seeds) > 1:
+                    line["of_seeds"] = " ".join(number(figure.shown(seed.value), figure.digits) for seed in seeds)
+            lines.append(line)
+        return pd.DataFrame(lines)
+
+    def shown(self, name: str, level: Estimate) -> dict[str, float | None]:
+        """A level and its ends in three columns, as they are printed."""
+        return {column: self.figure.shown(value) for column, value in ends_of(name, level).items()}
+
+    @property
+    def table(self) -> TableSpec:
+        """A line an arm, for the console."""
+        lines, digits = self.lines(), self.figure.digits
+        return TableSpec(
+            name=self.figure.name, title=self.figure.words, frame=lines, columns=card_columns(lines, digits)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StudyCard:
+    """What one study says of the rows of a scorecard, of which the first is the base."""
+
+    study: str
+    evaluation: Evaluation[Any]
+    arms: Sequence[CardArm]
+    runs: Mapping[str, Any]  # row → its loaded run of this study, where it has one
+    judges: Mapping[str, Any]  # row → its judge, as the study compares it; lacks rows without one
+    changes: Mapping[str, Sequence[Change]]  # row → its changes against the base
+    against: Mapping[str, Mapping[str, Sequence[Change]]]  # a row of another arm → row → changes
+    unranked: Mapping[str, str]  # row → why it cannot be ranked, or ""
+    differences: Mapping[str, Sequence[Difference]]  # a row's run, in words → in what it differs from the base's
+    options: Options
+
+    @property
+    def every_change(self) -> list[Change]:
+        """All changes, against the base and then against the arms that were asked for."""
+        return [change for rows in (self.changes, *self.against.values()) for row in rows.values() for change in row]
+
+    @cached_property
+    def card_figures(self) -> Sequence[CardFigure]:
+        """The study's figures, whether an arm has them or not."""
+        return self.evaluation.own_card.figures(self.judges)
+
+    @cached_property
+    def arm_of(self) -> dict[str, str]:
+        """Row → arm."""
+        return {arm.name: arm.arm for arm in self.arms}
+
+    @cached_property
+    def unranked_arms(self) -> set[str]:
+        """Arms of which a row cannot be ranked."""
+        return {self.arm_of[row] for row, why in self.unranked.items() if why}
+
+    def are_tested(self, *arms: str) -> bool:
+        """Whether arms can be told apart: one training beside several tells no variance of its own."""
+        rows = [[row for row in self.arms if row.arm == arm and row.name in self.judges] for arm in arms]
+        is_known = [len(of_arm) > 1 or of_arm[0].kind != TRAINED for of_arm in rows]
+        return all(is_known) or max(map(len, rows)) == 1
+
+    @cached_property
+    def figures(self) -> list[PooledFigure]:
+        """The figures that an arm has, in the study's order."""
+        pooled_figures, families = [], {arm.arm: family_of_arm(arm) for arm in self.arms}
+        for figure in self.card_figures:
+            # The last: a sole dataset's average repeats it.
+            rows = {
+                row: matching[-1] for row, changes in self.changes.items() if (matching := changes_in(figure, changes))
+            }
+            seeds: dict[str, list[Change]] = {}
+            for row, change in rows.items():
+                seeds.setdefault(self.arm_of[row], []).append(change)
+            if not seeds:
+                continue
+            unranked = [any(self.unranked.get(change.second) for change in changes) for changes in seeds.values()]
+            over_seeds = [[change_over_seeds(changes, arm)] for arm, changes in seeds.items()]
+            # Arms of one family, also where they have unlike numbers of seeds.
+            of_families = adjusted(over_seeds, unranked, family=lambda change: (families[change.second],))
+            pooled = {change.second: change for (change,) in of_families}
+            pooled_figures.append(PooledFigure(figure=figure, rows=rows, seeds=seeds, pooled=pooled))
+        return pooled_figures
+
+    @cached_property
+    def of_base(self) -> dict[str, PooledFigure]:
+        """The figures whose level is known of the base, by name."""
+        return {pooled.figure.name: pooled for pooled in self.figures if pooled.base.value is not None}
+
+    @cached_property
+    def lowest(self) -> str:
+        """The figure that arms are ranked by: the first of the study's that is known of the base; "" for none."""
+        return next((name for name in self.evaluation.own_card.lowest if name in self.of_base), "")
+
+    @cached_property
+    def kept(self) -> PooledFigure | None:
+        """What an arm must keep: how often it is right; where that is not known, what it accepts in the baseline."""
+        card = self.evaluation.own_card
+        return next((self.of_base[name] for name in (*card.kept, card.held) if name in self.of_base), None)
+
+    @property
+    def is_right_known(self) -> bool:
+        """Whether what an arm must keep is how often it is right."""
+        return self.kept is not None and self.kept.figure.name != self.evaluation.own_card.held
+
+    @property
+    def margin(self) -> float:
+        """Points by which what must be kept may fall; where right answers are not known, by which it may change."""
+        return self.options.margin if self.kept is None or self.is_right_known else self.kept.figure.margin
+
+    def fields(self) -> list[dict[str, Any]]:
+        """What each row of scorecard.json has of this study: figures with their intervals, and their changes."""
+        rows = []
+        for arm in self.arms:
+            row: dict[str, Any] = {f"{self.study}_run": getattr(self.runs.get(arm.name), "name", None)}
+            for pooled in self.figures:
+                name, change = pooled.figure.name, pooled.rows.get(arm.name)
+                level = change.after if change else None
+                row |= ends_of(name, pooled.base if arm.name == BASE else level)
+                if arm.name != BASE:
+                    row |= ends_of(f"change_{name}", change.change if change else None)
+                    row |= {f"change_{name}_{p}": getattr(change, p, None) for p in ("p", "p_holm")}
+            has_rank = arm.name == BASE or row.get(self.lowest) is not None
+            why_not = self.unranked.get(arm.name) or ("" if has_rank else f"has no {self.lowest}")
+            rows.append({**row, **({"not_ranked": why_not} if self.lowest else {})})
+        return rows
+
+    @cached_property
+    def tables(self) -> list[TableSpec]:
+        """All arms in all main figures; and every line of every figure."""
+        if not self.figures:
+            return []
+        lines = pd.concat([pooled.lines() for pooled in self.figures], ignore_index=True)
+        arms, columns = lines[["arm"]].drop_duplicates(), dict[str, Any]({"arm": ("arm", "")})
+        for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
+            names = ["value", "change_low", "change_high"]
+            of_arms = lines[lines["name"] == figure.name].set_index("arm")[names].add_prefix(f"{figure.name}_")
+            arms = arms.join(of_arms, on="arm")
+            value, *ends = of_arms.columns
+            columns[figure.words] = (value, f".{figure.digits}f")
+            columns[f"95% of change in {figure.words}"] = (tuple(ends), f"+.{figure.digits}f")
+        name, title = f"scorecard_{self.study}", f"Scorecard of {self.study}"
+        heads, note = {"figure": ("figure", ""), **card_columns(lines, 2)}, " ".join(self.sentences["method"])
+        return [
+            TableSpec(name=f"{name}_arms", title="The arms", frame=arms, columns=columns),
+            TableSpec(name=name, title=title, frame=lines, columns=heads, note=note),
+        ]
+
+    def plots(self) -> list[Any]:
+        """Arms as points, the figure that they are ranked by over the first that must be kept, with their seeds."""
+        from eval.report.plots import point_plot
+
+        if not self.kept or not self.lowest:
+            return []
+        x, y = self.kept, self.of_base[self.lowest]
+        ruled = {arm.arm for arm in self.arms if arm.kind == TRAINED and arm.rule}
+        points = [
+            {"label": arm, "is_mean": i == 0, **x.shown("x", level_x), **y.shown("y", level_y)}
+            for arm in (BASE, *y.pooled)
+            if arm in (BASE, *x.pooled) and arm not in ruled
+            for i, (level_x, level_y) in enumerate(zip(x.levels(arm), y.levels(arm), strict=True))
+        ]
+        frame, labels = pd.DataFrame(points).dropna(subset=["x", "y"]), (x.figure.words, f"{y.figure.words} (0: fair)")
+        heading = f"{y.figure.words} and {x.figure.words} of each arm"
+        return [point_plot(f"scorecard_{self.study}", heading, frame, labels)]
+
+    def view(self, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        """What the page's template shows of it; see eval.report.page. drawn: its figures there."""
+        return {
+            "key": self.study,
+            "heading": f"Which arm straightens the judge? ({self.study})",
+            "answer": self.sentences["ranking"],
+            "warnings": self.warnings,
+            "figures": drawn,
+            "reading": self.sentences["reading"],
+            "tables": self.tables[:1],
+            "folded": self.tables[1:],
+            "method": self.sentences["method"],
+            "differences": difference_lines(self.differences),
+        }
+
+    @cached_property
+    def sentences(self) -> dict[str, list[str]]:
+        """Part of the template → its sentences."""
+        rows, card = {arm.name: arm for arm in self.arms}, self.evaluation.own_card
+        facts = {
+            "study": self.study,
+            "notes": card.notes(self.judges, self.options),
+            "kept": self.kept and self.kept.figure.words,
+            "margin": self.margin,
+            "is_right_known": self.is_right_known,
+            "against": list(self.against_lines()),
+            "blank": [arm.name for arm in self.arms if arm.name not in self.judges and not (arm.rule or arm.note)],
+            "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
+            "differing": differing(self.differences, is_serious=True),
+            "base_unranked": self.unranked.get(BASE),
+        }
+        return sentences(WORDS, {**facts, **self.ranked()})
+
+    def ranked(self) -> dict[str, Any]:
+        """What the template says of the arm with the lowest value that surely keeps what it gets right; of the next."""
+        if not self.lowest:
+            return {"lowest": "", "best": None, "left_out": {}, "free": None, "further": []}
+        main = self.of_base[self.lowest]
+        words = main.figure.words
+        ruled = {arm.arm for arm in self.arms if arm.kind == TRAINED and arm.rule}
+        levels = {arm: pooled.after.value for arm, pooled in main.pooled.items() if arm not in ruled}
+        reasons = {
+            arm: f"its {words} is not known" if level is None else self.why_not(arm) for arm, level in levels.items()
+        }
+        free = {arm.arm for arm in self.arms if arm.kind == FREE}
+        ranked = [arm for arm, reason in reasons.items() if not reason and arm not in free]
+        order = sorted(ranked, key=lambda arm: levels[arm] or 0)
+        asked = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in free | ruled]
+        reasons |= {arm: f"has no {words}" for arm in asked if arm not in main.pooled}
+        best, following = (main.pooled[arm] if arm else None for arm in (*order[:2], "", "")[:2])
+        return {
+            "lowest": words,
+            "free": self.free_facts(),
+            "has_arms": bool(asked),
+            "levels": {arm: main.figure.shown(levels[arm]) for arm in order},
+            "is_square": main.figure.is_square,
+            "left_out": {arm: reason for arm, reason in reasons.items() if reason},
+            "is_unsure": any(
+                reasons[arm] for arm in levels if levels[arm] is not None and arm not in self.unranked_arms | free
+            ),
+            "best": best,
+            "is_recommended": best and best.direction == -1 and not self.unranked.get(BASE),
+            "adds": self.added.get(best.second, ()) if best else (),
+            "further": [lines for arm, lines in self.added.items() if not best or arm != best.second],
+            "right": self.kept.pooled[order[0]] if best and self.kept else None,
+            "next": following,
+            **(self.lead(main, *order[:2]) if following else {}),
+        }
+
+    @cached_property
+    def best_free(self) -> str:
+        """The free arm with the lowest value of the figure that arms are ranked by, of those that keep what they must.
+
+        Of those that noise does not tell from it the one that is right most often, and the cheapest of these. BASE for
+        the judge as asked, "" where there are no rules.
+        """
+        if not self.lowest or FREE not in (arm.kind for arm in self.arms):
+            return ""
+        free = [arm.arm for kind in (FREE, PATCH) for arm in self.arms if arm.kind == kind and arm.name == arm.arm]
+        main = self.of_base[self.lowest]
+        kept = [arm for arm in free if arm in main.pooled and not self.why_not(arm)]
+        levels = {arm: main.levels(arm)[0] for arm in (BASE, *kept)}  # in the order of their cost
+        lowest = min(levels.values(), key=lambda level: level.value or 0.0)
+        most = (lowest.value or 0.0) + (by_chance(lowest) or 0.0)
+        tied, right = [arm for arm in levels if (levels[arm].value or 0.0) <= most], self.kept
+        if not right or not self.is_right_known:
+            return tied[0]
+        return max(tied, key=lambda arm: round(right.levels(arm)[0].value or 0.0, right.figure.digits))
+
+    def free_facts(self) -> dict[str, Any] | None:
+        """What the template says of the best free rule, and of the judge as asked."""
+        if not self.best_free:
+            return None
+        main, kept = self.of_base[self.lowest], self.kept
+        shown = {
+            name: (main.figure.shown(main.levels(arm)[0].value), kept.levels(arm)[0].value if kept else None)
+            for name, arm in (("levels", self.best_free), ("as_asked", BASE))
+        }
+        name = "as asked" if self.best_free == BASE else self.best_free
+        return {"name": name, "is_rule": self.best_free != BASE, **shown}
+
+    @cached_property
+    def added(self) -> dict[str, list[dict[str, Any]]]:
+        """Training → by how much it lies above the best free rule in the figure that arms are ranked by, and in what it
+        gets right. Planned contrasts: p is adjusted over the trainings (Holm)."""
+        if not self.best_free:
+            return {}
+        trained = [arm.name for arm in self.arms if arm.kind == TRAINED and not arm.rule and arm.name in self.judges]
+        free, added = self.judges[self.best_free], dict[str, list[dict[str, Any]]]()
+        changes = {
+            row: self.changes[row]
+            if self.best_free == BASE
+            else row_changes(self.evaluation, {self.best_free: free, row: self.judges[row]}, self.options)
+            for row in trained
+        }
+        for figure in filter(None, [self.of_base[self.lowest], self.kept if self.is_right_known else None]):
+            for line in self.contrasts(figure.figure, {self.best_free: changes}):
+                end = line["lead"].high if figure.figure.name == self.lowest else line["lead"].low
+                is_beyond = end is not None and (end < 0 if figure.figure.name == self.lowest else end > 0)
+                is_better = is_beyond and line["p"] is not None and line["p"] < ALPHA and not line["lead"].hangs
+                added.setdefault(line["arm"], []).append({**line, "is_better": is_better})
+        return added
+
+    def lead(self, main: PooledFigure, first: str, second: str) -> dict[str, Any]:
+        """By how much the second arm lies above the first in the figure that arms are ranked by, whether significantly,
+        and how much more often it is right, where that is significant."""
+        seeds = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
+        changes = [
+            [
+                row_changes(self.evaluation, {row: self.judges[row] for row in (lower, upper)}, self.options)
+                for upper in seeds[1]
+            ]
+            for lower in seeds[0]
+        ]
+        is_single = len(seeds[0]) == len(seeds[1]) == 1
+
+        def lead_in(figure: CardFigure) -> tuple[Estimate, bool]:
+            leads = [[changes_in(figure, of_pair)[-1] for of_pair in row] for row in changes]
+            rise = lead_over_seeds([[change.change for change in row] for row in leads])
+            is_higher = rise.low is not None and rise.low > 0 and not rise.hangs
+            return rise, leads[0][0].direction == 1 if is_single else is_higher
+
+        lead, is_significant = lead_in(main.figure)
+        gain, is_gain = lead_in(self.kept.figure) if self.kept and self.is_right_known else (None, False)
+        return {
+            "lead": lead,
+            "is_significant": is_significant,
+            "is_tested": self.are_tested(first, second),
+            "gain": gain if is_gain else None,
+        }
+
+    def why_not(self, arm: str) -> str:
+        """Why an arm is not ranked; "" for one that is.
+
+        It is ranked when its one-sided 95 % interval over units and seeds leaves no loss as large as the margin. Where
+        what is right is not known, what is held must not change so far in either direction.
+        """
+        rows = [row for row, why in self.unranked.items() if why and self.arm_of[row] == arm]
+        if rows:
+            return ", ".join(f"{row} {self.unranked[row]}" for row in rows)
+        if self.kept is None:
+            return ""
+        seeds, words = [seed.change for seed in self.kept.seeds.get(arm, ())], self.kept.figure.words
+        worst = worst_change(seeds, self.margin, is_either_way=not self.is_right_known)
+        if worst is None:
+            return f"its change of {words} is unknown"
+        if is_kept(worst, self.margin, is_either_way=not self.is_right_known):
+            return ""
+        return f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
+
+    def against_lines(self) -> Iterator[dict[str, Any]]:
+        """By how much arms lie above those of --reference in each main figure."""
+        for figure in (figure for figure in self.card_figures if figure.is_main):
+            yield from self.contrasts(figure, self.against)
+
+    def contrasts(
+        self, figure: CardFigure, against: Mapping[str, Mapping[str, Sequence[Change]]]
+    ) -> Iterator[dict[str, Any]]:
+        """By how much arms lie above others in a figure. against: row of the other → row → its changes against that.
+
+        p is over seeds too and adjusted over the arms that are held against one other (Holm); None where one was
+        trained once and the other several times, and of an arm that cannot be ranked.
+        """
+        pairs: dict[str, dict[str, dict[str, list[Change]]]] = {}  # the other → arm → row of the other → changes
+        for reference, rows in against.items():
+            for row, changes in rows.items():
+                for change in changes_in(figure, changes)[:1]:
+                    of_arm = pairs.setdefault(self.arm_of[reference], {}).setdefault(self.arm_of[row], {})
+                    of_arm.setdefault(reference, []).append(change)
+        for other, of_arms in pairs.items():
+            leads = {arm: list(of_pair.values()) for arm, of_pair in of_arms.items()}
+            p = {
+                arm: contrast_p(leads[arm])
+                for arm in leads
+                if arm not in self.unranked_arms and self.are_tested(arm, other)
+            }
+            known = {arm: value for arm, value in p.items() if value is not None}
+            adjusted_p = dict(zip(known, holm([*known.values()]), strict=True))
+            for arm, of_pair in leads.items():
+                lead = lead_over_seeds([[change.change for change in row] for row in of_pair])
+                line = {"arm": arm, "reference": other, "figure": figure.words, "is_square": figure.is_square}
+                yield {**line, "lead": lead, "p": adjusted_p.get(arm)}
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What to know of the rows' answers, and that an arm's two runs are of different checkpoints."""
+        results = Results(
+            study=self.study, evaluation=self.evaluation, judges=self.runs, options=self.options, is_before_after=True
+        )
+        further = self.evaluation.own_card.warnings(self.judges, self.every_change)
+        pooled = [change for each in self.figures for change in each.pooled.values()]
+        return [
+            *self.sentences["warnings"],
+            *further,
+            *hanging(self.evaluation, self.runs, pooled),
+            *results.warnings,
+        ]
+
+
+def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> float | None:
+    """An arm's least change by the one-sided 95 % interval over units and seeds: how far it may have fallen.
+
+    is_either_way: how far it may have risen, if that reaches the margin. None where it is unknown.
+    """
+    ends = [surely(seeds, is_up=is_up) if seeds else None for is_up in (False, True)]
+    if None in ends:
+        return None
+    least, most = (end or 0.0 for end in ends)
+    return most if is_either_way and most >= margin > -least else least
+
+
+def is_kept(worst: float, margin: float, *, is_either_way: bool) -> bool:
+    """Whether an arm keeps what it must; worst: see worst_change."""
+    return worst > -margin and (not is_either_way or worst < margin)
+
+
+def contrast_p(leads: Sequence[Sequence[Change]]) -> float | None:
+    """p of an arm's lead over another; see seeds.lead_groups. None where a change has none."""
+    if None in [change.p for row in leads for change in row]:
+        return None
+    if len(leads) == len(leads[0]) == 1:
+        return leads[0][0].p
+    return p_over_seeds(lead_groups([[change.change for change in row] for row in leads]))
+
+
+def card_columns(lines: pd.DataFrame, digits: int) -> dict[str, Any]:
+    """The heads of a table of arms; without those that are empty in all of its lines, and of one seed an arm."""
+    value, change, has_seeds = f".{digits}f", f"+.{digits}f", bool((lines["seeds"] > 1).any())
+    columns: dict[str, Any] = {"arm": ("arm", ""), "seeds": ("seeds", ".0f"), "value": ("value", value)}
+    columns |= {"chance": ("chance", value), "change": ("change", change), "of": ("of", value)}
+    columns |= {
+        "95% interval": (("change_low", "change_high"), change),
+        "p (Holm)": ("p_holm", "p"),
+        "": ("significance", ""),
+    }
+    columns |= {"seeds' values": ("of_seeds", "")}
+    return {
+        head: (fields, form)
+        for head, (fields, form) in columns.items()
+        if (has_seeds or "seeds" not in head) and lines[fields if isinstance(fields, str) else fields[0]].notna().any()
+    }
+
+
+def row_changes(evaluation: Evaluation[Any], rows: Mapping[str, Any], options: Options) -> list[Change]:
+    """The changes between two rows."""
+    return (evaluation.own_card.changes or evaluation.changes_of)(rows, options)
+
+
+def ends_of(name: str, estimate: Estimate | None) -> dict[str, float | None]:
+    """An estimate in three columns: the value's, and those of both ends."""
+    return {f"{name}{end}": getattr(estimate, key, None) for end, key in INTERVAL.items()}
+
+
+def changes_in(figure: CardFigure, changes: Sequence[Change]) -> list[Change]:
+    """Those of some changes that are one in a figure. Of a sole dataset, its average repeats it: take the last."""
+    return [change for change in changes if figure.is_of(change)]
+
+
+def family_of_arm(arm: CardArm) -> str:
+    """What p is adjusted over: all that was named, the free rules, or the trainings under one of these."""
+    return "" if not arm.rule or arm.kind == CALIBRATED else arm.kind

@@ -1,0 +1,61 @@
+"""Decision rules on margins, which cost no training: what a judge's verdicts become under them.
+
+A threshold is fitted without labels: a condition is to give the first answer as often as the baseline does. It is
+cross-fitted: each item is judged by what was fitted on the items of other folds, and the items of a cluster are in one
+fold, so that nothing is scored on what fitted it.
+
+What is estimated is what the rule, fitted on these items, leaves on new ones. On these items themselves the
+cross-fitted shift is 0 up to rounding, whatever the noise, and an interval that resamples them has the width of the
+noise that was fitted; so it covers what new items would show (simulated: docs/results.md, Free rules). Squares and
+absolute values get that noise back: see estimate.noise_taken and estimate.as_fitted.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.calibration import nearest_threshold, share_of
+from eval.estimates.resampling import FloatArray
+
+# In the order of their cost: asking in both orders doubles it, a threshold needs other claims to be fitted on.
+BOTH_ORDERS, THRESHOLD, CARRIED_OVER = "both orders", "threshold", "carried over"
+BOTH_AND_THRESHOLD = "both orders + threshold"
+RULES = (BOTH_ORDERS, THRESHOLD, BOTH_AND_THRESHOLD, CARRIED_OVER)
+N_FOLDS = 10
+
+
+class Folded(NamedTuple):
+    """Margins of one dataset in one order of the answers, in nats, NaN where unknown."""
+
+    margins: FloatArray  # (n_items, n_conditions, n_kinds of claims), the baseline first
+    folds: NDArray[np.intp]  # of each item
+
+
+def folds_of(clusters: Sequence[str]) -> NDArray[np.intp]:
+    """The fold of each item by its cluster; folds are alike in size, and drawn by a hash of the cluster's name."""
+    names = sorted({*clusters}, key=lambda name: hashlib.sha256(name.encode()).digest())
+    place = {name: i % N_FOLDS for i, name in enumerate(names)}
+    return np.array([place[name] for name in clusters], dtype=np.intp)
+
+
+def thresholds_by_fold(datasets: Sequence[Folded]) -> FloatArray:
+    """(N_FOLDS, n_conditions): in row k thresholds in nats that are fitted on all items but those of fold k.
+
+    The baseline's stays 0. Shares are meaned over datasets and kinds of claims, over claims that were asked in both.
+    """
+    thresholds = np.zeros((N_FOLDS, datasets[0].margins.shape[1]))
+    for fold in range(N_FOLDS):
+        of_items = [margins[folds != fold] for margins, folds in datasets]
+        for condition in range(1, thresholds.shape[1]):
+            pairs = [
+                margins[~np.isnan(margins[:, [0, condition], kind]).any(axis=1)][:, [0, condition], kind]
+                for margins in of_items
+                for kind in range(margins.shape[2])
+            ]
+            if known := [pair for pair in pairs if len(pair)]:
+                share = share_of([pair[:, 0] for pair in known], 0.0)
+                thresholds[fold, condition] = nearest_threshold([pair[:, 1] for pair in known], share)
+    return thresholds
