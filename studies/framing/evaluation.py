@@ -114,8 +114,8 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
     for prompt in framed.plan:
         symbols = dict(prompt.factors)["symbols"]
         for reply, choice in zip(framed.replies[prompt.prompt_hash], framed.choices[prompt.prompt_hash], strict=True):
-            unread = choice.reading or choice.state
-            verdicts[reply.prompt_hash, reply.sample_index] = unread if choice.place is None else symbols[choice.place]
+            said = choice.state if choice.place is None else symbols[choice.place]
+            verdicts[reply.prompt_hash, reply.sample_index] = said
     return verdicts
 
 
