@@ -18,9 +18,9 @@ from studies.pluraleval.response_lists import responses_in
 
 # Files of replies that a study reads itself.
 READERS: dict[str, Any] = {
-    "assignments": cluster_in,
+    "assignments": lambda reply, row: cluster_in(reply, row["n"]),
     "stance": lambda reply, _: stance_in(reply),
-    "pairs": lambda reply, _: choice_in(reply),
+    "pairs": lambda reply, row: choice_in(reply, row["texts"]),
 }
 OUTCOMES = ("agree", "wrong", "lost")
 
@@ -35,7 +35,7 @@ def outcome(row: Any) -> tuple[str, object, str]:
         return "agree" if responses == (row["exp"] or []) else "wrong" if responses else "lost", responses, state
     expected = [None if value is None else str(value) for value in expected]
     if row["kind"] in READERS:
-        value, state = READERS[row["kind"]](reply, row.get("n"))
+        value, state = READERS[row["kind"]](reply, row)
         said = None if value in (None, "") else str(value)
     else:
         symbols = row["symbols"]

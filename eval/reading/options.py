@@ -22,8 +22,10 @@ PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
 # A chat that goes on behind the reply, as a model writes it that does not stop.
 TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant|question)\W*:", re.IGNORECASE | re.MULTILINE)
 MARKUP = re.compile(r"[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)")
-# Lines that are no part of the answer: quotations, and how sure the judge is.
-BESIDE = re.compile(r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b", re.IGNORECASE)
+# Lines that are no part of the answer: quotations, how sure the judge is, and what it does not tick.
+BESIDE = re.compile(
+    r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b|\W*[\[(] ?[\])]|.*[❌☐✗]\W*$", re.IGNORECASE
+)
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no NFKC makes a 2 of a square
 QUOTATION = re.compile(r"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 ITEM = re.compile(r"(?:^|(?<=[.!?;] ))\W*(\d{1,2})[.)] (?=\w)", re.MULTILINE)  # of a list, which begins with 1
@@ -154,9 +156,9 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         largest = f"{last}|{NUMBERS[int(last) - 1]}" if 0 < int(last) <= len(NUMBERS) else last
         points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if options.is_scale else ""
         unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?{points}"
-    end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|'(?!s?\b))"
+    end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
-    kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>{spelt}){end})"]
+    kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]
     if options.is_short:
         what = rf"(?: (?:one|{part('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
         ordinals = "|".join(ORDINALS[: len(symbols)])

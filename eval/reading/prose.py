@@ -156,7 +156,9 @@ class Prose:
             level = FINAL if P["final"].search(clause) else STATED
             self.claim(alone["m"], level, line, "alone" if begins == "line" else "stated", is_told, told_level)
             return is_told
-        clause = P["pairs"].sub("", P["idiom"].sub("", clause))
+        clause = P["pairs"].sub("", P["idiom"].sub("", P["not_as"].sub(r"is less \g<how> than", clause)))
+        if P["cannot"].search(clause):
+            self.denied |= dict.fromkeys(range(len(self.options.symbols)), len(self.claims))
         is_apposed = not is_told and self.read_apposed(clause, line)
         if self.options.is_scale and not is_apposed and len({*re.findall(M, P["not_that"].sub("", clause))}) > 1:
             return is_told

@@ -12,13 +12,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
-from eval.reading.options import PRESETS, Options, options_of
+from eval.reading.options import PRESETS, Options, options_of, words_only
 from eval.reading.prose import BETTER, FINAL, MORE, SHOWN, STATED, UNSURE, Claim, P, Prose, Quotable, filled
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
 LONGEST = 20_000  # characters of prose; of more, its two ends
 SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
+LABELLED = re.compile(filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
 FINAL_WORDS = re.compile(filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
 
 
@@ -51,8 +52,12 @@ def read(
         return Reading(options.symbols.index(text), WHOLE)
     values, prose = values_of(text, is_key)
     if values:
-        counted = values[-1:] if P["corrected"].search(prose.lower()) else dict.fromkeys(values)
-        return one_of([written(value, options).place for value in counted], JSON)
+        is_corrected = P["corrected"].search(prose.lower())
+        if is_corrected and (behind := written(prose, options, pattern, quotable, is_cut)).place is not None:
+            return behind
+        places = [written(value, options).place for value in (values[-1:] if is_corrected else dict.fromkeys(values))]
+        repeated = [options.forms.get(words_only(value)) for value in values_of(text, lambda _: True)[0]]
+        return one_of(places, JSON) if {*places} >= {*repeated} - {None} else Reading(None, CONTRADICTION)
     if not options.is_short and (values := values_of(text, lambda _: True)[0]):  # {"safety": "unsafe"}
         return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
     return written(prose, options, pattern, quotable, is_cut)
@@ -69,7 +74,7 @@ def written(
     if is_cut and not P["alone"].fullmatch(marked.rpartition("\n")[2]):
         end = max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)
         marked, is_turned = marked[:end], P["turns"].match(marked[end:]) is not None
-    lines = [line for line in marked.splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
+    lines = [line for line in LABELLED.sub("\n", marked).splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
     if not lines or is_turned:
         return Reading(None, CUT if is_cut else NONE)
     return settled(Prose(lines, options, quotable_of(options.symbols, quotable)), len(lines) - 1, is_cut)

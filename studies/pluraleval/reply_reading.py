@@ -121,9 +121,9 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
     return Read(None if place is None else YES_NO[place] == "yes", state)
 
 
-def choice_in(reply: Completion) -> Read[int | None]:
+def choice_in(reply: Completion, opinions: Sequence[str] = ()) -> Read[int | None]:
     """1 or 2, the one that a reply names as the more popular; None where it names none or both."""
-    place, state = read_among(reply, ("1", "2"))
+    place, state = read_among(reply, ("1", "2"), opinions)
     return Read(None if place is None else place + 1, state)
 
 
