@@ -145,7 +145,8 @@ class Prose:
             self.takes_back, clause = True, clause[taken.end() :]
         told_level = None
         if opens := P["opens"].match(clause):
-            clause, is_told = clause[opens.end() :], is_told and not opens["contrast"]
+            clause = clause[opens.end() :]
+            is_told = is_told and not (opens["contrast"] or P["own"].match(clause))
             told_level = UNSURE if opens["so"] else None  # what follows from what others say
         clause = P["concedes"].sub("", clause) if P["concedes"].match(clause) else clause
         if self.takes_back:
@@ -165,7 +166,9 @@ class Prose:
         if begins and not is_told and (lead := P["lead"].match(clause)) and (begins == "line" or lead["mark"] == ","):
             is_item = lead["mark"] == ")" and self.options.is_numbers
             self.claim(lead["m"], UNSURE if is_item else STATED, line, "label" if begins == "line" else "stated")
-            return self.read(clause[lead.end() :], line, is_told, "sentence")
+            rest = clause[lead.end() :]
+            its_text = P["alone"].fullmatch(rest) if ord(lead["m"]) >= NOUN else None  # "Opinion 1: bikes are cheap"
+            return is_told if its_text and place_of(its_text["m"]) == place_of(lead["m"]) else self.read(rest, line, is_told, "sentence")
         if self.read_truth(clause, line, is_told, told_level):
             return is_told
         if not P["less"].search(clause):
@@ -214,7 +217,7 @@ class Prose:
                     (frame is P["predicate"] and is_common)
                     or (is_counted and P["in_count"].match(clause, framed.end("m")))
                     or P["if"].search(clause if level in (BETTER, MORE) else said)
-                    or self.tells(before, clause)
+                    or (level != UNSURE and self.tells(before, clause))
                 ):
                     continue
                 if level == WORSE and not is_denied:

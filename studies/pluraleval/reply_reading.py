@@ -106,13 +106,12 @@ def sentence_in(reply: Completion) -> Read[str]:
 
 def stance_in(reply: Completion) -> Read[str]:
     """The one stance that a reply names or, in other words for it, describes; empty where it names none or several."""
-    named = read_among(reply, STANCES)
-    if named.value is not None:
-        return Read(STANCES[named.value], OK)
-    text = without_thinking(reply.text)
+    (place, state), text = read_among(reply, STANCES), without_thinking(reply.text)
     described = [word for word in STANCES if PATTERNS[word.lower()].search(text)]
-    is_clear = len(described) == 1 and not PATTERNS["denied"].search(text) and named.state != CUT
-    return Read(described[0], OK) if is_clear else Read("", named.state)
+    is_clear = len(described) == 1 and not PATTERNS["denied"].search(text)
+    if place is not None:
+        return Read("", MALFORMED) if is_clear and STANCES[place] != described[0] else Read(STANCES[place], OK)
+    return Read(described[0], OK) if is_clear and state != CUT else Read("", state)
 
 
 def entailment_in(reply: Completion) -> Read[bool | None]:
