@@ -15,7 +15,7 @@ PRESETS = {
     "[[A]]": r"\[\[(.{1,40}?)\]\]",
     "[RESULT] 4": r"\[RESULT\][:\s(]*([^\s()]{1,40})",
     "\\boxed{B}": r"\\boxed\{+(?:\\text\{)?([^{}]{1,40})\}",
-    "<answer>B</answer>": r"<answer>\s*([^<>]{1,40}?)\s*</answer>",
+    "<answer>B</answer>": r"<(?:final_)?(?:answer|verdict|choice|score|rating)>\s*([^<>]{1,40}?)\s*</",
     "<<<B>>>": r"<<<([^<>]{1,40})>>>",
 }
 PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
@@ -155,7 +155,8 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     if options.is_numbers:  # "8/10", "four out of five", "6 points", "9分"
         largest = f"{last}|{NUMBERS[int(last) - 1]}" if 0 < int(last) <= len(NUMBERS) else last
         points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if options.is_scale else ""
-        unit = rf"(?:\.0+)?(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?{points}"
+        total = rf"(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?" if options.is_scale else ""
+        unit = rf"(?:\.0+)?{total}{points}"
     end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
     kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]

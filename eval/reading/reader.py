@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
 from eval.reading.options import PRESETS, Options, options_of, words_only
-from eval.reading.prose import BETTER, FINAL, MORE, SHOWN, STATED, UNSURE, Claim, P, Prose, Quotable, filled
+from eval.reading.prose import ALONE, BETTER, LABEL, SHOWN, STATED, Claim, P, Prose, Quotable, filled
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
@@ -52,13 +52,17 @@ def read(
         return Reading(options.symbols.index(text), WHOLE)
     values, prose = values_of(text, is_key)
     if values:
-        is_corrected = P["corrected"].search(prose.lower())
-        if is_corrected and (behind := written(prose, options, pattern, quotable, is_cut)).place is not None:
-            return behind
-        places = [written(value, options).place for value in (values[-1:] if is_corrected else dict.fromkeys(values))]
+        behind = text.rpartition("}")[2]
+        said = written(behind, options, pattern, quotable, is_cut).place
+        if P["corrected"].search(behind.lower()):
+            return Reading(said, CONTRADICTION if said is None else PROSE)
+        counted = values[-1:] if P["corrected"].search(prose.lower()) else dict.fromkeys(values)
         repeated = [options.forms.get(words_only(value)) for value in values_of(text, lambda _: True)[0]]
-        return one_of(places, JSON) if {*places} >= {*repeated} - {None} else Reading(None, CONTRADICTION)
-    if not options.is_short and (values := values_of(text, lambda _: True)[0]):  # {"safety": "unsafe"}
+        places = {written(value, options).place for value in counted}
+        return one_of([*places, said, *(repeated if any(place is not None for place in places) else [])], JSON)
+    if is_cut and text.lstrip("`json \n").startswith("{"):
+        return Reading(None, CUT)
+    if not options.is_short and (values := values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]):  # {"safety": "unsafe"}
         return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
     return written(prose, options, pattern, quotable, is_cut)
 
@@ -112,42 +116,39 @@ def one_of(places: Sequence[int | None], state: str) -> Reading:
 def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
     """The option on which the firmest claims of a text agree, and against which nothing stands behind them."""
     claims = standing(prose, last, is_cut)
-    taken_back = max((n for n, claim in enumerate(claims) if claim.takes_back), default=0)
-    claims, before = claims[taken_back:], claims[:taken_back]
-    level = max((claim.level for claim in claims), default=UNSURE)
-    if level == UNSURE:
+    level = max((claim.level for claim in claims if claim.level is not None), default=None)
+    if level is None:
         return Reading(None, CUT if is_cut else NONE)
-    firm = [n for n, claim in enumerate(claims) if claim.level >= (level if level > BETTER else MORE)]
-    others = claims[firm[-1] :] if level < FINAL or not prose.options.is_scale else []
-    others = [*others, *(claim for claim in claims if claim.level == UNSURE)]
+    firm = [n for n, claim in enumerate(claims) if claim.level == level or (level <= STATED and claim.level is not None)]
+    chosen, behind = claims[firm[-1]], claims[firm[-1] :]
+    against = {claims[n].place for n in firm}
     if level == SHOWN:  # what the line of "[[A]]" says
-        others += [c for c in claims if c.line == claims[firm[-1]].line and c.level >= BETTER]
-    chosen = {claims[n].place for n in firm}
-    if len(chosen | {claim.place for claim in others}) > 1:
+        against |= {claim.place for claim in claims if claim.line == chosen.line and claim.level is not None}
+    else:
+        against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
+    if level == BETTER:
+        against |= {claim.place for claim in claims}
+    if against != {chosen.place}:
         return Reading(None, TWO)
-    place = chosen.pop()
-    if prose.denied.get(place, -1) > prose.claims.index(claims[firm[-1]]) or prose.doubted - {place}:
-        return Reading(None, CONTRADICTION)
     if level == SHOWN:
-        return Reading(place, PATTERN)
-    is_first = claims[0].line == 0 and claims[0].kind != "stated" and not before
-    return Reading(place, (FIRST_LINE if last else WHOLE) if is_first else PROSE)
+        return Reading(chosen.place, PATTERN)
+    is_first = chosen.level in (LABEL, ALONE) and claims[0].place == chosen.place and not claims[0].line
+    return Reading(chosen.place, (FIRST_LINE if last else WHOLE) if is_first else PROSE)
 
 
 def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
     """The claims that count: no headings, nothing in a list of the options, and no comparisons in a cut reply."""
-    labels = {claim.line: claim.place for claim in reversed(prose.claims) if claim.kind == "label"}
-    is_list = len({*labels.values()}) > 1  # "A: ..." and in another line "B: ..."
-    headings = {claim.place for claim in prose.claims if claim.kind == "alone" and claim.is_noun}
-    is_stated = any(claim.kind == "stated" and claim.level >= STATED for claim in prose.claims)
+    labels = [claim for claim in prose.claims if claim.level == LABEL]
+    listed = {claim.line for claim in labels} if len({claim.place for claim in labels}) > 1 else set[int]()
+    headings = {claim.place for claim in prose.claims if claim.level == ALONE and claim.is_noun}
 
     def counts(claim: Claim) -> bool:
-        if is_list and claim.line in labels:
+        if claim.line in listed:
             return False
-        if claim.kind == "label":
-            return claim.line in (0, None if is_cut else last) and not (claim.is_noun and (is_cut or is_stated))
-        if claim.kind == "alone" and claim.is_noun and last:  # "Response A", a heading unless it is the only one
+        if claim.level == LABEL:
+            return claim.line in (0, None if is_cut else last) and not (claim.is_noun and is_cut)
+        if claim.level == ALONE and claim.is_noun and last:  # "Response A", a heading unless it is the only one
             return len(headings) == 1 and not is_cut and claim.line in (0, last)
-        return not (is_cut and claim.level < STATED)
+        return not (is_cut and claim.level == BETTER)
 
     return list(filter(counts, prose.claims))

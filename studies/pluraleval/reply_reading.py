@@ -107,11 +107,10 @@ def sentence_in(reply: Completion) -> Read[str]:
 def stance_in(reply: Completion) -> Read[str]:
     """The one stance that a reply names or, in other words for it, describes; empty where it names none or several."""
     (place, state), text = read_among(reply, STANCES), without_thinking(reply.text)
-    described = [word for word in STANCES if PATTERNS[word.lower()].search(text)]
-    is_clear = len(described) == 1 and not PATTERNS["denied"].search(text)
-    if place is not None:
-        return Read("", MALFORMED) if is_clear and STANCES[place] != described[0] else Read(STANCES[place], OK)
-    return Read(described[0], OK) if is_clear and state != CUT else Read("", state)
+    described = {n for n, stance in enumerate(STANCES) if PATTERNS[stance.lower()].search(text)} | {place} - {None}
+    if len(described) == 1 and (place is not None or not (state == CUT or PATTERNS["denied"].search(text))):
+        return Read(STANCES[described.pop()], OK)
+    return Read("", CUT if state == CUT else MALFORMED)
 
 
 def entailment_in(reply: Completion) -> Read[bool | None]:
