@@ -148,11 +148,11 @@ class Prose:
         lead = P["lead"].match(clause) if begins_line else None
         if lead and not P["alone"].fullmatch(clause):
             return self.read_lead(clause, lead, line, is_told=is_told)
-        if clause.rstrip("\"') ").endswith("?") or self.quotable.repeats(clause):
+        if clause.rstrip("\"') ").endswith("?") or (self.quotable.repeats(clause) and not P["own"].match(clause)):
             return is_told
         claimed, level = self.claimed(P["pairs"].sub("", P["not_that"].sub("", P["idiom"].sub("", clause))))
         if is_told or self.tells(clause):
-            self.add(line, claimed if is_told and opens else [])  # what follows from what others say
+            self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         if P["cannot"].search(clause):
             self.claims.clear()
@@ -165,8 +165,8 @@ class Prose:
         if mention >= chr(NOUN) and (its_text := P["alone"].fullmatch(rest)) and place_of(its_text["m"]) == place_of(mention):
             rest = ""  # "Opinion 1: bikes are cheap"
         is_item = lead["mark"] == ")" and self.options.is_numbers
-        is_bad = P["bad"].match(rest.strip()) is not None and not polar
-        self.add(line, [mention], None if is_item or is_bad else LABEL)
+        is_bad = not polar and P["bad_rest"].match(rest)
+        self.add(line, [mention], None if is_item or is_bad or P["reported"].match(rest) else LABEL)
         is_told = self.read(rest, line, is_told)
         against = [mention] if is_item else re.findall(M, rest) if lead["mark"] == "for " else []
         says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
@@ -178,21 +178,20 @@ class Prose:
     def claimed(self, clause: str) -> tuple[list[str], int | None]:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
         if alone := P["alone"].fullmatch(clause):
-            return [alone["m"]], FINAL if P["final"].search(clause) else ALONE
+            return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(clause) else ALONE
         polar, truth = self.options.polar, P["is_true"].fullmatch(clause)
         if polar and truth and not (truth["m"] and self.options.is_short and place_of(truth["m"]) not in polar):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
+        clause = P["counted_number"].sub("", clause) if self.options.is_numbers else clause
         mentions = re.findall(M, clause)
-        if P["not"].search(clause) or P["if"].search(clause):
-            return mentions, None
         if self.options.is_scale and len({*mentions}) > 1:
             return mentions, None
         for level, frame in frames():
-            claims = [framed["m"] for framed in frame.finditer(clause)]
-            if claims and not (level == BETTER and P["bad"].search(clause)):
-                return claims, level
-        return mentions, None
+            framed = [match for match in frame.finditer(clause) if not P["unclaimed"].search(clause[: match.end("m")])]
+            if framed and not (level == BETTER and (P["bad"].search(clause) or P["if"].search(clause))):
+                return [match["m"] for match in framed], level
+        return ([] if P["bad"].search(clause) else mentions), None  # "A is wrong" is nothing against B
 
     def add(self, line: int, mentions: list[str], level: int | None = None, *, is_contrast: bool = False) -> None:
         """Some options that are claimed or, without a level, mentioned."""
