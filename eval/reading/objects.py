@@ -18,7 +18,8 @@ HARMONY = re.compile(r"\Aanalysis.*?assistant(?:commentary.*?assistant)?final", 
 THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
 # Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
 LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
-MOST_OBJECTS, LONGEST_OBJECT = 1_000, 100_000  # of a model that does not stop: objects, characters
+MOST_OBJECTS, MOST_BROKEN, LONGEST_OBJECT = 1_000, 20, 20_000  # of a model that does not stop; the last of characters
+OBJECT = re.compile(r"\{(?=\s*[\"}])")
 STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
 # A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
 NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
@@ -116,26 +117,30 @@ def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]
     Where no whole object is left, every `key: value` counts that can be found: of a reply that was cut off, or is not
     quite JSON (other quotes, comments, no commas).
     """
-    values, outside, behind, start = list[str](), list[str](), 0, -1
+    values, outside, behind, start, n_broken = list[str](), list[str](), 0, -1, 0
     escaped, decoder = with_escapes(text), json.JSONDecoder(strict=False, object_pairs_hook=Pairs)
     for _ in range(MOST_OBJECTS):
-        if (start := escaped.find("{", max(start + 1, behind))) < 0:
+        if not (opens := OBJECT.search(escaped, max(start + 1, behind))):
             break
+        start = opens.start()
         try:
             value, length = decoder.raw_decode(escaped[start : start + LONGEST_OBJECT])
         except ValueError:
+            n_broken += 1
+            if n_broken > MOST_BROKEN:
+                break
             continue
         except RecursionError:
             break
         values += values_in(value, is_key)
         outside.append(escaped[behind:start])
         behind = start + length
-    rest = escaped[behind:]
+    rest = "".join([*outside, escaped[behind:]])
     loose = rest.translate(STRAIGHT).replace('\\"', '"')
     if "{" in rest or (not behind and QUOTED_KEY.search(loose)):
         pairs = LOOSE_PAIR.findall(loose)
         values += [double or single or bare.strip() for key, double, single, bare in pairs if is_key(key)]
-    return values, "".join([*outside, rest])
+    return values, rest
 
 
 def values_in(tree: Any, is_key: Callable[[str], bool]) -> Iterator[str]:

@@ -34,7 +34,7 @@ LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words
 
 def plain(text: str) -> str:
     """A text without markup, with plain quotes and digits, up to where the model writes the next turn itself."""
-    text = next((turn for turn in TURN.split(text) if turn.strip()), "")
+    text = re.sub(r"[\u2212\u2013\ufe63\uff0d] ?(?=\d)", "-", next((turn for turn in TURN.split(text) if turn.strip()), ""))
     text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
     lines = MARKUP.sub("", text).splitlines()
     said = [line for line in lines if not BESIDE.match(line)]
@@ -160,7 +160,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
     kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]
-    if options.is_short:
+    if options.is_short and not is_polar:
         what = rf"(?: (?:one|{part('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
         ordinals = "|".join(ORDINALS[: len(symbols)])
         kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
@@ -170,7 +170,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     symbol = "|".join(form + (part("article") if form == "A" else "") for form in exact)
     if not options.is_short:  # "the correct answer" is no verdict
         symbol = rf"(?i:{any_case})" + (rf"(?! {part('verdict')})" if is_polar else "")
-    kinds.append(rf"{part('counted')}(?<![{LETTERS}.,/-])(?P<symbol>{symbol}){end}")
+    kinds.append(rf"{part('counted')}(?<![{LETTERS}.,/<≤≥-])(?P<symbol>{symbol}){end}")
     return re.compile("|".join(kinds), re.MULTILINE)
 
 

@@ -127,6 +127,7 @@ class Prose:
         """lines: marked, in lower case."""
         self.options, self.quotable = options, quotable
         self.claims: list[Claim] = []
+        self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         for line, text in enumerate(lines):
             for n, sentence in enumerate(filter(None, SENTENCE.split(text))):
                 is_told = False
@@ -150,7 +151,7 @@ class Prose:
             return self.read_lead(clause, lead, line, is_told=is_told)
         if clause.rstrip("\"') ").endswith("?") or (self.quotable.repeats(clause) and not P["own"].match(clause)):
             return is_told
-        claimed, level = self.claimed(P["pairs"].sub("", P["not_that"].sub("", P["idiom"].sub("", clause))))
+        claimed, level = self.claimed_once(P["pairs"].sub("", P["not_that"].sub("", P["idiom"].sub("", clause))))
         if is_told or self.tells(clause):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
@@ -165,10 +166,12 @@ class Prose:
         if mention >= chr(NOUN) and (its_text := P["alone"].fullmatch(rest)) and place_of(its_text["m"]) == place_of(mention):
             rest = ""  # "Opinion 1: bikes are cheap"
         is_item = lead["mark"] == ")" and self.options.is_numbers
-        is_bad = not polar and P["bad_rest"].match(rest)
-        self.add(line, [mention], None if is_item or is_bad or P["reported"].match(rest) else LABEL)
+        is_subject = lead["mark"] == "," and self.options.is_short and not P["goes_on"].match(rest)
+        is_bad = is_subject or P["reported"].match(rest) or P["if"].match(rest.strip()) or (not polar and P["bad_rest"].match(rest))
+        self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)
-        against = [mention] if is_item else re.findall(M, rest) if lead["mark"] == "for " else []
+        self.add(line, re.findall(M, P["not_that"].sub("", rest)))
+        against = [mention] if is_item else []
         says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
         if polar and says_true is not None:
             against.append(chr(FIRST + polar[not says_true]))
@@ -180,7 +183,8 @@ class Prose:
         if alone := P["alone"].fullmatch(clause):
             return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(clause) else ALONE
         polar, truth = self.options.polar, P["is_true"].fullmatch(clause)
-        if polar and truth and not (truth["m"] and self.options.is_short and place_of(truth["m"]) not in polar):
+        is_bare = truth and not truth["claim"] and not truth["not"]  # "Right: it is in Rome" agrees with nobody
+        if polar and truth and not (is_bare and truth["tail"]) and not (truth["m"] and self.options.is_short and place_of(truth["m"]) not in polar):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
         clause = P["counted_number"].sub("", clause) if self.options.is_numbers else clause
@@ -189,9 +193,9 @@ class Prose:
             return mentions, None
         for level, frame in frames():
             framed = [match for match in frame.finditer(clause) if not P["unclaimed"].search(clause[: match.end("m")])]
-            if framed and not (level == BETTER and (P["bad"].search(clause) or P["if"].search(clause))):
+            if framed and not (level == BETTER and (P["wrong"].search(clause) or P["if"].search(clause))):
                 return [match["m"] for match in framed], level
-        return ([] if P["bad"].search(clause) else mentions), None  # "A is wrong" is nothing against B
+        return ([] if P["wrong"].search(clause) else mentions), None  # "A is wrong" is nothing against B
 
     def add(self, line: int, mentions: list[str], level: int | None = None, *, is_contrast: bool = False) -> None:
         """Some options that are claimed or, without a level, mentioned."""

@@ -17,7 +17,7 @@ from eval.reading.prose import ALONE, BETTER, LABEL, SHOWN, STATED, Claim, P, Pr
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
-LONGEST = 20_000  # characters of prose; of more, its two ends
+LONGEST = 10_000  # characters of prose; of more, its two ends
 SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
 LABELLED = re.compile(filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
 FINAL_WORDS = re.compile(filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
@@ -126,6 +126,8 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
         against |= {claim.place for claim in claims if claim.line == chosen.line and claim.level is not None}
     else:
         against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
+    if prose.options.is_scale:  # "Score: 10 - 3 = 7"
+        against |= {claim.place for claim in behind if claim.line == chosen.line}
     if level == BETTER:
         against |= {claim.place for claim in claims}
     if against != {chosen.place}:
