@@ -81,6 +81,9 @@ class Spelt(Protocol):
     @property
     def polar(self) -> tuple[int, int] | None: ...
 
+    @property
+    def common(self) -> set[int]: ...
+
     @staticmethod
     def says_true(text: str) -> bool | None: ...
 
@@ -145,33 +148,39 @@ class Prose:
         opens = P["opens"].match(clause)
         is_contrast = bool(opens and opens["contrast"])
         clause = clause[opens.end() :] if opens else clause
+        rebuts = is_told and is_contrast
         is_told = is_told and not is_contrast and not P["own"].match(clause)
-        lead = P["lead"].match(clause) if begins_line else None
+        clause = P["concedes"].sub("", clause)
+        lead = P["lead"].match(P["not_that"].sub("", clause)) if begins_line else None
         if lead and not P["alone"].fullmatch(clause):
-            return self.read_lead(clause, lead, line, is_told=is_told)
+            return self.read_lead(lead, line, is_told=is_told)
         if clause.rstrip("\"') ").endswith("?") or (self.quotable.repeats(clause) and not P["own"].match(clause)):
             return is_told
-        claimed, level = self.claimed_once(P["pairs"].sub("", P["not_that"].sub("", P["idiom"].sub("", clause))))
+        claimed, level = self.claimed_once(P["pairs"].sub("", P["idiom"].sub("", clause)))
         if is_told or self.tells(clause):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         if P["cannot"].search(clause):
             self.claims.clear()
-        self.add(line, claimed, level, is_contrast=is_contrast)
+        self.add(line, [] if rebuts and level is None else claimed, level, is_contrast=is_contrast)
         return False
 
-    def read_lead(self, clause: str, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
+    def read_lead(self, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
         """Takes in a line that begins with an option, and what it says behind it, which may speak against it."""
-        rest, polar, mention = clause[lead.end() :], self.options.polar, lead["m"]
+        rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
         if mention >= chr(NOUN) and (its_text := P["alone"].fullmatch(rest)) and place_of(its_text["m"]) == place_of(mention):
             rest = ""  # "Opinion 1: bikes are cheap"
         is_item = lead["mark"] == ")" and self.options.is_numbers
         is_subject = lead["mark"] == "," and self.options.is_short and not P["goes_on"].match(rest)
-        is_bad = is_subject or P["reported"].match(rest) or P["if"].match(rest.strip()) or (not polar and P["bad_rest"].match(rest))
+        is_bad = (
+            (is_subject and not P["is"].search(lead[0]))
+            or (P["reported"].match(rest) or P["if"].match(rest.strip())) is not None
+            or (not polar and place_of(mention) not in self.options.common and P["bad_rest"].match(rest) is not None)
+        )
         self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)
-        self.add(line, re.findall(M, P["not_that"].sub("", rest)))
-        against = [mention] if is_item else []
+        self.add(line, re.findall(M, rest))
+        against = [mention] if is_item or is_bad else []
         says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
         if polar and says_true is not None:
             against.append(chr(FIRST + polar[not says_true]))
@@ -180,15 +189,19 @@ class Prose:
 
     def claimed(self, clause: str) -> tuple[list[str], int | None]:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
-        if alone := P["alone"].fullmatch(clause):
-            return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(clause) else ALONE
         polar, truth = self.options.polar, P["is_true"].fullmatch(clause)
         is_bare = truth and not truth["claim"] and not truth["not"]  # "Right: it is in Rome" agrees with nobody
-        if polar and truth and not (is_bare and truth["tail"]) and not (truth["m"] and self.options.is_short and place_of(truth["m"]) not in polar):
+        if polar and truth and not (is_bare and (truth["tail"] or truth["m"])) and not (truth["m"] and self.options.is_short and place_of(truth["m"]) not in polar):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
+        clause = P["not_that"].sub("", clause)
+        if alone := P["alone"].fullmatch(clause):
+            return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(clause) else ALONE
         clause = P["counted_number"].sub("", clause) if self.options.is_numbers else clause
         mentions = re.findall(M, clause)
+        shown = [mention for mention in mentions if SHOWN_AS <= ord(mention) < NOUN]
+        if shown and not P["unclaimed"].search(clause):
+            return shown, SHOWN
         if self.options.is_scale and len({*mentions}) > 1:
             return mentions, None
         for level, frame in frames():
@@ -200,7 +213,7 @@ class Prose:
     def add(self, line: int, mentions: list[str], level: int | None = None, *, is_contrast: bool = False) -> None:
         """Some options that are claimed or, without a level, mentioned."""
         for mention in mentions:
-            is_shown = SHOWN_AS <= ord(mention) < NOUN
+            is_shown = level is not None and SHOWN_AS <= ord(mention) < NOUN
             self.claims.append(
                 Claim(place_of(mention), SHOWN if is_shown else level, line, mention >= chr(NOUN), is_contrast)
             )

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
 from eval.reading.options import PRESETS, Options, options_of, words_only
-from eval.reading.prose import ALONE, BETTER, LABEL, SHOWN, STATED, Claim, P, Prose, Quotable, filled
+from eval.reading.prose import ALONE, BETTER, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, P, Prose, Quotable, filled
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
-LONGEST = 10_000  # characters of prose; of more, its two ends
+LONGEST = 5_000  # characters of prose; of more, its two ends
 SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
 LABELLED = re.compile(filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
 FINAL_WORDS = re.compile(filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
@@ -75,7 +75,8 @@ def written(
         return one_of([written(found[-1], options).place], PATTERN)
     marked = options.marked(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}")
     is_turned = False
-    if is_cut and not P["alone"].fullmatch(marked.rpartition("\n")[2]):
+    last_line = marked.rpartition("\n")[2]
+    if is_cut and not (len(last_line) <= LONGEST_CLAUSE and P["alone"].fullmatch(last_line)):
         end = max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)
         marked, is_turned = marked[:end], P["turns"].match(marked[end:]) is not None
     lines = [line for line in LABELLED.sub("\n", marked).splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]

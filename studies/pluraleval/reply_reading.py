@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, patterns_in, without_thinking
+from eval.reading.options import QUOTATION, plain
 from eval.reading.reader import read
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
@@ -106,11 +107,15 @@ def sentence_in(reply: Completion) -> Read[str]:
 
 def stance_in(reply: Completion) -> Read[str]:
     """The one stance that a reply names or, in other words for it, describes; empty where it names none or several."""
-    (place, state), text = read_among(reply, STANCES), without_thinking(reply.text)
-    described = {n for n, stance in enumerate(STANCES) if PATTERNS[stance.lower()].search(text)} | {place} - {None}
-    if len(described) == 1 and (place is not None or not (state == CUT or PATTERNS["denied"].search(text))):
-        return Read(STANCES[described.pop()], OK)
-    return Read("", CUT if state == CUT else MALFORMED)
+    place, state = read_among(reply, STANCES)
+    text = re.sub("|".join(STANCES), "", QUOTATION.sub("", plain(without_thinking(reply.text))))
+    described = [n for n, stance in enumerate(STANCES) if PATTERNS[stance.lower()].search(text)]
+    is_clear = len(described) == 1 and not PATTERNS["denied"].search(text)
+    if place is None and is_clear and state != CUT:
+        return Read(STANCES[described[0]], OK)
+    if place is None or (is_clear and described != [place]):
+        return Read("", CUT if state == CUT else MALFORMED)
+    return Read(STANCES[place], OK)
 
 
 def entailment_in(reply: Completion) -> Read[bool | None]:

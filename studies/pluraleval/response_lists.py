@@ -80,7 +80,7 @@ def listed(text: str) -> tuple[list[str], bool]:
     if not is_numbered or are_headings:  # what is numbered may be sections
         if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if PATTERNS["rule"].fullmatch(line)]) > 1:
             readings.append(items_at(lines, [(0, 0), *rules], is_marked=False))
-        headings = {n for n, _ in numberings[0][1]}
+        headings = {n for n, _ in numberings[0][1]} if is_numbered else set[int]()
         unnumbered = ["" if n in headings else line for n, line in enumerate(lines)]
         readings += [items_at(lines, starts) for starts in led(unnumbered, len(filled))]
     if not is_numbered:
