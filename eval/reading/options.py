@@ -34,7 +34,9 @@ LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words
 
 def plain(text: str) -> str:
     """A text without markup, with plain quotes and digits, up to where the model writes the next turn itself."""
-    text = re.sub(r"[\u2212\u2013\ufe63\uff0d] ?(?=\d)", "-", next((turn for turn in TURN.split(text) if turn.strip()), ""))
+    text = re.sub(
+        r"[\u2212\u2013\ufe63\uff0d] ?(?=\d)", "-", next((turn for turn in TURN.split(text) if turn.strip()), "")
+    )
     text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
     lines = MARKUP.sub("", text).splitlines()
     said = [line for line in lines if not BESIDE.match(line)]
@@ -156,7 +158,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         largest = f"{last}|{NUMBERS[int(last) - 1]}" if 0 < int(last) <= len(NUMBERS) else last
         points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if options.is_scale else ""
         total = rf"(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?" if options.is_scale else ""
-        unit = rf"(?:\.0+)?{total}{points}"
+        unit = rf"(?:\.0+)?{points}{total}{points}"
     end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
     kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]

@@ -168,7 +168,11 @@ class Prose:
     def read_lead(self, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
         """Takes in a line that begins with an option, and what it says behind it, which may speak against it."""
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
-        if mention >= chr(NOUN) and (its_text := P["alone"].fullmatch(rest)) and place_of(its_text["m"]) == place_of(mention):
+        if (
+            mention >= chr(NOUN)
+            and (its_text := P["alone"].fullmatch(rest))
+            and place_of(its_text["m"]) == place_of(mention)
+        ):
             rest = ""  # "Opinion 1: bikes are cheap"
         is_item = lead["mark"] == ")" and self.options.is_numbers
         is_subject = lead["mark"] == "," and self.options.is_short and not P["goes_on"].match(rest)
@@ -191,18 +195,25 @@ class Prose:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
         polar, truth = self.options.polar, P["is_true"].fullmatch(clause)
         is_bare = truth and not truth["claim"] and not truth["not"]  # "Right: it is in Rome" agrees with nobody
-        if polar and truth and not (is_bare and (truth["tail"] or truth["m"])) and not (truth["m"] and self.options.is_short and place_of(truth["m"]) not in polar):
+        if (
+            polar
+            and truth
+            and not (is_bare and (truth["tail"] or truth["m"]))
+            and not (truth["m"] and self.options.is_short and place_of(truth["m"]) not in polar)
+        ):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
         clause = P["not_that"].sub("", clause)
         if alone := P["alone"].fullmatch(clause):
-            return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(clause) else ALONE
+            return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(
+                clause
+            ) else ALONE
         clause = P["counted_number"].sub("", clause) if self.options.is_numbers else clause
         mentions = re.findall(M, clause)
         shown = [mention for mention in mentions if SHOWN_AS <= ord(mention) < NOUN]
         if shown and not P["unclaimed"].search(clause):
             return shown, SHOWN
-        if self.options.is_scale and len({*mentions}) > 1:
+        if len({*mentions}) > 1:
             return mentions, None
         for level, frame in frames():
             framed = [match for match in frame.finditer(clause) if not P["unclaimed"].search(clause[: match.end("m")])]

@@ -52,7 +52,7 @@ def read(
         return Reading(options.symbols.index(text), WHOLE)
     values, prose = values_of(text, is_key)
     if values:
-        behind = text.rpartition("}")[2]
+        behind = text.rpartition("}")[2] if "}" in text else ""
         said = written(behind, options, pattern, quotable, is_cut).place
         if P["corrected"].search(behind.lower()):
             return Reading(said, CONTRADICTION if said is None else PROSE)
@@ -62,7 +62,9 @@ def read(
         return one_of([*places, said, *(repeated if any(place is not None for place in places) else [])], JSON)
     if is_cut and text.lstrip("`json \n").startswith("{"):
         return Reading(None, CUT)
-    if not options.is_short and (values := values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]):  # {"safety": "unsafe"}
+    if not options.is_short and (
+        values := values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]
+    ):  # {"safety": "unsafe"}
         return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
     return written(prose, options, pattern, quotable, is_cut)
 
@@ -120,7 +122,9 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
     level = max((claim.level for claim in claims if claim.level is not None), default=None)
     if level is None:
         return Reading(None, CUT if is_cut else NONE)
-    firm = [n for n, claim in enumerate(claims) if claim.level == level or (level <= STATED and claim.level is not None)]
+    firm = [
+        n for n, claim in enumerate(claims) if claim.level == level or (level <= STATED and claim.level is not None)
+    ]
     chosen, behind = claims[firm[-1]], claims[firm[-1] :]
     against = {claims[n].place for n in firm}
     if level == SHOWN:  # what the line of "[[A]]" says

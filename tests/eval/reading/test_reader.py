@@ -130,7 +130,7 @@ KINDS = {
 @pytest.mark.parametrize("name", ["framing", "reason"])
 def test_no_case_is_read_as_another_answer(name: str) -> None:
     n_read = n_expected = 0
-    for row in map(json.loads, (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()):
+    for row in map(json.loads, (CASES / f"{name}.jsonl").open(encoding="utf-8")):
         if name == "framing" and "kind" not in row:
             continue
         symbols, texts = KINDS[row.get("kind", "num")]
