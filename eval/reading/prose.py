@@ -8,9 +8,12 @@ a wrong one.
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import yaml
+
+if TYPE_CHECKING:
+    from eval.reading.options import Options
 
 # In a marked text option i is chr(FIRST + i), in "[[B]]" chr(SHOWN_AS + i), with a noun ("Response B") chr(NOUN + i).
 FIRST, SHOWN_AS, NOUN = 0xE000, 0xE800, 0xF000
@@ -71,23 +74,6 @@ def frames() -> list[tuple[int, re.Pattern[str]]]:
     ]
 
 
-class Spelt(Protocol):
-    """What prose asks of the options that are looked for (eval.reading.options)."""
-
-    is_short: bool
-    is_numbers: bool
-    is_scale: bool
-
-    @property
-    def polar(self) -> tuple[int, int] | None: ...
-
-    @property
-    def common(self) -> set[int]: ...
-
-    @staticmethod
-    def says_true(text: str) -> bool | None: ...
-
-
 class Claim(NamedTuple):
     """An option that is claimed, or only mentioned (level None)."""
 
@@ -126,7 +112,7 @@ def place_of(mention: str) -> int:
 class Prose:
     """What a text claims and mentions, in its order."""
 
-    def __init__(self, lines: list[str], options: Spelt, quotable: Quotable) -> None:
+    def __init__(self, lines: list[str], options: "Options", quotable: Quotable) -> None:
         """lines: marked, in lower case."""
         self.options, self.quotable = options, quotable
         self.claims: list[Claim] = []
@@ -199,7 +185,7 @@ class Prose:
             polar
             and truth
             and not (is_bare and (truth["tail"] or truth["m"]))
-            and not (truth["m"] and self.options.is_short and place_of(truth["m"]) not in polar)
+            and not (truth["m"] and self.options.is_short and not truth["claim"])
         ):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED

@@ -62,9 +62,8 @@ def read(
         return one_of([*places, said, *(repeated if any(place is not None for place in places) else [])], JSON)
     if is_cut and text.lstrip("`json \n").startswith("{"):
         return Reading(None, CUT)
-    if not options.is_short and (
-        values := values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]
-    ):  # {"safety": "unsafe"}
+    values = [] if options.is_short else values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]
+    if values:  # {"safety": "unsafe"}
         return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
     return written(prose, options, pattern, quotable, is_cut)
 
