@@ -44,5 +44,7 @@ def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again
     assert set(shifts) == set(framings) - {"statement"}
     assert all(row["n_units"] == 2 and row["before"] != row["after"] for row in shifts.values())
     arms = json.loads((tmp_path / "mine" / "card" / "scorecard.json").read_text())
-    assert [row["arm"] for row in arms if row["mean_abs_shift"] is not None] == ["base", "sft", "calibrated"]
+    scored = [row["arm"] for row in arms if row["mean_abs_shift"] is not None]
+    free = ["both orders", "threshold", "both orders + threshold"]
+    assert scored == ["base", "sft", "calibrated", *free]
     assert "expert" in (tmp_path / "mine" / "report" / "report.html").read_text()
