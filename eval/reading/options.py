@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from eval.reading.prose import FIRST, NOUN, SHOWN_AS, SPEC, part
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, SPEC, part
 
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
 ORDINALS = [part("first"), part("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905

@@ -7,44 +7,10 @@ a wrong one.
 
 import re
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-import yaml
-
-if TYPE_CHECKING:
-    from eval.reading.options import Options
-
-# In a marked text option i is chr(FIRST + i), in "[[B]]" chr(SHOWN_AS + i), with a noun ("Response B") chr(NOUN + i).
-FIRST, SHOWN_AS, NOUN = 0xE000, 0xE800, 0xF000
-SPEC = yaml.load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"), yaml.BaseLoader)  # no booleans
-M = "[\ue000-\uf8ff]"
-MARKS = {"M": M, "m": f"(?P<m>{M})", "options": "\ue000-\uf8ff"}
-
-
-@lru_cache
-def part(name: str) -> str:
-    """The pattern that {name} stands for in words.yaml."""
-    if name in MARKS:
-        return MARKS[name]
-    if name in SPEC["patterns"]:
-        return filled(SPEC["patterns"][name])
-    listed = sorted(re.split(r",\s+", SPEC["words"][name]), key=len, reverse=True)
-    return f"(?:{'|'.join(map(whole_word, listed))})"
-
-
-def filled(pattern: str) -> str:
-    """A pattern with its parts filled in."""
-    return re.sub(r"\{([A-Za-z_]+)\}", lambda name: part(name[1]), pattern)
-
-
-def whole_word(entry: str) -> str:
-    """A pattern that begins and ends where a word does, in scripts that set blanks between words."""
-    if re.fullmatch(r"\{\w+\}", entry):
-        return filled(entry)
-    is_spaced = entry[0] < "\u0400" and entry[0] not in ":=-'→"
-    return rf"(?<!\w){filled(entry)}(?!\w)" if is_spaced else filled(entry)
-
+from eval.reading.options import Options
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, SPEC, M, P, filled, place_of
 
 # How firmly an option is claimed. One that is alone or leads its line stands against none behind it, "better" against
 # none at all; "shown" is "[[A]]".
@@ -54,16 +20,6 @@ LONGEST_CLAUSE = 300  # characters; a longer one claims nothing
 SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)")
 # Words that do not tell who speaks in a framing.
 COMMON = " ".join(SPEC["words"][name] for name in ("verdict", "noun", "claim", "filler", "i"))
-
-
-class Patterns(dict[str, re.Pattern[str]]):
-    """Words and patterns of words.yaml by name, compiled when they are needed."""
-
-    def __missing__(self, name: str) -> re.Pattern[str]:
-        return self.setdefault(name, re.compile(part(name)))
-
-
-P = Patterns()
 
 
 @lru_cache
@@ -104,15 +60,10 @@ class Quotable:
         return len(repeated) > 3 and " ".join(repeated) in self.words
 
 
-def place_of(mention: str) -> int:
-    """The option that a character stands for."""
-    return (ord(mention) - FIRST) % (SHOWN_AS - FIRST)
-
-
 class Prose:
     """What a text claims and mentions, in its order."""
 
-    def __init__(self, lines: list[str], options: "Options", quotable: Quotable) -> None:
+    def __init__(self, lines: list[str], options: Options, quotable: Quotable) -> None:
         """lines: marked, in lower case."""
         self.options, self.quotable = options, quotable
         self.claims: list[Claim] = []

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
 from eval.reading.options import PRESETS, Options, options_of, words_only
-from eval.reading.prose import ALONE, BETTER, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, P, Prose, Quotable, filled
+from eval.reading.prose import ALONE, BETTER, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, Prose, Quotable
+from eval.reading.vocabulary import P, filled
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
