@@ -20,7 +20,7 @@ from studies.pluraleval.response_lists import responses_in
 READERS: dict[str, Any] = {
     "assignments": lambda reply, row: cluster_in(reply, row["n"]),
     "stance": lambda reply, _: stance_in(reply),
-    "pairs": lambda reply, row: choice_in(reply, row["texts"]),
+    "pairs": lambda reply, _: choice_in(reply),
 }
 OUTCOMES = ("agree", "wrong", "lost")
 

@@ -81,9 +81,9 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
     return Read(groups, OK if len(taken) == len(opinions) and not n_odd else PARTIAL)
 
 
-def read_among(reply: Completion, symbols: Sequence[str], texts: Sequence[str] = ()) -> Read[int | None]:
+def read_among(reply: Completion, symbols: Sequence[str]) -> Read[int | None]:
     """The place of the one symbol that a reply names; None with the reader's state where it names none."""
-    reading = read(reply.text, symbols, texts, is_cut=reply.finish_reason == "length")
+    reading = read(reply.text, symbols, is_cut=reply.finish_reason == "length")
     return Read(reading.place, OK if reading.place is not None else CUT if reading.state == CUT else MALFORMED)
 
 
@@ -124,9 +124,9 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
     return Read(None if place is None else YES_NO[place] == "yes", state)
 
 
-def choice_in(reply: Completion, opinions: Sequence[str] = ()) -> Read[int | None]:
+def choice_in(reply: Completion) -> Read[int | None]:
     """1 or 2, the one that a reply names as the more popular; None where it names none or both."""
-    place, state = read_among(reply, ("1", "2"), opinions)
+    place, state = read_among(reply, ("1", "2"))
     return Read(None if place is None else place + 1, state)
 
 
