@@ -48,7 +48,7 @@ def make_card(
     study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], options: Options, *, is_beside: bool = False
 ) -> StudyCard:
     """The card of some rows, the base first. runs: row → its run of this study. Behind the rows that were sampled stand
-    those that are made of their runs; not where it stands beside another study's card, which has them.
+    those that are made of their runs; beside another study's card, which has them, only its free rules are filled in.
 
     Raises DataError where runs are no like for like, for an unknown --reference, and where the base has no figure.
     """
@@ -66,8 +66,12 @@ def make_card(
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
-    made = [] if is_beside else made_of_base(arms[0], base, card, options)
-    arms = [*arms, *(arm for arm, _ in made)]
+    if is_beside:
+        rules = card.rules(base, options)
+        made = [(arm, rules[arm.rule]) for arm in arms if arm.kind == FREE and arm.rule in rules]
+    else:
+        made = made_of_base(arms[0], base, card, options)
+        arms = [*arms, *(arm for arm, _ in made)]
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
     judged = {**loaded, **{arm.name: run for arm, run in made}}
@@ -93,7 +97,7 @@ def make_card(
         differences=differences,
         options=options,
     )
-    return with_trained_rules(whole) if made else whole
+    return with_trained_rules(whole) if made and not is_beside else whole
 
 
 def made_of_base(arm: CardArm, run: Any, card: Card[Any, Any], options: Options) -> list[tuple[CardArm, Any]]:
