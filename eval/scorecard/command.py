@@ -33,6 +33,7 @@ from eval.scorecard.arms import (
     CardArm,
     arm_of,
     other_checkpoint,
+    patch_warnings,
     runs_beside,
     sampled_arms,
     split_word,
@@ -70,7 +71,7 @@ def make_card(
         rules = card.rules(base, options)
         made = [(arm, rules[arm.rule]) for arm in arms if arm.kind == FREE and arm.rule in rules]
     else:
-        made = made_of_base(arms[0], base, card, options)
+        made = made_of_base(arms, base, card, options)
         arms = [*arms, *(arm for arm, _ in made)]
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
@@ -100,15 +101,21 @@ def make_card(
     return with_trained_rules(whole) if made and not is_beside else whole
 
 
-def made_of_base(arm: CardArm, run: Any, card: Card[Any, Any], options: Options) -> list[tuple[CardArm, Any]]:
+def made_of_base(
+    arms: Sequence[CardArm], run: Any, card: Card[Any, Any], options: Options
+) -> list[tuple[CardArm, Any]]:
     """The prompt arms in the base's run, and that under thresholds of a file, if the options name some, and under each
-    free rule."""
+    free rule. Raises DataError where one has the name of a sampled row."""
+    arm = arms[0]
     made = [(arm.under(rule, FREE), ruled) for rule, ruled in card.rules(run, options).items()]
     if options.calibrated and card.calibrated:
         fits, source = read_fits(options.calibrated, run.name)
         made.insert(0, (arm.under(CALIBRATED, CALIBRATED, f"thresholds {source}"), card.calibrated(run, fits)))
     prompt_arms = card.prompt_arms(run)
-    return [(arm.patched(name, run.name), prompt_arms[name]) for name in prompt_arms] + made
+    made = [(arm.patched(name, run.name), prompt_arms[name]) for name in prompt_arms] + made
+    if twice := {row.name for row, _ in made} & {name for row in arms for name in (row.name, row.arm)}:
+        raise DataError(f"two rows would be called '{min(twice)}'; give the arm another name")
+    return made
 
 
 def with_trained_rules(card: StudyCard) -> StudyCard:
@@ -155,7 +162,7 @@ def changes_against(
 def scorecard(options: Options) -> None:
     """`evenhand scorecard`: print the recommendation, and the rest with --all; write page, rows, changes, tables."""
     arms, cards = load_cards(options)
-    cost, doubts = cost_table(arms), [f"{doubt}." for doubt in training_doubts(arms)]
+    cost, doubts = cost_table(arms), [f"{doubt}." for doubt in [*training_doubts(arms), *patch_warnings(arms)]]
     say("\n\n".join(part for card in cards.values() for part in card_texts(card, is_all=options.is_all)))
     warnings = [*doubts, *(warning for card in cards.values() for warning in card.warnings)]
     first, *_ = cards.values()

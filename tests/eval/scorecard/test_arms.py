@@ -1,8 +1,9 @@
-"""Rows of a scorecard: which checkpoints contradict each other."""
+"""Rows of a scorecard: which checkpoints and patches contradict each other."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from eval.scorecard.arms import BASE, TRAINED, CardArm, other_checkpoint, training_doubts
+from eval.scorecard.arms import BASE, PATCH, TRAINED, CardArm, other_checkpoint, patch_warnings, training_doubts
 
 
 def row(name: str, checkpoint: str | None, base_hash: str | None = None) -> CardArm:
@@ -25,6 +26,20 @@ def test_an_arm_contradicts_a_base_of_another_checkpoint_and_none_that_a_server_
         "sft was trained from checkpoint c-base, and the base's run is of c-new"
     ]
     assert training_doubts([row(BASE, None), arm]) == []
+
+
+def test_seeds_of_an_arm_are_of_one_patch_and_of_a_patch_there_is_one_run() -> None:
+    """A patch is what it sets, not what it is called; servers tell no checkpoint."""
+    base, other = row(BASE, None), {"name": "p", "system": "Other."}
+    first = replace(row("p", None), kind=PATCH, config={"patch": {"name": "p", "system": "Be fair."}})
+    again = replace(first, name="q", arm="q", config={"patch": {"name": "q", "system": "Be fair."}})
+    assert training_doubts([base, first, again]) == ["p and q are both of the base's checkpoint"]
+    assert training_doubts([base, first, replace(again, config={"patch": other})]) == []
+    seeds = [row("sft", "c-1"), replace(row("sft", "c-2"), config={"patch": other})]
+    (doubt,) = training_doubts([base, *seeds])
+    assert "seeds of one arm under different patches" in doubt
+    (warning,) = patch_warnings([base, *seeds, first])
+    assert warning.startswith("sft was asked under p and the base under no patch")
 
 
 def test_an_arms_run_of_a_study_is_of_its_own_checkpoint_where_both_are_known() -> None:

@@ -75,6 +75,8 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
         figures = [key for key in rows[name] if key.endswith(("_own", "_fixed", "acc", "acc_c1", "acc_c2"))]
         assert len(figures) > 10
         assert {key: rows[name][key] for key in figures} == {key: expected[key] for key in figures}
+    with pytest.raises(DataError, match=r"two rows would be called 'base \+ honest'"):
+        scored(base, f"base + honest={run(tmp_path, 'sft', SFT, arms=tuple(counts))}", draws=20)
 
 
 HUNDRED = made_items("bbq", 100)
