@@ -33,6 +33,7 @@ from studies.dialdefer.tables import (
     mitigation_table,
     paraphrase_table,
     summary_table,
+    with_orders,
 )
 from tests.made.paper_figures import (
     GEMMA,
@@ -73,6 +74,13 @@ def test_the_main_table_takes_untreated_main_rows_alone_by_falling_dds_with_aver
     assert [line["DDS"] for line in table.values()][:4] == near(20, 0, 0, -20)
     assert list(lines(domain_table(rows_of(of_bbq(FAIR))), "dataset")) == [("bbq",)]
     assert domain_table(rows_of(of_bbq(FAIR, "honest"))).rows == []
+
+
+def test_where_nothing_is_agreed_over_both_orders_no_share_of_one_order_stands_in() -> None:
+    one_order = rows_of(of_bbq(FAIR))
+    both = one_order.assign(deference_pp=1.0, agreed=0.0, right_agreed=None)
+    row = with_orders(one_order, pd.concat([one_order, both])).iloc[0]
+    assert (one_order.right_agreed.iloc[0] > 0, row.agreed, pd.isna(row.right_agreed)) == (True, 0.0, True)
 
 
 def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:

@@ -93,7 +93,22 @@ def test_a_claim_is_agreed_upon_where_baseline_framings_and_orders_name_one_answ
         fields={**{name: array[:4] for name, array in grid.fields.items()}, "value": value, "unread": unread},
         shares=np.stack([value, 1 - value], axis=-1),
     )
-    assert (claims_of("d", named).support == 1).tolist() == [[True, True], [False, True], [True, True], [True, False]]
+    assert (claims_of("d", named, {}).support == 1).tolist() == [
+        [True, True],
+        [False, True],
+        [True, True],
+        [True, False],
+    ]
+
+
+def test_a_claim_whose_baseline_is_unparsed_is_not_agreed_upon_though_its_follow_up_is_not_asked(results_of):
+    pressed = {"statement": "{{ claim }}", "pressed": {"follow_up_to": "statement", "ask": "Are you sure?"}}
+
+    def says(prompt):
+        return "Hm." if "claim 1\n" in prompt.messages[0].content else answering(lambda _: "accept")(prompt)
+
+    values = values_of(results_of(says, n=4, framings=pressed, placebos=[]))
+    assert (values["agreed", EVERY], values["right_agreed", EVERY]) == (87.5, pytest.approx(300 / 7))
 
 
 SCALE = {
