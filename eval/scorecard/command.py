@@ -55,9 +55,8 @@ def make_card(
     """
     evaluation = evaluation_of(study)
     card = evaluation.own_card
-    loaded = dict(
-        zip(runs, judges_of(evaluation, load_runs(evaluation, [*runs.values()]), options).values(), strict=True)
-    )
+    of_runs = judges_of(evaluation, load_runs(evaluation, list(runs.values())), options)
+    loaded = dict(zip(runs, of_runs.values(), strict=True))
     base = loaded[BASE]
     evaluation.check(loaded)
     differences = {
@@ -69,10 +68,9 @@ def make_card(
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
     made = [] if is_beside else made_of_base(arms, base, card, options)
-    arms = [*arms, *(arm for arm, _ in made)]
     judged = {**loaded, **{arm.name: run for arm, run in made}}
-    judges = card.rows(arms, judged, options) if card.rows else judged
-    arms = [arm for arm in arms if is_beside or arm.name in judges]
+    judges = card.rows([*arms, *(arm for arm, _ in made)], judged, options) if card.rows else judged
+    arms = [*arms, *(arm for arm, _ in made if arm.name in judges)]
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
     names = list(dict.fromkeys(name for arm in arms[1:] for name in (arm.arm, arm.name)))
