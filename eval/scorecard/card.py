@@ -313,7 +313,7 @@ class StudyCard:
         Of those that noise does not tell from it the one that is right most often, and the cheapest of these. BASE for
         the judge as asked, "" where there are no rules.
         """
-        if not self.lowest or FREE not in (arm.kind for arm in self.arms):
+        if not self.lowest or FREE not in (arm.kind for arm in self.arms if arm.name in self.judges):
             return ""
         free = [arm.arm for kind in (FREE, PATCH) for arm in self.arms if arm.kind == kind and arm.name == arm.arm]
         main = self.of_base[self.lowest]

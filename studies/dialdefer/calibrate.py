@@ -120,8 +120,8 @@ def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
 
 def under_rules(run: JudgedRun, options: Options) -> dict[str, JudgedRun]:
     """The run's untreated prompts as each free rule judges them, without rules that lack the card's prompt variant."""
-    asked = [p for p in own_panels(run.panels) if p.factors.arm == "none" and not p.orders]
-    asked = [panel for panel in asked if not np.isnan(panel.margins).all()]
+    untreated = [panel for panel in own_panels(run.panels) if panel.factors.arm == "none"]
+    asked = [panel for panel in untreated if not panel.orders and not np.isnan(panel.margins).all()]
     if not asked:
         return {}
     rules = {THRESHOLD: cross_fitted(asked)}
@@ -130,7 +130,7 @@ def under_rules(run: JudgedRun, options: Options) -> dict[str, JudgedRun]:
     rules[CARRIED_OVER] = cross_fitted(asked, is_carried=True)
     ruled = {rule: with_both_orders(panels) for rule, panels in rules.items()}
     variant = options.of(DialDeferOptions).variant
-    on_card = {(p.dataset, p.factors) for p in own_panels(run.panels) if variant_of(p, run.panels) == variant}
+    on_card = {(panel.dataset, panel.factors) for panel in untreated if variant_of(panel, run.panels) == variant}
     return {
         rule: replace(run, panels=panels)
         for rule, panels in ruled.items()

@@ -133,7 +133,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     rows: dict[str, dict[str, Any]] = {}
     unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
     for arm in arms:
-        if arm.note and arm.name not in judges:  # made of another study's run
+        if (arm.note or arm.rule) and arm.name not in judges:  # made of another study's run
             continue
         try:
             if arm.name not in judges:

@@ -82,11 +82,7 @@ def plots_of(results: Results) -> list[Any]:
 
     plots = [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
     claims = {
-        name: [
-            claims_of(dataset, grid, run.section.framings)
-            for dataset, grid in run.grids.items()
-            if compared_framings(grid)
-        ]
+        name: [claims_of(dataset, grid, run.section) for dataset, grid in run.grids.items() if compared_framings(grid)]
         for name, run in results.judges.items()
     }
     return [*plots, *risk_plots(claims, results.options.drawing)]

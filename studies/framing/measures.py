@@ -15,7 +15,7 @@ from eval.estimates.resampling import FloatArray
 from eval.evaluation import Block
 from eval.shift.agreement import AGREED, MEASURES, UNCLEAR, Claims
 from studies.framing.grids import SHARE_OF, FramedRun, Grid
-from studies.framing.section import FramingSection, FramingText
+from studies.framing.section import FramingSection
 
 ALL = "(all)"  # groups; no name of the user's has brackets around it
 EVERY = "(every framing)"  # of the measures over all framings
@@ -128,34 +128,31 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
     if framings := compared_framings(grid):
         for part in overall(run.section, grid, framings):
             yield from block(run, EVERY, part)
-        claims = {dataset: claims_of(dataset, grid, run.section.framings) for dataset, grid in run.grids.items()}
+        claims = {dataset: claims_of(dataset, grid, run.section) for dataset, grid in run.grids.items()}
         agreed = {dataset: of_dataset.observed(of_dataset.support == 1) for dataset, of_dataset in claims.items()}
         has_labels = any(observed.counted[:, -1].any() for observed in agreed.values())
         yield block_of(run, EVERY, ALL, MEASURES if has_labels else [AGREED], agreed)
 
 
-def claims_of(dataset: str, grid: Grid, texts: Mapping[str, FramingText]) -> Claims:
+def claims_of(dataset: str, grid: Grid, section: FramingSection) -> Claims:
     """The verdicts on each item and case in the baseline and all framings but the placebos, in each order.
 
-    texts: framing → its own keys; what follows up on a reply without a verdict is not asked and agrees with none.
+    A follow-up that was not asked, since the reply before it names no answer, agrees with none.
     """
     framings = [i for i, name in enumerate(grid.framings) if name not in grid.placebos]
+    before = [grid.at(section.texts[name].follow_up_to or name) for name in grid.framings]
 
     def askings(values: FloatArray) -> FloatArray:
         return np.moveaxis(values[:, framings], 1, 2).reshape(len(grid.items), len(grid.cases), -1)
 
     unread = grid.fields["unread"]
-    verdicts = np.where((unread > 0) | np.isnan(grid.named), UNCLEAR, grid.named)
-    verdicts = np.where(np.isnan(unread), math.nan, verdicts)
-    for name, text in texts.items():
-        if text.follow_up_to:
-            is_silent = np.isnan(unread[:, grid.at(name)]) & (verdicts[:, grid.at(text.follow_up_to)] == UNCLEAR)
-            verdicts[:, grid.at(name)][is_silent] = UNCLEAR
+    is_asked, is_clear = ~np.isnan(unread), (unread == 0) & ~np.isnan(grid.named)
+    is_known = is_asked | (is_asked & ~is_clear)[:, before]
     return Claims(
         dataset=dataset,
         items=grid.items,
         clusters=grid.clusters,
-        verdicts=askings(verdicts),
+        verdicts=askings(np.where(is_clear, grid.named, np.where(is_known, UNCLEAR, math.nan))),
         right=askings(grid.fields["right"]),
         odds=askings(grid.fields["odds"]),
     )

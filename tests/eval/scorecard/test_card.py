@@ -16,6 +16,7 @@ from eval.scorecard.card import contrast_p
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
+from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import Answer, lean, made_items, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
 from tests.made.report_html import Page
@@ -399,6 +400,31 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(
 )
 def test_simulated_arms_are_ranked_as_often_as_the_docs_say(arm: Arm, least: float, most: float) -> None:
     assert least <= ranked(arm, 60) <= most
+
+
+def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bends = margins_with(1, 0.9)
+    plain = run(tmp_path, "plain", bends, MANY, verdict="margin")
+    treated = run(tmp_path, "treated", bends, MANY, verdict="margin", arms=("none", "honest"))
+    own, beside_patch = scored(plain, draws=20), scored(treated, draws=20)
+    section = study(claims(tmp_path / "items.jsonl", 20), columns={})
+    framed, arm = (
+        run_of(tmp_path, section, lambda _: lean(0.1), monkeypatch, verdict="margin", name=name)  # type: ignore[arg-type,return-value]
+        for name in ("framed", "arm")
+    )
+    capsys.readouterr()
+    beside = scored(framed, "--with", f"base={plain}", "--allow-differences", "--margin", 50, draws=20)
+    assert {"threshold", "both orders"} < {*beside}
+    assert printed(capsys).count("Best without training: threshold, ") == 1  # of the study beside; its own is fair
+    assert [rows["threshold"]["acc"] for rows in (own, beside_patch, beside)] == [own["threshold"]["acc"]] * 3
+    assert own["threshold"][MAIN] < own["base"][MAIN]
+    assert "acc" in beside["both orders"]
+    assert beside["both orders"]["acc"] is None  # the study beside was asked in one order
+    replies = [f"--with={name}={run(tmp_path, name, counts)}" for name, counts in (("base", BASE), ("arm", SFT))]
+    scored(framed, f"arm={arm}", *replies, "--allow-differences", draws=20)
+    assert printed(capsys).count("Best without training: ") == 1  # replies have no margins
 
 
 def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) -> None:
