@@ -66,7 +66,9 @@ def test_a_patch_excuses_only_the_differences_that_it_makes(
     def run(patch: dict[str, Any], end: str) -> Any:
         hashes = ("p", f"q{end}")
         plan = [SimpleNamespace(dataset="d", item_id=h[0], condition="c", factors=(), prompt_hash=h) for h in hashes]
-        return SimpleNamespace(config={"patch": patch} if patch else {}, provenance={}, plan=plan, rendered={"p": end})
+        return SimpleNamespace(
+            config={"name": end} | ({"patch": patch} if patch else {}), provenance={}, plan=plan, rendered={"p": end}
+        )
 
     known = [str(difference) for difference in differences(run(ours, "1"), run(theirs, "2")) if difference.serious]
     assert [line.split(" of ")[0].rstrip(" 1") for line in known] == serious
