@@ -160,7 +160,7 @@ def arm_names(
     runs: (path, config, kind); taken: names that other arms have. Raises DataError for one of these, or the base's.
     """
     others = [BASE, *taken]
-    if twice := [name for name in given if name in others]:
+    if twice := [name for name in given if name in others or name.split(" + ")[-1] in taken]:  # ARM + RULE: made
         raise DataError(f"two rows would be called '{twice[0]}'; give the arm another name")
     models, unnamed = [], [run for name, run in zip(given, runs, strict=True) if not name]
     for path, config, kind in unnamed:

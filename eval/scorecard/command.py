@@ -49,7 +49,7 @@ def make_card(
     study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], options: Options, *, is_beside: bool = False
 ) -> StudyCard:
     """The card of some rows, the base first. runs: row → its run of this study. Behind the rows that were sampled stand
-    those that are made of their runs; not where it stands beside another study's card, which has them.
+    those that are made of their runs; beside another study's card, which has them, only its free rules are filled in.
 
     Raises DataError where runs are no like for like, for an unknown --reference, and where the base has no figure.
     """
@@ -67,12 +67,12 @@ def make_card(
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
-    made = [] if is_beside else made_of_base(arms, base, card, options)
-    arms = [*arms, *(arm for arm, _ in made)]
+    made = made_of_base(arms, base, card, options, is_beside=is_beside)
+    judged = {**loaded, **{arm.name: run for arm, run in made}}
+    judges = card.rows([*arms, *(arm for arm, _ in made if not is_beside)], judged, options) if card.rows else judged
+    arms = [*arms, *(arm for arm, _ in made if not is_beside and arm.name in judges)]
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
-    judged = {**loaded, **{arm.name: run for arm, run in made}}
-    judges = card.rows(arms, judged, options) if card.rows else judged
     names = list(dict.fromkeys(name for arm in arms[1:] for name in (arm.arm, arm.name)))
     if unknown := [name for name in options.references if name not in names]:
         raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
@@ -94,16 +94,18 @@ def make_card(
         differences=differences,
         options=options,
     )
-    return with_trained_rules(whole) if made else whole
+    return with_trained_rules(whole) if made and not is_beside else whole
 
 
 def made_of_base(
-    arms: Sequence[CardArm], run: Any, card: Card[Any, Any], options: Options
+    arms: Sequence[CardArm], run: Any, card: Card[Any, Any], options: Options, *, is_beside: bool
 ) -> list[tuple[CardArm, Any]]:
     """The prompt arms in the base's run, and that under thresholds of a file, if the options name some, and under each
-    free rule. Raises DataError where one has the name of a sampled row."""
-    arm = arms[0]
-    made = [(arm.under(rule, FREE), ruled) for rule, ruled in card.rules(run, options).items()]
+    free rule. Raises DataError where one has the name of a sampled row. is_beside: of the free rules in the rows."""
+    arm, rules = arms[0], card.rules(run, options)
+    if is_beside:
+        return [(row, rules[row.rule]) for row in arms if row.kind == FREE and row.rule in rules]
+    made = [(arm.under(rule, FREE), ruled) for rule, ruled in rules.items()]
     if options.calibrated and card.calibrated:
         fits, source = read_fits(options.calibrated, run.name)
         made.insert(0, (arm.under(CALIBRATED, CALIBRATED, f"thresholds {source}"), card.calibrated(run, fits)))

@@ -3,7 +3,20 @@
 from dataclasses import replace
 from pathlib import Path
 
-from eval.scorecard.arms import BASE, PATCH, TRAINED, CardArm, other_checkpoint, patch_warnings, training_doubts
+import pytest
+
+from eval.scorecard.arms import (
+    BASE,
+    PATCH,
+    TRAINED,
+    CardArm,
+    arm_names,
+    other_checkpoint,
+    patch_warnings,
+    training_doubts,
+)
+from eval.scorecard.rules import RULES
+from evenhand.errors import DataError
 
 
 def row(name: str, checkpoint: str | None, base_hash: str | None = None) -> CardArm:
@@ -49,3 +62,11 @@ def test_an_arms_run_of_a_study_is_of_its_own_checkpoint_where_both_are_known() 
     assert "of checkpoint a, but its narrator run b of b" in other_checkpoint(
         row("a", None), row("b", None), "narrator"
     )
+
+
+def test_the_name_of_a_row_under_a_rule_is_taken() -> None:
+    run = (Path("run"), {}, TRAINED)
+    assert arm_names(["sft", "threshold of 3"], [run, run], RULES) == ["sft", "threshold of 3"]
+    for rule in RULES:
+        with pytest.raises(DataError, match="give the arm another name"):
+            arm_names(["sft", f"sft + {rule}"], [run, run], RULES)
