@@ -68,11 +68,11 @@ def make_card(
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
     made = made_of_base(arms, base, card, options, is_beside=is_beside)
-    arms = [*arms, *(arm for arm, _ in made if not is_beside)]
+    judged = {**loaded, **{arm.name: run for arm, run in made}}
+    judges = card.rows([*arms, *(arm for arm, _ in made if not is_beside)], judged, options) if card.rows else judged
+    arms = [*arms, *(arm for arm, _ in made if not is_beside and arm.name in judges)]
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
-    judged = {**loaded, **{arm.name: run for arm, run in made}}
-    judges = card.rows(arms, judged, options) if card.rows else judged
     names = list(dict.fromkeys(name for arm in arms[1:] for name in (arm.arm, arm.name)))
     if unknown := [name for name in options.references if name not in names]:
         raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
