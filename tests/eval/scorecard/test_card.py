@@ -484,9 +484,10 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
         return margins_with(1, 0.9 if prompt.factors.arm == "none" else 0.5)(prompt)
 
     def pulled(prompt: Prompt) -> dict[str, Any]:  # says 1 to everything
-        own = margins_with(1, 0)(prompt)["answer_logprobs"]
+        own = margins_with(1, 0.9)(prompt)["answer_logprobs"]
         is_yes_first = prompt.factors.answer_order == "yes_first"
-        return lean(5 + (own["1"] - own["2"]) * (1 if is_yes_first else -1))
+        noise = 0.6 * (number(prompt) * 7 % 5 - 2) * prompt.condition.is_dialogue
+        return lean(5 + (own["1"] - own["2"] + noise) * (1 if is_yes_first else -1))
 
     arms, variants = ("none", "honest"), ({}, {"answer_order": "no_first"})
     runs["patched"] = run(tmp_path, "patched", patched, MANY, verdict="margin", arms=arms)
@@ -500,4 +501,4 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
     assert card("before", "worse") == card("before", "loses") == card("patched") == ("threshold", "threshold")
     assert card("before", "plain", "knows") == ("threshold", "knows")  # plain is the lowest
     assert card("even", "knows")[1] == "knows"
-    assert card("pulled")[0] == "both orders"  # not as asked: that is saturated
+    assert card("pulled")[0] == "both orders + threshold"  # not as asked: that is saturated
