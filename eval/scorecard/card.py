@@ -328,7 +328,7 @@ class StudyCard:
     def best_free(self) -> str:
         """The free arm with the lowest value of the figure that arms are ranked by, of those that keep what they must.
 
-        Of those that noise does not tell from it the one that is right most often, and the cheapest of these. BASE for
+        Of those that noise does not tell from it the cheapest, or one that is significantly more often right. BASE for
         the judge as asked, "" where there are no rules.
         """
         if not self.lowest or FREE not in (arm.kind for arm in self.arms if arm.name in self.judges):
@@ -341,10 +341,13 @@ class StudyCard:
         levels = {arm: main.levels(arm)[0] for arm in candidates}
         lowest = min(levels.values(), key=lambda level: level.value or 0.0)
         most = (lowest.value or 0.0) + (by_chance(lowest) or 0.0)
-        tied, right = [arm for arm in levels if (levels[arm].value or 0.0) <= most], self.kept
-        if not right or not self.is_right_known:
-            return tied[0]
-        return max(tied, key=lambda arm: round(right.levels(arm)[0].value or 0.0, right.figure.digits))
+        best, *dearer = [arm for arm in levels if (levels[arm].value or 0.0) <= most]
+        for arm in dearer if self.kept and self.is_right_known else []:
+            judges = {name: self.judges[name] for name in (best, arm)}
+            changes = self.changes[arm] if best == BASE else row_changes(self.evaluation, judges, self.options)
+            if any((change.change.low or 0.0) > 0 for change in changes_in(self.kept.figure, changes)[-1:]):
+                best = arm
+        return best
 
     def free_facts(self) -> dict[str, Any] | None:
         """What the template says of the best free rule, and of the judge as asked."""
@@ -376,7 +379,8 @@ class StudyCard:
             for line in self.contrasts(figure.figure, {self.best_free: changes}):
                 end = line["lead"].high if figure.figure.name == self.lowest else line["lead"].low
                 is_beyond = end is not None and (end < 0 if figure.figure.name == self.lowest else end > 0)
-                is_better = is_beyond and line["p"] is not None and line["p"] < ALPHA and not line["lead"].hangs
+                is_rejected = line["by_interval"] or (line["p"] is not None and line["p"] < ALPHA)
+                is_better = is_beyond and is_rejected and not line["lead"].hangs
                 is_worse = not is_beyond and line["lead"].excludes(0)
                 added.setdefault(line["arm"], []).append({**line, "is_better": is_better, "is_worse": is_worse})
         return added
@@ -439,7 +443,7 @@ class StudyCard:
         """By how much arms lie above others in a figure. against: row of the other → row → its changes against that.
 
         p is over seeds too and adjusted over the arms that are held against one other (Holm); None where one was
-        trained once and the other several times, and of an arm that cannot be ranked.
+        trained once and the other several times, of an arm that cannot be ranked, and where the interval decides.
         """
         pairs: dict[str, dict[str, dict[str, list[Change]]]] = {}  # the other → arm → row of the other → changes
         for reference, rows in against.items():
@@ -459,7 +463,8 @@ class StudyCard:
             for arm, of_pair in leads.items():
                 lead = lead_over_seeds([[change.change for change in row] for row in of_pair])
                 line = {"arm": arm, "reference": other, "figure": figure.words, "is_square": figure.is_square}
-                yield {**line, "lead": lead, "p": adjusted_p.get(arm)}
+                by_interval = arm in p and all(change.by_interval for row in of_pair for change in row)
+                yield {**line, "lead": lead, "p": adjusted_p.get(arm), "by_interval": by_interval}
 
     @cached_property
     def warnings(self) -> list[str]:

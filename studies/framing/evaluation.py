@@ -18,7 +18,7 @@ from eval.options import Options
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
-from eval.scorecard.arms import BASE
+from eval.scorecard.arms import BASE, CardArm
 from eval.shift.agreement import MEASURES, risk_plots
 from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family, with_floors
 from evenhand.config import parse_config
@@ -26,7 +26,7 @@ from evenhand.records import plain
 from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
-from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, flips
+from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, first_grid, flips
 from studies.framing.replies import choice_in
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
@@ -123,6 +123,21 @@ def unparsed_of(run: FramedRun) -> dict[str, float]:
     shares = percent_known([grid.fields["unread"] for grid in run.grids.values()], axis=(0, 2, 3)).tolist()
     shares_of = zip(next(iter(run.grids.values())).framings, shares, strict=True)
     return {framing: share for framing, share in shares_of if not math.isnan(share)}
+
+
+def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], _: Options) -> dict[str, FramedRun]:
+    """The rows of a card. Where some are under rules, which lack follow-ups, no row's averages are over these."""
+    base = judges[BASE]
+    is_over_others = {*compared_framings(first_grid(base))} - {*base.follow_ups}
+    left_out = base.follow_ups if is_over_others and any(arm.rule for arm in arms) else ()
+    return {name: replace(run, judged=run.grids, left_out=left_out) for name, run in judges.items()}
+
+
+def card_notes(judges: Mapping[str, FramedRun], _: Options) -> list[str]:
+    """What the card's figures are, and which framings its averages lack."""
+    left_out = [name for name in judges[BASE].left_out if name in judges[BASE].section.framings]
+    lacking = f"No average is over {', '.join(left_out)}: under a rule the reply that it goes on behind may be another."
+    return [yaml_tables(FILE)["notes"]["card"], *[lacking] * bool(left_out)]
 
 
 def card_changes(judges: Mapping[str, FramedRun], options: Options) -> list[Change]:
@@ -390,8 +405,9 @@ EVALUATION = Evaluation[FramedRun](
         held="level",
         rules=under_rules,
         calibrated=with_thresholds,
+        rows=card_rows,
         changes=card_changes,
         unrankable=unrankable,
-        notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],
+        notes=card_notes,
     ),
 )

@@ -51,7 +51,7 @@ class Grid:
     shares: FloatArray  # of each answer, with a further axis of answers
     n_errors: int = 0
     fill: float | None = None  # what `changed` and `consistent` count an unparsed pair as; None: nowhere
-    n_fitted: int = 0  # see eval.estimates.estimate.Observed
+    fitted: float = 0.0  # see eval.estimates.estimate.Observed
 
     def at(self, framing: str) -> int:
         """A framing's position."""
@@ -114,6 +114,12 @@ class FramedRun(FinishedRun):
 
     section: FramingSection
     judged: Mapping[str, Grid] | None = None  # by a rule instead of as replied; see studies.framing.thresholds
+    left_out: tuple[str, ...] = ()  # framings that what is over all framings leaves out
+
+    @property
+    def follow_ups(self) -> tuple[str, ...]:
+        """The framings and placebos that go on behind a reply."""
+        return tuple(name for name, text in self.section.texts.items() if text.follow_up_to is not None)
 
     @property
     def verdict(self) -> str:

@@ -125,7 +125,7 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
         if 1 < len(groups) <= MOST_GROUPS:
             for group in groups:
                 yield from block(run, framing, parts[0], group)
-    if framings := compared_framings(grid):
+    if framings := [name for name in compared_framings(grid) if name not in run.left_out]:
         for part in overall(run.section, grid, framings):
             yield from block(run, EVERY, part)
         claims = {dataset: claims_of(dataset, grid, run.section) for dataset, grid in run.grids.items()}
@@ -204,7 +204,7 @@ def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = 
         earned=np.where(is_known, flat, 0.0),
         counted=is_known.astype(float),
         n_errors=grid.n_errors,
-        n_fitted=grid.n_fitted,
+        fitted=grid.fitted,
     )
     return of_items.by_cluster([grid.clusters[i] for i in kept])
 

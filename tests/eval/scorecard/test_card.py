@@ -61,6 +61,19 @@ def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(
     assert "; yes (yes saturated)." in text
 
 
+@pytest.mark.parametrize(("bend", "name"), [(0.0, "as asked"), (2.0, "threshold")])
+def test_the_best_free_rule_is_the_cheapest_of_those_that_noise_does_not_tell_apart(
+    bend: float, name: str, tmp_path: Path, capsys: Any
+) -> None:
+    def noisy(prompt: Prompt) -> dict[str, Any]:
+        is_true, is_dialogue = prompt.condition.claim_is_true, prompt.condition.is_dialogue
+        own, framing = (np.random.default_rng([number(prompt), is_true, of]).normal() for of in (2, 3 + is_dialogue))
+        return lean((1 if is_true else -1) + own + 0.7 * framing + bend * is_dialogue)
+
+    scored(run(tmp_path, "base", noisy, made_items("bbq", 150), verdict="margin"))
+    assert f"Best without training: {name}, " in printed(capsys)
+
+
 def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their_own(tmp_path: Path) -> None:
     """dehumanizing renames the speakers, and is held against the same untreated prompts."""
     counts = {"none": BASE, "honest": SFT, "dehumanizing": made.DPO}
