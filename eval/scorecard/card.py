@@ -342,7 +342,9 @@ class StudyCard:
         lowest = min(levels.values(), key=lambda level: level.value or 0.0)
         most = (lowest.value or 0.0) + (by_chance(lowest) or 0.0)
         best, *dearer = [arm for arm in levels if (levels[arm].value or 0.0) <= most]
-        for arm in dearer if self.kept and self.is_right_known else []:
+        if not self.kept or not self.is_right_known:
+            return best
+        for arm in dearer:
             judges = {name: self.judges[name] for name in (best, arm)}
             changes = self.changes[arm] if best == BASE else row_changes(self.evaluation, judges, self.options)
             if any((change.change.low or 0.0) > 0 for change in changes_in(self.kept.figure, changes)[-1:]):
