@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.__main__ import calibrate_main
+from eval.__main__ import calibrate_main, read_options
 from eval.scorecard.card import contrast_p
+from eval.scorecard.command import load_cards
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
@@ -479,3 +480,38 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
     d = [scored(bent, *options, variant)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
     assert d == [-100, -100]  # thresholds for a bend that these wordings do not have
+
+
+def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path: Path) -> None:
+    skills = {
+        "before": (1, 0.9),
+        "even": (1, 0),
+        "worse": (1, 1.2),
+        "loses": (0.1, 0),
+        "plain": (1, 0),
+        "knows": (3, 0.1),
+    }
+    runs = {name: run(tmp_path, name, margins_with(*of), MANY, verdict="margin") for name, of in skills.items()}
+
+    def patched(prompt: Prompt) -> dict[str, Any]:
+        return margins_with(1, 0.9 if prompt.factors.arm == "none" else 0.5)(prompt)
+
+    def pulled(prompt: Prompt) -> dict[str, Any]:  # says 1 to everything
+        own = margins_with(1, 0.9)(prompt)["answer_logprobs"]
+        is_yes_first = prompt.factors.answer_order == "yes_first"
+        noise = 0.6 * (number(prompt) * 7 % 5 - 2) * prompt.condition.is_dialogue
+        return lean(5 + (own["1"] - own["2"] + noise) * (1 if is_yes_first else -1))
+
+    arms, variants = ("none", "honest"), ({}, {"answer_order": "no_first"})
+    runs["patched"] = run(tmp_path, "patched", patched, MANY, verdict="margin", arms=arms)
+    runs["pulled"] = run(tmp_path, "pulled", pulled, MANY, verdict="margin", variants=variants)
+
+    def card(base: str, *names: str) -> tuple[str, str]:
+        words = [str(runs[base]), *(f"{name}={runs[name]}" for name in names), "--margin=10", "--draws=100"]
+        (made_card,) = load_cards(read_options("scorecard", words))[1].values()
+        return made_card.best_free, made_card.ranked()["recommended"]
+
+    assert card("before", "worse") == card("before", "loses") == card("patched") == ("threshold", "threshold")
+    assert card("before", "plain", "knows") == ("threshold", "knows")  # plain is the lowest
+    assert card("even", "knows")[1] == "knows"
+    assert card("pulled")[0] == "both orders + threshold"  # not as asked: that is saturated
