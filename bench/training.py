@@ -24,8 +24,8 @@ import torch
 import transformers.trainer
 from transformers import TrainerCallback
 
+from evenhand import machine
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.machine import lacks_bf16
 from tests.made.places import ROOT
 from tests.made.stock_trl import train_with_trl
 from training import train
@@ -40,7 +40,7 @@ Tree = dict[str, Any]
 
 def has_bf16() -> bool:
     """Whether this machine computes bf16 in hardware; elsewhere it is several times slower than float32."""
-    return torch.cuda.is_available() or not lacks_bf16()
+    return torch.cuda.is_available() or bool(machine.has_bf16())
 
 
 def config(method: str, model: str, size: int, *, is_trl: bool = False) -> Tree:

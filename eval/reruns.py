@@ -10,7 +10,7 @@ from eval.estimates.comparability import sampled_checkpoint
 from eval.estimates.resampling import wilson_interval
 from eval.evaluation import Evaluation
 from eval.report.tables import TABLES, console, table_from, wrapped, write_rows
-from eval.runs import FinishedRun, patch_of
+from eval.runs import FinishedRun, patch_settings
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
@@ -25,7 +25,7 @@ def is_rerun(base: FinishedRun, again: FinishedRun) -> bool:
     if base.provenance == again.provenance and "created" in base.provenance:
         raise DataError(f"{again.path}: is a copy of {base.path}; name two runs")
     runs = (base, again)
-    if patch_of(base.config) != patch_of(again.config):
+    if patch_settings(base.config) != patch_settings(again.config):
         return False
     checkpoints = [sampled_checkpoint(run.provenance) for run in runs]
     model, model_again = checkpoints if all(checkpoints) else [run.config["model"] for run in runs]

@@ -90,6 +90,11 @@ def patch_of(config: Mapping[str, Any]) -> list[str]:
     return [config["patch"]["name"]] if config.get("patch") else []
 
 
+def patch_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the patch of a sampling run sets, whatever it is called; {} where it has none."""
+    return {key: value for key, value in (config.get("patch") or {}).items() if key != "name"}
+
+
 def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
     """A run of any study: the one reader of runs. with_errors: an engine error counts as a reply that is one.
 

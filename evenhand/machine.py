@@ -74,10 +74,10 @@ def cpu_model() -> str:
     return cpu_fact("model name") or platform.processor() or platform.machine()
 
 
-def lacks_bf16() -> bool:
-    """Whether the processor is known to have no instructions for bf16, which then takes several times as long."""
+def has_bf16() -> bool | None:
+    """Whether the processor has instructions for bf16, else it takes several times as long; None where unknown."""
     flags = cpu_fact("flags").split()
-    return bool(flags) and not {"avx512_bf16", "amx_bf16"} & set(flags)
+    return bool({"avx512_bf16", "amx_bf16"} & {*flags}) if flags else None
 
 
 def cpu_fact(name: str) -> str:

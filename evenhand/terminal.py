@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from inspect import cleandoc
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
@@ -33,7 +34,7 @@ def command_parser(name: str, main: Callable[..., None], epilog: str = "") -> ar
     """The parser of a command's words, described by its docstring. epilog: printed as it stands."""
     raw = argparse.RawDescriptionHelpFormatter
     return argparse.ArgumentParser(
-        prog=f"evenhand {name}", description=main.__doc__, epilog=epilog, formatter_class=raw
+        prog=f"evenhand {name}", description=cleandoc(main.__doc__ or ""), epilog=epilog, formatter_class=raw
     )
 
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from evenhand.device import torch_device_name, visible_gpus, vllm_device_name
-from evenhand.machine import lacks_bf16
+from evenhand.machine import has_bf16
 from evenhand.records import Prompt
 from inference.config import InferenceConfig
 from inference.engine import Engine
@@ -27,7 +27,7 @@ def open_engine(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> Engi
     prompts: what it is going to be asked, as far as that is known: an engine that tokenises here tries the first ones
     before it loads the model.
     """
-    if getattr(config.engine, "dtype", None) == "bfloat16" and not visible_gpus() and lacks_bf16():
+    if getattr(config.engine, "dtype", None) == "bfloat16" and not visible_gpus() and has_bf16() is False:
         print(
             "Warning: this processor computes bfloat16 some five times slower than float32; set engine.dtype=float32",
             file=sys.stderr,

@@ -6,7 +6,7 @@ engine, so that a run's plan and hashes are those of the patched prompts.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,7 @@ from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Unit, Uni
 
 Chat = tuple[Message, ...]
 NAMES = {"system": "system prompt", "reminder": "reminder", "statement_first": "statement first"}
+THINKING = {True: "thinking on", False: "thinking off"}
 
 
 class PatchConfig(Closed):
@@ -30,17 +31,17 @@ class PatchConfig(Closed):
     statement_first: bool = Field(default=False, exclude_if=lambda is_set: not is_set)
     thinking: bool | None = Field(default=None, exclude_if=is_none)  # what the chat template is told; null: its default
 
-    @model_validator(mode="before")
-    @classmethod
-    def is_named(cls, tree: Any) -> Any:
-        if not isinstance(tree, dict):
-            return tree
-        parts = [words for key, words in NAMES.items() if tree.get(key)]
-        if tree.get("thinking") is not None:
-            parts.append(f"thinking {'on' if tree['thinking'] else 'off'}")
+    @model_validator(mode="after")
+    def is_named(self) -> Self:
+        parts = [words for key, words in NAMES.items() if getattr(self, key)]
+        if self.thinking is not None:
+            parts.append(THINKING[self.thinking])
         if not parts:
             raise ValueError("sets nothing: give it system, reminder, statement_first or thinking, or leave it out")
-        return {**tree, "name": tree.get("name") or " + ".join(parts)}
+        # A stored config has the default name of what it set, which an override may have changed.
+        if {*self.name.split(" + ")} <= {"", *NAMES.values(), *THINKING.values()}:
+            object.__setattr__(self, "name", " + ".join(parts))  # the model is frozen
+        return self
 
     @property
     def template_args(self) -> dict[str, bool]:

@@ -11,12 +11,21 @@ from training.config import TrainingConfig
 
 # Of the system's words those that Python and Rust share; torch.save says no more than that a write has failed.
 DISK_FULL = ("No space left", "quota exceeded", "inline_container", "PytorchStreamWriter", "iostream error")
-# The settings that change no mathematics first.
-LESS_MEMORY = (
-    "a smaller optimiser.per_device_batch_size with more optimiser.gradient_accumulation_steps; "
-    "optimiser.batch_by=group where units have several groups; optimiser.gradient_checkpointing=true; "
-    "optimiser.row_tokens=0; quantisation.weights=nf4; a smaller examples.max_prompt_length; quantisation.kind=nf4"
-)
+
+
+def less_memory(config: TrainingConfig) -> str:
+    """What takes less memory than a config, without the settings that it has; what changes no mathematics first."""
+    optimiser, held = config.optimiser, config.quantisation
+    is_set = {
+        "a smaller optimiser.per_device_batch_size with more optimiser.gradient_accumulation_steps": False,
+        "optimiser.batch_by=group where units have several groups": optimiser.batch_by == "group",
+        "optimiser.gradient_checkpointing=true": optimiser.gradient_checkpointing,
+        "optimiser.row_tokens=0": optimiser.row_tokens == 0,
+        "quantisation.weights=nf4": held.weights == "nf4",
+        "a smaller examples.max_prompt_length": False,
+        "quantisation.kind=nf4": held.kind == "nf4",
+    }
+    return "; ".join(advice for advice, is_had in is_set.items() if not is_had)
 
 
 @contextmanager
@@ -33,8 +42,8 @@ def shortage_explained(config: TrainingConfig) -> Iterator[None]:
             ) from error
         if is_out_of_memory(error):
             raise ModelError(
-                f"out of memory ({one_line(error)}). What helps, in this order: {LESS_MEMORY}. A changed setting is "
-                "another run, which begins anew"
+                f"out of memory ({one_line(error)}). What helps, in this order: {less_memory(config)}. A changed "
+                "setting is another run, which begins anew"
             ) from error
         raise
 

@@ -75,18 +75,24 @@ class Change:
     p_holm: float | None
     n_draws: int
     seed: int
+    by_interval: bool = False  # whether the interval decides without a p, see change_in
+
+    @property
+    def is_rejected(self) -> bool | None:
+        """Whether p lets it be called one; None where it is unknown, or it cannot be ranked."""
+        return self.by_interval or (None if self.p_holm is None else self.p_holm < ALPHA)
 
     @property
     def direction(self) -> int | None:
         """-1 or +1 for a fall or a rise that is shown, 0 where none is; None where it is unknown."""
-        if self.p_holm is None or self.change.low is None or self.change.value is None or self.hangs:
+        if self.is_rejected is None or self.change.low is None or self.change.value is None or self.hangs:
             return None
-        return 0 if self.p_holm >= ALPHA or not self.change.excludes(0) else (1 if self.change.value > 0 else -1)
+        return 0 if not self.is_rejected or not self.change.excludes(0) else (1 if self.change.value > 0 else -1)
 
     @property
     def hangs(self) -> bool:
         """Whether it would be a fall or a rise, if only unparsed replies were not counted."""
-        return self.p_holm is not None and self.p_holm < ALPHA and self.change.hangs
+        return bool(self.is_rejected) and self.change.hangs
 
     def as_dict(self) -> dict[str, Any]:
         """One row of the long form, as compare.json and scorecard_changes.json hold them."""
@@ -157,9 +163,15 @@ class Compared:
 
 
 def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dataset: str) -> Change:
-    """The change of a measure over some datasets, a part each; dataset: its name, or the average's."""
+    """The change of a measure over some datasets, a part each; dataset: its name, or the average's.
+
+    Absolute values and squares on units that a rule was fitted to are near 0 by construction, and only their estimates
+    get the noise back. Swaps of raw values would test another change: there is no p, and the interval decides.
+    """
     before, after, rise = estimates_in(measure, parts)
-    p = swap_p(measure, parts)
+    is_fitted = any(side.fitted for part in parts for side in (part.first, part.second))
+    by_interval = is_fitted and (measure.is_folded or measure.is_square or measure.core is not None)
+    p = None if by_interval else swap_p(measure, parts)
     return Change(
         first=compared.first,
         second=compared.second,
@@ -176,6 +188,7 @@ def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dat
         p_holm=p,
         n_draws=parts[0].drawing.n_draws,
         seed=parts[0].drawing.seed,
+        by_interval=by_interval,
     )
 
 
@@ -262,7 +275,14 @@ def adjusted(
             families[family(change)].append(change.p)
     holms = {key: iter(holm(ps)) for key, ps in families.items()}
     return [
-        [replace(c, p_holm=next(holms[family(c)]) if is_ranked and c.p is not None else None) for c in side]
+        [
+            replace(
+                c,
+                p_holm=next(holms[family(c)]) if is_ranked and c.p is not None else None,
+                by_interval=c.by_interval and is_ranked,
+            )
+            for c in side
+        ]
         for side, is_ranked in zip(sides, ranked, strict=True)
     ]
 

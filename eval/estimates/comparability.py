@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eval.runs import SampledRun
+from eval.runs import SampledRun, patch_settings
 from evenhand.errors import DataError
 from evenhand.run_directory import FREE_ENGINE_KEYS
 
@@ -39,14 +39,15 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
     """All differences in prompts, rendering, config and software, the serious ones first.
 
     Two patches ask in other words, which is what they are for, and behind other replies stand other prompts: then the
-    texts are not held against each other.
+    texts are not held against each other. Only its thinking renders one prompt in another way.
     mild: config keys of the study's own that say which prompts were asked; what both were asked is compared.
     """
-    patches = [run.config.get("patch") or {} for run in (base, after)]
-    is_patched = patches[0] != patches[1] or "statement_first" in patches[0]
+    ours, theirs = (patch_settings(run.config) for run in (base, after))
+    unlike = {key for key, *_ in unlike_leaves(ours, theirs)}
+    is_patched = bool(unlike & {"system", "reminder", "statement_first"}) or "statement_first" in ours
     known = [
         *prompt_differences(base, after, is_patched=is_patched),
-        *(() if is_patched else rendering_differences(base, after)),
+        *(() if "thinking" in unlike else rendering_differences(base, after)),
         *config_differences(base.config, after.config, (*mild, *PATCH)),
         *provenance_differences(base.provenance, after.provenance),
     ]

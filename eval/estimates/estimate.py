@@ -60,7 +60,9 @@ class Observed:
     clusters: Mapping[str, str] = field(default_factory=dict)  # item → unit, where units are clusters
     # The same with each unparsed reply counted as the least and as the most that it can earn; None without any.
     extremes: "tuple[Observed, ...] | None" = None
-    n_fitted: int = 0  # datasets on whose units, these among them, a rule was cross-fitted that gave these verdicts
+    fitted: float = (
+        0.0  # share of the units' noise that a rule was fitted to which gave these verdicts: see noise_taken
+    )
 
     def by_cluster(self, clusters: Sequence[str]) -> "Observed":
         """The same with clusters in the place of the units, each with the sums of its own: what depends on each other
@@ -283,7 +285,7 @@ def as_fitted(measure: Measure, parts: Sequence[Observed], value: float, draws: 
     reflected, since ends_of reflects them again.
     """
     is_absolute = (measure.is_folded or measure.core is not None) and not measure.is_square
-    if not is_absolute or not all(part.n_fitted == 1 for part in parts) or not np.isfinite(draws).all():
+    if not is_absolute or not all(part.fitted > 0.5 for part in parts) or not np.isfinite(draws).all():
         return value, draws
     mean = float(draws.mean())
     return mean, 2 * mean - draws
@@ -351,11 +353,12 @@ def noise_taken(measure: Measure, parts: Sequence[Observed]) -> float:
     """What is taken off a mean of squares so that it is unbiased: what noise adds to it, else 0.
 
     A rule that was cross-fitted on D datasets together leaves D - 1 of D parts of the noise in the squares of these
-    units, and the last part in those of new ones: so 1 - 2/D of the noise is taken, and added for a single dataset.
+    units, and the last part in those of new ones: so 1 - 2/D of the noise is taken, and added for a single dataset. In
+    general 1 - 2 c, c the covariance of these units' noise with that of what was fitted, over its variance.
     """
     if not measure.is_square:
         return 0.0
-    shares = [1 - 2 / part.n_fitted if part.n_fitted else 1.0 for part in parts]
+    shares = [1 - 2 * part.fitted for part in parts]
     return float(np.mean(np.multiply(shares, noise_by_part(measure, parts))))
 
 

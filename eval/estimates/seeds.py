@@ -202,7 +202,7 @@ def change_over_seeds(changes: Sequence[Change], second: str) -> Change:
     first = replace(changes[0], second=second, setting={**changes[0].setting, SEEDS: len(changes)})
     if len(changes) == 1:
         return first
-    p = p_over_seeds([[change.change for change in changes]])
+    p = None if first.by_interval else p_over_seeds([[change.change for change in changes]])
     is_one_base = len({change.before for change in changes}) == 1
     return replace(
         first,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.comparability import one_checkpoint, sampled_checkpoint
-from eval.runs import SampledRun, check_named_once, judge_names, patch_of, run_config, runs_by_study
+from eval.runs import SampledRun, check_named_once, judge_names, patch_of, patch_settings, run_config, runs_by_study
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import parse_config, read_yaml
 from evenhand.errors import DataError
@@ -42,9 +42,9 @@ class CardArm:
         return sampled_checkpoint(self.provenance)
 
     @property
-    def patch(self) -> Any:
-        """The patch of the prompt that it was asked under, or None."""
-        return self.config.get("patch")
+    def patch(self) -> dict[str, Any]:
+        """What the patch sets that it was asked under; {} without one."""
+        return patch_settings(self.config)
 
     def fields(self) -> dict[str, Any]:
         """What its row of scorecard.json has beside the figures of the studies."""
@@ -110,25 +110,38 @@ def kind_of(base: CardArm, run: Path, config: Mapping[str, Any]) -> str:
     is_base = one_checkpoint(base.provenance, provenance) or (
         sampled_checkpoint(provenance) is None and config["model"]["name"] == base.config["model"]["name"]
     )
-    return PATCH if is_base and config.get("patch") != base.patch else TRAINED
+    return PATCH if is_base and patch_settings(config) != base.patch else TRAINED
 
 
 def training_doubts(rows: Sequence[CardArm]) -> list[str]:
-    """Why arms are no different trainings of the base, the first row."""
-    base, *others = rows
-    trained = [row for row in others if row.kind == TRAINED and not row.rule]
+    """Why arms are no different trainings or patches of the base, the first row."""
+    base, *arms = [row for row in rows if not row.rule and not row.note]  # those with a run of their own
     doubts = [
         f"{row.name} was trained from checkpoint {row.base_hash}, and the base's run is of {base.checkpoint}"
-        for row in trained
-        if row.base_hash and base.checkpoint not in (None, row.base_hash)
+        for row in arms
+        if row.kind == TRAINED and row.base_hash and base.checkpoint not in (None, row.base_hash)
     ]
-    for row, other in combinations([base, *trained], 2):
-        same = one_checkpoint(row.provenance, other.provenance) if row.patch == other.patch else ""
-        if row.arm == other.arm and row.training_run and row.training_run == other.training_run:
-            same = f"training run {row.training_run}"
-        if same:  # asked twice, its replies tell nothing of another training
+    for row, other in combinations([base, *arms], 2):
+        same, is_one_patch = one_checkpoint(row.provenance, other.provenance), row.patch == other.patch
+        if row.kind == other.kind == PATCH:  # a server tells no checkpoint
+            same = same or "the base's checkpoint"
+        elif row.arm == other.arm and row.training_run and row.training_run == other.training_run:
+            same, is_one_patch = f"training run {row.training_run}", True
+        if same and is_one_patch:  # asked twice, its replies tell nothing of another arm
             doubts.append(f"{row.name} and {other.name} are both of {same}")
+        elif row.arm == other.arm and not is_one_patch:
+            doubts.append(f"{row.name} and {other.name} are seeds of one arm under different patches; name two arms")
     return doubts
+
+
+def patch_warnings(rows: Sequence[CardArm]) -> list[str]:
+    """Trainings that were asked under another patch than the base, the first row: their change is of both."""
+    patches = [" + ".join(patch_of(row.config)) or "no patch" for row in rows]
+    return [
+        f"{row.name} was asked under {patch} and the base under {patches[0]}: the change is of training and patch"
+        for row, patch in zip(rows, patches, strict=True)
+        if row.kind == TRAINED and not row.rule and row.patch != rows[0].patch
+    ]
 
 
 def split_word(word: str) -> tuple[str, Path]:
@@ -147,7 +160,7 @@ def arm_names(
     runs: (path, config, kind); taken: names that other arms have. Raises DataError for one of these, or the base's.
     """
     others = [BASE, *taken]
-    if twice := [name for name in given if name in others]:
+    if twice := [name for name in given if name in others or name.split(" + ")[-1] in taken]:  # ARM + RULE: made
         raise DataError(f"two rows would be called '{twice[0]}'; give the arm another name")
     models, unnamed = [], [run for name, run in zip(given, runs, strict=True) if not name]
     for path, config, kind in unnamed:

@@ -287,6 +287,8 @@ class StudyCard:
         asked = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in free | ruled]
         reasons |= {arm: f"has no {words}" for arm in asked if arm not in main.pooled}
         best, following = (main.pooled[arm] if arm else None for arm in (*order[:2], "", "")[:2])
+        recommended = self.recommended(order)
+        shown = next((arm for arm in (recommended, *order) if arm in self.added), "")
         return {
             "lowest": words,
             "free": self.free_facts(),
@@ -298,33 +300,56 @@ class StudyCard:
                 reasons[arm] for arm in levels if levels[arm] is not None and arm not in self.unranked_arms | free
             ),
             "best": best,
-            "is_recommended": best and best.direction == -1 and not self.unranked.get(BASE),
-            "adds": self.added.get(best.second, ()) if best else (),
-            "further": [lines for arm, lines in self.added.items() if not best or arm != best.second],
+            "recommended": recommended,
+            "adds": self.added.get(shown, ()),
+            "further": [lines for arm, lines in self.added.items() if arm != shown],
             "right": self.kept.pooled[order[0]] if best and self.kept else None,
             "next": following,
             **(self.lead(main, *order[:2]) if following else {}),
         }
 
+    def recommended(self, order: Sequence[str]) -> str:
+        """The lowest training that is significantly better than the best free rule in something, and in nothing worse.
+
+        Else that rule, or where there are none the lowest arm, if it is significantly lower than the base; "" for none.
+        order: the ranked arms, the lowest first.
+        """
+        for arm in order:
+            lines = self.added.get(arm, ())
+            if any(line["is_better"] for line in lines) and not any(line["is_worse"] for line in lines):
+                return arm
+        others = (
+            [self.best_free] if self.best_free not in ("", BASE) else [arm for arm in order if arm not in self.added]
+        )
+        lower = others and self.of_base[self.lowest].pooled[others[0]].direction == -1
+        return others[0] if lower and not self.unranked.get(BASE) else ""
+
     @cached_property
     def best_free(self) -> str:
         """The free arm with the lowest value of the figure that arms are ranked by, of those that keep what they must.
 
-        Of those that noise does not tell from it the one that is right most often, and the cheapest of these. BASE for
+        Of those that noise does not tell from it the cheapest, or one that is significantly more often right. BASE for
         the judge as asked, "" where there are no rules.
         """
-        if not self.lowest or FREE not in (arm.kind for arm in self.arms):
+        if not self.lowest or FREE not in (arm.kind for arm in self.arms if arm.name in self.judges):
             return ""
         free = [arm.arm for kind in (FREE, PATCH) for arm in self.arms if arm.kind == kind and arm.name == arm.arm]
         main = self.of_base[self.lowest]
-        kept = [arm for arm in free if arm in main.pooled and not self.why_not(arm)]
-        levels = {arm: main.levels(arm)[0] for arm in (BASE, *kept)}  # in the order of their cost
+        known = [arm for arm in free if arm in main.pooled and main.levels(arm)[0].value is not None]
+        kept = [arm for arm in known if not self.why_not(arm)]
+        candidates = kept if kept and self.unranked.get(BASE) else [BASE, *kept]  # in the order of their cost
+        levels = {arm: main.levels(arm)[0] for arm in candidates}
         lowest = min(levels.values(), key=lambda level: level.value or 0.0)
         most = (lowest.value or 0.0) + (by_chance(lowest) or 0.0)
-        tied, right = [arm for arm in levels if (levels[arm].value or 0.0) <= most], self.kept
-        if not right or not self.is_right_known:
-            return tied[0]
-        return max(tied, key=lambda arm: round(right.levels(arm)[0].value or 0.0, right.figure.digits))
+        best, *dearer = [arm for arm in levels if (levels[arm].value or 0.0) <= most]
+        if not self.kept or not self.is_right_known:
+            return best
+        for arm in dearer:
+            judges = {name: self.judges[name] for name in (best, arm)}
+            changes = self.changes[arm] if best == BASE else row_changes(self.evaluation, judges, self.options)
+            if any((change.change.low or 0.0) > 0 for change in changes_in(self.kept.figure, changes)[-1:]):
+                best = arm
+        return best
 
     def free_facts(self) -> dict[str, Any] | None:
         """What the template says of the best free rule, and of the judge as asked."""
@@ -356,8 +381,10 @@ class StudyCard:
             for line in self.contrasts(figure.figure, {self.best_free: changes}):
                 end = line["lead"].high if figure.figure.name == self.lowest else line["lead"].low
                 is_beyond = end is not None and (end < 0 if figure.figure.name == self.lowest else end > 0)
-                is_better = is_beyond and line["p"] is not None and line["p"] < ALPHA and not line["lead"].hangs
-                added.setdefault(line["arm"], []).append({**line, "is_better": is_better})
+                is_rejected = line["by_interval"] or (line["p"] is not None and line["p"] < ALPHA)
+                is_better = is_beyond and is_rejected and not line["lead"].hangs
+                is_worse = not is_beyond and line["lead"].excludes(0)
+                added.setdefault(line["arm"], []).append({**line, "is_better": is_better, "is_worse": is_worse})
         return added
 
     def lead(self, main: PooledFigure, first: str, second: str) -> dict[str, Any]:
@@ -418,7 +445,7 @@ class StudyCard:
         """By how much arms lie above others in a figure. against: row of the other → row → its changes against that.
 
         p is over seeds too and adjusted over the arms that are held against one other (Holm); None where one was
-        trained once and the other several times, and of an arm that cannot be ranked.
+        trained once and the other several times, of an arm that cannot be ranked, and where the interval decides.
         """
         pairs: dict[str, dict[str, dict[str, list[Change]]]] = {}  # the other → arm → row of the other → changes
         for reference, rows in against.items():
@@ -438,7 +465,8 @@ class StudyCard:
             for arm, of_pair in leads.items():
                 lead = lead_over_seeds([[change.change for change in row] for row in of_pair])
                 line = {"arm": arm, "reference": other, "figure": figure.words, "is_square": figure.is_square}
-                yield {**line, "lead": lead, "p": adjusted_p.get(arm)}
+                by_interval = arm in p and all(change.by_interval for row in of_pair for change in row)
+                yield {**line, "lead": lead, "p": adjusted_p.get(arm), "by_interval": by_interval}
 
     @cached_property
     def warnings(self) -> list[str]:

@@ -33,6 +33,7 @@ from eval.scorecard.arms import (
     CardArm,
     arm_of,
     other_checkpoint,
+    patch_warnings,
     runs_beside,
     sampled_arms,
     split_word,
@@ -48,7 +49,7 @@ def make_card(
     study: str, arms: Sequence[CardArm], runs: Mapping[str, Path], options: Options, *, is_beside: bool = False
 ) -> StudyCard:
     """The card of some rows, the base first. runs: row → its run of this study. Behind the rows that were sampled stand
-    those that are made of their runs; not where it stands beside another study's card, which has them.
+    those that are made of their runs; beside another study's card, which has them, only its free rules are filled in.
 
     Raises DataError where runs are no like for like, for an unknown --reference, and where the base has no figure.
     """
@@ -66,12 +67,12 @@ def make_card(
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
-    made = [] if is_beside else made_of_base(arms[0], base, card, options)
-    arms = [*arms, *(arm for arm, _ in made)]
+    made = made_of_base(arms, base, card, options, is_beside=is_beside)
+    judged = {**loaded, **{arm.name: run for arm, run in made}}
+    judges = card.rows([*arms, *(arm for arm, _ in made if not is_beside)], judged, options) if card.rows else judged
+    arms = [*arms, *(arm for arm, _ in made if not is_beside and arm.name in judges)]
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
-    judged = {**loaded, **{arm.name: run for arm, run in made}}
-    judges = card.rows(arms, judged, options) if card.rows else judged
     names = list(dict.fromkeys(name for arm in arms[1:] for name in (arm.arm, arm.name)))
     if unknown := [name for name in options.references if name not in names]:
         raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
@@ -93,18 +94,26 @@ def make_card(
         differences=differences,
         options=options,
     )
-    return with_trained_rules(whole) if made else whole
+    return with_trained_rules(whole) if made and not is_beside else whole
 
 
-def made_of_base(arm: CardArm, run: Any, card: Card[Any, Any], options: Options) -> list[tuple[CardArm, Any]]:
+def made_of_base(
+    arms: Sequence[CardArm], run: Any, card: Card[Any, Any], options: Options, *, is_beside: bool
+) -> list[tuple[CardArm, Any]]:
     """The prompt arms in the base's run, and that under thresholds of a file, if the options name some, and under each
-    free rule."""
-    made = [(arm.under(rule, FREE), ruled) for rule, ruled in card.rules(run, options).items()]
+    free rule. Raises DataError where one has the name of a sampled row. is_beside: of the free rules in the rows."""
+    arm, rules = arms[0], card.rules(run, options)
+    if is_beside:
+        return [(row, rules[row.rule]) for row in arms if row.kind == FREE and row.rule in rules]
+    made = [(arm.under(rule, FREE), ruled) for rule, ruled in rules.items()]
     if options.calibrated and card.calibrated:
         fits, source = read_fits(options.calibrated, run.name)
         made.insert(0, (arm.under(CALIBRATED, CALIBRATED, f"thresholds {source}"), card.calibrated(run, fits)))
     prompt_arms = card.prompt_arms(run)
-    return [(arm.patched(name, run.name), prompt_arms[name]) for name in prompt_arms] + made
+    made = [(arm.patched(name, run.name), prompt_arms[name]) for name in prompt_arms] + made
+    if twice := {row.name for row, _ in made} & {name for row in arms for name in (row.name, row.arm)}:
+        raise DataError(f"two rows would be called '{min(twice)}'; give the arm another name")
+    return made
 
 
 def with_trained_rules(card: StudyCard) -> StudyCard:
@@ -151,7 +160,7 @@ def changes_against(
 def scorecard(options: Options) -> None:
     """`evenhand scorecard`: print the recommendation, and the rest with --all; write page, rows, changes, tables."""
     arms, cards = load_cards(options)
-    cost, doubts = cost_table(arms), [f"{doubt}." for doubt in training_doubts(arms)]
+    cost, doubts = cost_table(arms), [f"{doubt}." for doubt in [*training_doubts(arms), *patch_warnings(arms)]]
     say("\n\n".join(part for card in cards.values() for part in card_texts(card, is_all=options.is_all)))
     warnings = [*doubts, *(warning for card in cards.values() for warning in card.warnings)]
     first, *_ = cards.values()

@@ -70,8 +70,13 @@ class Claims:
 
     @cached_property
     def sureness(self) -> FloatArray:
-        """(n_items, n_claims): the rank of the mean |log-odds|, from 0 for the least sure to 1; NaN where unknown."""
-        ranks = pd.Series(np.abs(self.odds).mean(axis=-1).ravel()).rank(pct=True)
+        """(n_items, n_claims): the rank of the mean |log-odds|, from 0 for the least sure to 1.
+
+        A claim of which they are unknown is the least sure; NaN where it was not asked, or all are unknown.
+        """
+        odds = np.abs(self.odds).mean(axis=-1)
+        is_missing = np.isnan(odds) & ~np.isnan(self.support) & ~np.isnan(odds).all()
+        ranks = pd.Series(np.where(is_missing, -1.0, odds).ravel()).rank(pct=True)
         return np.asarray(ranks).reshape(self.odds.shape[:2])
 
     def columns(self, is_kept: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
@@ -108,7 +113,7 @@ def risks(claims: Sequence[Claims], drawing: Drawing) -> pd.DataFrame:
     """
     supports = np.unique(np.concatenate([part.support.ravel() for part in claims]))
     orders: dict[str, tuple[Any, list[FloatArray]]] = {
-        "by agreement": (supports[supports > 0] - ROUNDING, [part.support for part in claims]),
+        "by agreement": (supports[supports >= 0] - ROUNDING, [part.support for part in claims]),
         "by margin": (1 - SHARES_KEPT + ROUNDING, [part.sureness for part in claims]),
     }
     points = list[dict[str, Any]]()

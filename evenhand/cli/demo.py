@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.errors import EvenhandError
-from evenhand.machine import lacks_bf16
+from evenhand.machine import has_bf16
 from evenhand.terminal import lasting
 
 SAMPLING, FITTING = "pocket-demo", "pocket-demo-fit"
@@ -45,14 +45,14 @@ def main(argv: Sequence[str]) -> None:
 
 def made_by(title: str, onto: str, config: str, *words: str) -> str:
     """Train by a config and merge onto "bf16" or "nf4" weights; the checkpoint's folder."""
-    trained = step(title, "train", config, *words, *([] if lacks_bf16() else IN_BF16))
+    trained = step(title, "train", config, *words, *(IN_BF16 if has_bf16() else []))
     return step("   Merge into a standalone checkpoint, and check it", "merge", trained, "--onto", onto)
 
 
 def asked(title: str, arm: str, checkpoint: str, root: str, config: str = SAMPLING) -> str:
     """Ask a checkpoint every prompt of a config; the run's folder, which its digest tells from others."""
     words = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
-    return step(title, "sample", config, *words, *([] if lacks_bf16() else ["engine.dtype=bfloat16"]), root)
+    return step(title, "sample", config, *words, *(["engine.dtype=bfloat16"] if has_bf16() else []), root)
 
 
 def step(title: str, *words: str) -> str:

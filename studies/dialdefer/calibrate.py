@@ -7,8 +7,10 @@ of its own for C2 undoes that.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from eval.calibration import DDS, Fit, check_alike, fits_of, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
@@ -120,8 +122,8 @@ def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
 
 def under_rules(run: JudgedRun, options: Options) -> dict[str, JudgedRun]:
     """The run's untreated prompts as each free rule judges them, without rules that lack the card's prompt variant."""
-    asked = [p for p in own_panels(run.panels) if p.factors.arm == "none" and not p.orders]
-    asked = [panel for panel in asked if not np.isnan(panel.margins).all()]
+    untreated = [panel for panel in own_panels(run.panels) if panel.factors.arm == "none"]
+    asked = [panel for panel in untreated if not panel.orders and not np.isnan(panel.margins).all()]
     if not asked:
         return {}
     rules = {THRESHOLD: cross_fitted(asked)}
@@ -130,7 +132,7 @@ def under_rules(run: JudgedRun, options: Options) -> dict[str, JudgedRun]:
     rules[CARRIED_OVER] = cross_fitted(asked, is_carried=True)
     ruled = {rule: with_both_orders(panels) for rule, panels in rules.items()}
     variant = options.of(DialDeferOptions).variant
-    on_card = {(p.dataset, p.factors) for p in own_panels(run.panels) if variant_of(p, run.panels) == variant}
+    on_card = {(panel.dataset, panel.factors) for panel in untreated if variant_of(panel, run.panels) == variant}
     return {
         rule: replace(run, panels=panels)
         for rule, panels in ruled.items()
@@ -150,7 +152,8 @@ def with_one_verdict(panels: Sequence[Panel]) -> list[Panel]:
 def cross_fitted(panels: Sequence[Panel], *, is_carried: bool = False) -> list[Panel]:
     """Panels under a threshold for C2, fitted on the items of other folds in the same prompt variant.
 
-    is_carried: in all others with the same answer order; a panel for which there are none is left out.
+    is_carried: in all others with the same answer order; a panel for which there are none is left out. These are the
+    same items, so of their noise the rule was fitted to what the variants share.
     """
     names = [[f"{panel.dataset} {cluster}" for cluster in panel.clusters] for panel in panels]
     joined = [*chain.from_iterable(names)]
@@ -167,9 +170,28 @@ def cross_fitted(panels: Sequence[Panel], *, is_carried: bool = False) -> list[P
             fitted_on = [key for key in in_order if (key == words) != is_carried]
             if fitted_on:
                 by_fold = thresholds_by_fold([folded for key in fitted_on for _, folded in in_order[key]])
-                n_fitted = 0 if is_carried else len(group)
-                judged += [replace(judged_above(p, by_fold[of.folds]), n_fitted=n_fitted) for p, of in group]
-    return judged
+                judged += [replace(judged_above(p, by_fold[of.folds]), fitted=1 / len(group)) for p, of in group]
+    if not is_carried:
+        return judged
+    shared = {name: shared_noise([p for p in judged if p.dataset == name]) for name in {p.dataset for p in judged}}
+    return [replace(p, fitted=p.fitted * shared[p.dataset]) for p in judged]
+
+
+def shared_noise(panels: Sequence[Panel]) -> float:
+    """The share of the noise of items' shifts that prompt variants of one dataset share: their intraclass correlation.
+
+    It is the mean covariance of two variants over clusters, over the mean variance; 1 where that is not known.
+    """
+    shifts: dict[Any, pd.Series[float]] = {}  # variant → by cluster, in both answer orders
+    for panel in panels:
+        accepts = np.select([panel.replies == ACCEPT, panel.replies == TIE], [1.0, 0.5]).mean(axis=2)
+        of_items = pd.Series(accepts[:, C2].sum(axis=1) - accepts[:, C1].sum(axis=1), index=[*panel.clusters])
+        words = replace(panel.factors, answer_order=YES_FIRST)
+        shifts[words] = of_items.groupby(level=0).sum().add(shifts.get(words, 0.0))
+    table = pd.concat(shifts.values(), axis=1).dropna().to_numpy().T  # variants × clusters
+    table = table - table.mean(axis=1, keepdims=True)
+    own = np.square(table).sum()
+    return float((np.square(table.sum(axis=0)).sum() - own) / (len(table) - 1) / own) if own and len(table) > 1 else 1.0
 
 
 def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:

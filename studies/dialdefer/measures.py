@@ -12,12 +12,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.reading.objects import last_object, last_value, without_thinking
 from eval.runs import PlannedPrompt
 from evenhand.completions import answer_probability
 from evenhand.records import Completion
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.templates import NO_FIRST
-from studies.json_replies import last_object, last_value, without_thinking
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int8]

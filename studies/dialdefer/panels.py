@@ -57,7 +57,7 @@ class Panel:
     hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes, of what was asked in one order with own C1; "" where absent
     p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
     orders: "tuple[Panel, ...]" = ()  # of both answer orders together: each by itself, yes_first first
-    n_fitted: int = 0  # see eval.estimates.estimate.Observed
+    fitted: float = 0.0  # see eval.estimates.estimate.Observed
 
     @property
     def has_c1(self) -> bool:

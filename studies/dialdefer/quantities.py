@@ -171,7 +171,7 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
     for panel, n in zip(kept, n_errors, strict=True):
         earned, counted = columns(kind, panel, kept[0], denominator)
         side = Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted)
-        side = replace(side, n_fitted=panel.n_fitted)
+        side = replace(side, fitted=panel.fitted)
         if kind in ("verdicts", "orders") and any(
             (each.replies == UNPARSED).any() for each in (panel, *panel.by_order)
         ):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
 
+from eval.reading.objects import as_turn
 from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
 from evenhand.records import Message, Prompt
@@ -27,7 +28,6 @@ from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, 
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
 from studies.dialdefer.templates import template_for
-from studies.json_replies import as_turn
 
 ALL_CONDITIONS = tuple(Condition)
 

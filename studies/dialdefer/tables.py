@@ -52,7 +52,8 @@ def with_orders(rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     keys = ["run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2"]
     in_both = frame[frame.deference_pp.notna()].drop_duplicates(keys).set_index(keys)
     joined = rows[keys].join(in_both[[*ORDERED, *AGREEMENT]], on=keys)
-    return rows.assign(**joined[ORDERED], **joined[AGREEMENT].fillna(rows[AGREEMENT]))
+    agreement = joined[AGREEMENT].where(joined["agreed"].notna(), rows[AGREEMENT])
+    return rows.assign(**joined[ORDERED], **agreement)
 
 
 def by_shift(rows: pd.DataFrame) -> pd.DataFrame:

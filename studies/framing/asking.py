@@ -1,6 +1,7 @@
 """An item × a case × a framing × an order of the answers → a prompt, and the unit that holds all prompts of an item."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -8,13 +9,13 @@ from typing import Any, NamedTuple
 
 from jinja2 import meta
 
+from eval.reading.objects import as_turn
 from evenhand.errors import DataError
-from evenhand.records import AS_THE_RUN, Completion, Message, Prompt, SamplingOverride, digest, normalised
+from evenhand.records import Completion, Message, Prompt, SamplingOverride, digest, normalised
 from evenhand.study import Replies
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
 from studies.framing.templates import ENVIRONMENT, rendered
-from studies.json_replies import as_turn
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
@@ -65,6 +66,8 @@ class StudyTexts:
     orders: Sequence[str]
     verdict: str
     version: int
+    quotable: Mapping[str, str]  # framing → its texts that a reply may quote
+    pattern: re.Pattern[str] | None  # of the answer in a reply
     statement_first: bool = False  # whether framings follow up on the baseline because a patch has them do so
 
     @cached_property
@@ -88,11 +91,12 @@ def snippets_with(snippets: Mapping[str, str], names: Sequence[str]) -> set[str]
     return users
 
 
-def verdict_schema(symbols: Sequence[str]) -> str:
-    """The two keys of a reasoned verdict, for engines that hold replies to them."""
+def verdict_schema(symbols: Sequence[str], verdict: str = "reason") -> str:
+    """The keys of a verdict, for engines that hold replies to them: the answer, and of a reasoned one its reasoning."""
     answer = {"type": "string", "enum": list(symbols)}
-    properties = {"chosen_answer": answer, "reasoning": {"type": "string"}}
-    closed = {"required": ["chosen_answer", "reasoning"], "additionalProperties": False}
+    reasoned = {"chosen_answer": answer, "reasoning": {"type": "string"}}
+    properties = reasoned if verdict == "reason" else {"answer": answer}
+    closed = {"required": [*properties], "additionalProperties": False}
     return json.dumps({"type": "object", "properties": properties, **closed})
 
 
@@ -171,7 +175,8 @@ class FramedUnit:
         for setting in self.settings(follow_up=True):
             before = first[setting.case, str(setting.framing.follow_up_to), setting.order]
             reply = replies[before.prompt_hash][0]
-            place = choice_in(reply, before.answer_space, self.study.verdict, before.factors.texts).place
+            quotable = self.study.quotable[before.condition]
+            place = choice_in(reply, before.answer_space, before.factors.texts, quotable, self.study.pattern).place
             of_reply = names_in(setting.framing.ask) & {*REPLY_NAMES}
             if place is not None or (self.study.statement_first and not of_reply):
                 yield self.follow_up(setting, before, reply, place)
@@ -218,7 +223,8 @@ class FramedUnit:
 
     def as_prompt(self, setting: Setting, slots: Slots, messages: Sequence[Message], behind: str = "") -> Prompt:
         """Messages as a prompt of this study."""
-        is_reasoned = self.study.verdict == "reason"
+        verdict = self.study.verdict
+        schema = verdict_schema(slots.symbols, verdict) if verdict in ("reason", "answer") else None
         return Prompt(
             item_id=self.row.item_id,
             benchmark=BENCHMARK,
@@ -238,7 +244,7 @@ class FramedUnit:
             ),
             messages=tuple(messages),
             answer_space=slots.symbols,
-            drawing=SamplingOverride(json_schema=verdict_schema(slots.symbols)) if is_reasoned else AS_THE_RUN,
+            drawing=SamplingOverride(json_schema=schema),
             cluster=self.row.cluster,
         )
 

@@ -18,7 +18,7 @@ from eval.options import Options
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
-from eval.scorecard.arms import BASE
+from eval.scorecard.arms import BASE, CardArm
 from eval.shift.agreement import MEASURES, risk_plots
 from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family, with_floors
 from evenhand.config import parse_config
@@ -26,8 +26,7 @@ from evenhand.records import plain
 from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
-from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, flips
-from studies.framing.replies import choice_in
+from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, first_grid, flips
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
@@ -43,7 +42,7 @@ OVER_FRAMINGS, ON_LEVEL = ("mean_square_shift", "mean_abs_shift", "right"), ("va
 COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
 
 
-def read(run: FinishedRun, options: Options) -> FramedRun:
+def framed_run(run: FinishedRun) -> FramedRun:
     """The run with its section."""
     section = parse_config(FramingSection, dict(run.config["framing"]), f"{run.path}: framing")
     return FramedRun(**plain(run), section=section)
@@ -62,10 +61,13 @@ def family_of(change: Change) -> tuple[Any, ...]:
 
 def tables_of(results: Results) -> list[TableSpec]:
     by_group = results.scores[(results.scores["measure"] == "shift") & (results.scores["group"] != ALL)]
+    rows = [(name, *row) for name, run in results.judges.items() for row in run.readings()]
+    readings = pd.DataFrame(rows, columns=["judge", "framing", "read", "share", "n"])
     tables = [
         framings_table(results),
         agreement_table(results),
         table_from(FILE, "groups", by_group),
+        table_from(FILE, "readings", readings),
         flips_table(results),
     ]
     if not len(changes := results.changes):
@@ -82,7 +84,7 @@ def plots_of(results: Results) -> list[Any]:
 
     plots = [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
     claims = {
-        name: [claims_of(dataset, grid) for dataset, grid in run.grids.items() if compared_framings(grid)]
+        name: [claims_of(dataset, grid, run.section) for dataset, grid in run.grids.items() if compared_framings(grid)]
         for name, run in results.judges.items()
     }
     return [*plots, *risk_plots(claims, results.options.drawing)]
@@ -108,14 +110,13 @@ def write_items(results: Results, folder: Path) -> list[Path]:
 
 def verdicts_of(run: FinishedRun) -> Verdicts:
     """The answer that each reply names, or why it names none."""
-    verdict, read = run.config["verdict"], {}
-    for prompt in run.plan:
-        factors = dict(prompt.factors)
-        for reply in run.replies[prompt.prompt_hash]:
-            chosen = choice_in(reply, factors["symbols"], verdict, factors["texts"])
-            said = chosen.state if chosen.place is None else factors["symbols"][chosen.place]
-            read[reply.prompt_hash, reply.sample_index] = said
-    return read
+    framed, verdicts = framed_run(run), {}
+    for prompt in framed.plan:
+        symbols = dict(prompt.factors)["symbols"]
+        for reply, choice in zip(framed.replies[prompt.prompt_hash], framed.choices[prompt.prompt_hash], strict=True):
+            said = choice.state if choice.place is None else symbols[choice.place]
+            verdicts[reply.prompt_hash, reply.sample_index] = said
+    return verdicts
 
 
 def unparsed_of(run: FramedRun) -> dict[str, float]:
@@ -123,6 +124,21 @@ def unparsed_of(run: FramedRun) -> dict[str, float]:
     shares = percent_known([grid.fields["unread"] for grid in run.grids.values()], axis=(0, 2, 3)).tolist()
     shares_of = zip(next(iter(run.grids.values())).framings, shares, strict=True)
     return {framing: share for framing, share in shares_of if not math.isnan(share)}
+
+
+def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], _: Options) -> dict[str, FramedRun]:
+    """The rows of a card. Where some are under rules, which lack follow-ups, no row's averages are over these."""
+    base = judges[BASE]
+    is_over_others = {*compared_framings(first_grid(base))} - {*base.follow_ups}
+    left_out = base.follow_ups if is_over_others and any(arm.rule for arm in arms) else ()
+    return {name: replace(run, judged=run.grids, left_out=left_out) for name, run in judges.items()}
+
+
+def card_notes(judges: Mapping[str, FramedRun], _: Options) -> list[str]:
+    """What the card's figures are, and which framings its averages lack."""
+    left_out = [name for name in judges[BASE].left_out if name in judges[BASE].section.framings]
+    lacking = f"No average is over {', '.join(left_out)}: under a rule the reply that it goes on behind may be another."
+    return [yaml_tables(FILE)["notes"]["card"], *[lacking] * bool(left_out)]
 
 
 def card_changes(judges: Mapping[str, FramedRun], options: Options) -> list[Change]:
@@ -370,7 +386,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
 EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
-    read=read,
+    read=lambda run, _: framed_run(run),
     files=VerdictFiles(layout=LAYOUT, read=read_files),
     observe=lambda judge, _: blocks_of(judge),
     family=family_of,
@@ -390,8 +406,9 @@ EVALUATION = Evaluation[FramedRun](
         held="level",
         rules=under_rules,
         calibrated=with_thresholds,
+        rows=card_rows,
         changes=card_changes,
         unrankable=unrankable,
-        notes=lambda *_: [yaml_tables(FILE)["notes"]["card"]],
+        notes=card_notes,
     ),
 )

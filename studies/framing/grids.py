@@ -5,7 +5,8 @@ answer gets its part.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -19,7 +20,7 @@ from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
-from studies.framing.replies import CHOSEN, ERROR, TIE, choice_in
+from studies.framing.replies import CHOSEN, ERROR, TIE, Choice, choice_in
 from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 
@@ -51,7 +52,7 @@ class Grid:
     shares: FloatArray  # of each answer, with a further axis of answers
     n_errors: int = 0
     fill: float | None = None  # what `changed` and `consistent` count an unparsed pair as; None: nowhere
-    n_fitted: int = 0  # see eval.estimates.estimate.Observed
+    fitted: float = 0.0  # see eval.estimates.estimate.Observed
 
     def at(self, framing: str) -> int:
         """A framing's position."""
@@ -114,6 +115,12 @@ class FramedRun(FinishedRun):
 
     section: FramingSection
     judged: Mapping[str, Grid] | None = None  # by a rule instead of as replied; see studies.framing.thresholds
+    left_out: tuple[str, ...] = ()  # framings that what is over all framings leaves out
+
+    @property
+    def follow_ups(self) -> tuple[str, ...]:
+        """The framings and placebos that go on behind a reply."""
+        return tuple(name for name, text in self.section.texts.items() if text.follow_up_to is not None)
 
     @property
     def verdict(self) -> str:
@@ -176,7 +183,7 @@ class FramedRun(FinishedRun):
             factors = dict(prompt.factors)
             names = (prompt.item_id, prompt.condition, factors["case"], factors["order"])
             cell = tuple(place[name] for place, name in zip(places, names, strict=True))
-            scores = self.scores(self.replies[prompt.prompt_hash], factors)
+            scores = self.scores(self.choices[prompt.prompt_hash], self.replies[prompt.prompt_hash], factors)
             for name, value in scores.fields.items():
                 fields[name][cell] = value
             shares[cell], groups[cell[0]] = scores.shares, factors["group"]
@@ -195,10 +202,31 @@ class FramedRun(FinishedRun):
             n_errors=n_errors,
         )
 
-    def scores(self, replies: Sequence[Completion], factors: Mapping[str, Any]) -> PromptScores:
+    @cached_property
+    def choices(self) -> dict[str, list[Choice]]:
+        """Hash of a prompt → what each reply to it names."""
+        choices = dict[str, list[Choice]]()
+        for prompt in self.plan:
+            factors, quotable = dict(prompt.factors), self.section.quotable[prompt.condition]
+            how = (factors["symbols"], factors["texts"], quotable, self.section.pattern)
+            choices[prompt.prompt_hash] = [choice_in(reply, *how) for reply in self.replies[prompt.prompt_hash]]
+        return choices
+
+    def readings(self) -> Iterator[tuple[str, str, float, int]]:
+        """(framing, how its replies were read or why not, % of them, how many), of texts, the most frequent first."""
+        counts: dict[str, Counter[str]] = {}
+        for prompt in self.plan:
+            of_framing = counts.setdefault(prompt.condition, Counter())
+            of_framing.update(choice.reading for choice in self.choices[prompt.prompt_hash] if choice.reading)
+        for framing, of_framing in counts.items():
+            for state, n in of_framing.most_common():
+                yield framing, state, 100 * n / of_framing.total(), n
+
+    def scores(
+        self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]
+    ) -> PromptScores:
         """The means over those replies to a prompt that name an answer."""
         symbols, names, label = factors["symbols"], factors["names"], factors["label"]
-        choices = [choice_in(reply, symbols, self.verdict, factors["texts"]) for reply in replies]
         parsed = [choice for choice in choices if choice.state in (CHOSEN, TIE)]
         n_errors = sum(choice.state == ERROR for choice in choices)
         fields = dict.fromkeys(FIELDS, math.nan)

@@ -8,7 +8,6 @@ from evenhand.completions import rendered_prompts
 from evenhand.errors import EvenhandError
 from studies.framing.asking import SWAPPED
 from studies.framing.grids import FramedRun
-from studies.framing.replies import choice_in
 
 
 def shows_texts(run: FramedRun) -> bool:
@@ -40,8 +39,9 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Asked]:
         rows.sort(key=lambda row: (row[0]["case"], row[0]["order"], row[1].condition != run.section.baseline))
         for factors, prompt in rows:
             case, order, label = (factors[name] for name in ("case", "order", "label"))
-            for i, reply in enumerate(run.replies[prompt.prompt_hash]):
-                choice = choice_in(reply, factors["symbols"], run.verdict, factors["texts"])
+            for i, (reply, choice) in enumerate(
+                zip(run.replies[prompt.prompt_hash], run.choices[prompt.prompt_hash], strict=True)
+            ):
                 answer = None if choice.place is None else factors["names"][choice.place]
                 before = baseline.setdefault((prompt.dataset, prompt.item_id, case, order, i), answer)
                 flip = f"{before} → {answer}" if answer and before and answer != before else ""
@@ -53,7 +53,7 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Asked]:
                     judge=name,
                     condition=prompt.condition,
                     setting=", ".join(filter(None, [case, order * (order == SWAPPED), f"sample {i}" * bool(i)])),
-                    verdict=answer or choice.state,
+                    verdict=answer or choice.reading or choice.state,
                     is_right=None if None in (answer, label) else answer == label,
                     flip=flip,
                     reply=reply.text if is_open else None,

@@ -125,29 +125,34 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
         if 1 < len(groups) <= MOST_GROUPS:
             for group in groups:
                 yield from block(run, framing, parts[0], group)
-    if framings := compared_framings(grid):
+    if framings := [name for name in compared_framings(grid) if name not in run.left_out]:
         for part in overall(run.section, grid, framings):
             yield from block(run, EVERY, part)
-        claims = {dataset: claims_of(dataset, grid) for dataset, grid in run.grids.items()}
+        claims = {dataset: claims_of(dataset, grid, run.section) for dataset, grid in run.grids.items()}
         agreed = {dataset: of_dataset.observed(of_dataset.support == 1) for dataset, of_dataset in claims.items()}
         has_labels = any(observed.counted[:, -1].any() for observed in agreed.values())
         yield block_of(run, EVERY, ALL, MEASURES if has_labels else [AGREED], agreed)
 
 
-def claims_of(dataset: str, grid: Grid) -> Claims:
-    """The verdicts on each item and case in the baseline and all framings but the placebos, in each order."""
+def claims_of(dataset: str, grid: Grid, section: FramingSection) -> Claims:
+    """The verdicts on each item and case in the baseline and all framings but the placebos, in each order.
+
+    A follow-up that was not asked, since the reply before it names no answer, agrees with none.
+    """
     framings = [i for i, name in enumerate(grid.framings) if name not in grid.placebos]
+    before = [grid.at(section.texts[name].follow_up_to or name) for name in grid.framings]
 
     def askings(values: FloatArray) -> FloatArray:
         return np.moveaxis(values[:, framings], 1, 2).reshape(len(grid.items), len(grid.cases), -1)
 
-    verdicts, unread = askings(grid.named), askings(grid.fields["unread"])
-    verdicts = np.where((unread > 0) | np.isnan(verdicts), UNCLEAR, verdicts)
+    unread = grid.fields["unread"]
+    is_asked, is_clear = ~np.isnan(unread), (unread == 0) & ~np.isnan(grid.named)
+    is_known = is_asked | (is_asked & ~is_clear)[:, before]
     return Claims(
         dataset=dataset,
         items=grid.items,
         clusters=grid.clusters,
-        verdicts=np.where(np.isnan(unread), math.nan, verdicts),
+        verdicts=askings(np.where(is_clear, grid.named, np.where(is_known, UNCLEAR, math.nan))),
         right=askings(grid.fields["right"]),
         odds=askings(grid.fields["odds"]),
     )
@@ -199,7 +204,7 @@ def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = 
         earned=np.where(is_known, flat, 0.0),
         counted=is_known.astype(float),
         n_errors=grid.n_errors,
-        n_fitted=grid.n_fitted,
+        fitted=grid.fitted,
     )
     return of_items.by_cluster([grid.clusters[i] for i in kept])
 

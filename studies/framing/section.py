@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from eval.reading.reader import valid_pattern
 from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
 from evenhand.item_files import ItemSource
@@ -106,7 +108,16 @@ class FramingSection(StudySection):
     placebos: tuple[TextOrMapping, ...] = ()  # framings that should change nothing: the noise floor
     # On how many items of each dataset placebos are asked, the first ones; null: on all
     placebo_items: int | None = Field(default=None, ge=1, exclude_if=is_none)
+    # How replies name the answer: a regular expression whose last match counts, or a name: [[A]], [RESULT] 4, final ...
+    read: str | None = Field(default=None, exclude_if=is_none)
     template_version: int = 1  # raise it when a text changes that no prompt shows
+
+    @field_validator("read")
+    @classmethod
+    def is_pattern(cls, read: str | None) -> str | None:
+        if read is not None:
+            valid_pattern(read)
+        return read
 
     @model_validator(mode="before")
     @classmethod
@@ -229,7 +240,31 @@ class FramingSection(StudySection):
             orders=self.order_names,
             verdict=verdict,
             version=self.template_version,
+            quotable=self.quotable,
+            pattern=self.pattern,
         )
+
+    @cached_property
+    def quotable(self) -> dict[str, str]:
+        """Framing → its own texts, which a reply may quote: what the baseline has not, without the slots in it."""
+        base, *_ = [framing for framing in self.all_framings if framing.name == self.baseline]
+        quotable = dict[str, str]()
+        for framing in self.all_framings:
+            own = {framing.text, framing.ask, framing.system} - {None, base.text, base.ask, base.system}
+            texts = [text for text in (framing.text, framing.ask, framing.system) if text in own and text]
+            texts += [self.set[name] for text in texts for name in names_in(text) if name in self.set]
+            quotable[framing.name] = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", " ", "\n".join(texts))
+        return quotable
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The pattern of the answer in a reply."""
+        return None if self.read is None else valid_pattern(self.read)
+
+    @property
+    def has_schemas(self) -> bool:
+        """Texts are held to the answer; see StudySection."""
+        return True
 
     @property
     def rows(self) -> list[Row]:

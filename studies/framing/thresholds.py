@@ -14,7 +14,7 @@ from evenhand.errors import DataError
 from evenhand.terminal import say
 from studies.framing.asking import FramedUnit
 from studies.framing.grids import FramedRun, Grid, judged_above
-from studies.framing.measures import is_claim
+from studies.framing.measures import first_grid, is_claim
 
 TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline")  # in which pooled thresholds may differ
 
@@ -110,21 +110,26 @@ def under_rules(run: FramedRun, _: Options) -> dict[str, FramedRun]:
         return {}
     rules: dict[str, Mapping[str, Grid]] = {THRESHOLD: cross_fitted(run, run.grids)}
     if len(run.section.order_names) > 1:
-        averaged = {name: with_both_orders(grid) for name, grid in run.grids.items()}
+        averaged = {name: with_both_orders(grid, as_asked(run)) for name, grid in run.grids.items()}
         rules = {BOTH_ORDERS: averaged, **rules, BOTH_AND_THRESHOLD: cross_fitted(run, averaged)}
     return {rule: replace(run, judged=grids) for rule, grids in rules.items()}
 
 
-def with_both_orders(grid: Grid) -> Grid:
+def as_asked(run: FramedRun) -> FloatArray:
+    """(1, n_framings, 1): thresholds of 0. What goes on behind a reply has none: a rule may change that reply, and what
+    would be asked then is not known."""
+    return np.array([[[np.nan if name in run.follow_ups else 0.0] for name in first_grid(run).framings]])
+
+
+def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:
     """One verdict over both orders, by their mean log-odds, in the place of each."""
     odds = np.broadcast_to(grid.fields["odds"].mean(axis=-1, keepdims=True), grid.fields["odds"].shape)
     averaged = replace(grid, fields={**grid.fields, "odds": odds})
-    return judged_above(averaged, np.zeros((1, len(grid.framings), len(grid.orders))))
+    return judged_above(averaged, limits)
 
 
 def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
-    """Grids under a threshold for each framing and order, fitted on the items of other folds. What goes on behind a
-    framing's reply is not known, as that may be another one."""
+    """Grids under a threshold for each framing and order, fitted on the items of other folds."""
     names = [f"{dataset} {cluster}" for dataset, grid in grids.items() for cluster in grid.clusters]
     ends = np.cumsum([len(grid.items) for grid in grids.values()])[:-1]
     folds = dict(zip(grids, np.split(folds_of(names), ends), strict=True))
@@ -135,10 +140,7 @@ def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
         ],
         axis=-1,
     )
-    first = next(iter(grids.values()))
-    for framing, text in run.section.texts.items():
-        if text.follow_up_to not in (None, run.section.baseline):
-            by_fold[:, first.at(framing)] = np.nan
+    by_fold = by_fold + as_asked(run)
     return {
-        name: replace(judged_above(grid, by_fold[folds[name]]), n_fitted=len(grids)) for name, grid in grids.items()
+        name: replace(judged_above(grid, by_fold[folds[name]]), fitted=1 / len(grids)) for name, grid in grids.items()
     }

@@ -65,6 +65,11 @@ def narrator_prompt(
     perspective: Perspective = (  # section 3.3
         "neutral" if not narrator else "attacker" if narrator == conversation.attacker else "non_attacker"
     )
+    answer = {"type": "string", "enum": options}  # in an object, since OpenAI's strict mode takes no bare string
+    schema = json.dumps(
+        {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False},
+        ensure_ascii=False,
+    )
     return Prompt(
         item_id=conversation.conversation_id,
         benchmark=BENCHMARK,
@@ -82,7 +87,7 @@ def narrator_prompt(
         ),
         messages=(Message(role="user", content=text),),
         answer_space=options,
-        drawing=SamplingOverride(json_schema=json.dumps({"type": "string", "enum": options}, ensure_ascii=False)),
+        drawing=SamplingOverride(json_schema=schema),
     )
 
 

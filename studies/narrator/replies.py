@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
-from studies.json_replies import json_in, without_thinking
+from eval.reading.objects import json_in, without_thinking
 from studies.narrator.clauses import PATTERNS, Said, decided, explains, read_sentence, says_yes, sentences, with_persons
 from studies.narrator.names_in_text import BULLET, NOT_LISTED, Names, bare, named_text, normalised, options_in, prose
 from studies.narrator.prompts import NO, YES

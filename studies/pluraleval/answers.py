@@ -15,11 +15,11 @@ from typing import Any
 
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure, Observed
+from eval.reading.objects import OK
 from eval.report.tables import number
 from eval.shift.answer import LITTLE, Answer, Shift, answer
 from eval.shift.contrast import shift_over_units
 from evenhand.records import Completion
-from studies.json_replies import OK
 from studies.pluraleval.measures import ranked
 from studies.pluraleval.observe import (
     AGAINST,

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from eval.reading.objects import OK
 from eval.runs import FinishedRun
 from evenhand.built_folder import CARD_FILE, building, write_rows
 from evenhand.errors import DataError
 from evenhand.markdown import filled
-from studies.json_replies import OK
 from studies.pluraleval.prompts import OWN_VERSION, TEMPLATE_VERSION
 from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import reference_unit

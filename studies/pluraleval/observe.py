@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from eval.estimates.estimate import Measure, Observed, added_up
 from eval.estimates.resampling import holm
 from eval.options import Unparsed
+from eval.reading.objects import OK
 from eval.runs import FinishedRun
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from evenhand.records import Completion
-from studies.json_replies import OK
 from studies.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
 from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet, Reply

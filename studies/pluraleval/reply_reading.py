@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
+from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, patterns_in, without_thinking
+from eval.reading.options import QUOTATION, plain
+from eval.reading.reader import read
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
-from studies.json_replies import CUT, MALFORMED, OK, broken, json_in, patterns_in, without_thinking
 from studies.pluraleval.records import STANCES
 
+YES_NO = ("yes", "no")  # answers about entailment
 NONE = "none"  # well formed, and names nothing: a comment without an opinion
 PARTIAL = "partial"  # well formed, but entries that are of no use were left out
 MANY = "many"  # more entries than are taken; the first ones count
@@ -78,15 +81,18 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
     return Read(groups, OK if len(taken) == len(opinions) and not n_odd else PARTIAL)
 
 
+def read_among(reply: Completion, symbols: Sequence[str]) -> Read[int | None]:
+    """The place of the one symbol that a reply names; None with the reader's state where it names none."""
+    reading = read(reply.text, symbols, is_cut=reply.finish_reason == "length")
+    return Read(reading.place, OK if reading.place is not None else CUT if reading.state == CUT else MALFORMED)
+
+
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None without a valid one."""
-    parsed = json_in(without_thinking(reply.text))
-    number = parsed.get("cluster") if isinstance(parsed, dict) else parsed
-    if isinstance(number, str) and re.fullmatch("[0-9]{1,4}", number.strip()):
-        number = int(number)
-    if isinstance(number, bool) or not isinstance(number, int):
-        return Read(None, broken(reply))
-    return Read(number, OK) if 0 <= number <= n_clusters else Read(None, OUT_OF_RANGE)
+    number = read_among(reply, [str(number) for number in range(n_clusters + 1)])
+    if number.value is None and PATTERNS["no_cluster"].search(without_thinking(reply.text)):
+        return Read(0, OK)
+    return number
 
 
 def sentence_in(reply: Completion) -> Read[str]:
@@ -100,24 +106,28 @@ def sentence_in(reply: Completion) -> Read[str]:
 
 
 def stance_in(reply: Completion) -> Read[str]:
-    """The one stance that a reply names; empty when it names none or several."""
-    named = {word for word in STANCES if re.search(rf"\b{word}\b", without_thinking(reply.text), re.IGNORECASE)}
-    return Read(named.pop(), OK) if len(named) == 1 else Read("", broken(reply))
+    """The one stance that a reply names or, in other words for it, describes; empty where it names none or several."""
+    place, state = read_among(reply, STANCES)
+    text = re.sub("|".join(STANCES), "", QUOTATION.sub("", plain(without_thinking(reply.text))))
+    described = [n for n, stance in enumerate(STANCES) if PATTERNS[stance.lower()].search(text)]
+    is_clear = len(described) == 1 and not PATTERNS["denied"].search(text)
+    if place is None and is_clear and state != CUT:
+        return Read(STANCES[described[0]], OK)
+    if place is None or (is_clear and described != [place]):
+        return Read("", CUT if state == CUT else MALFORMED)
+    return Read(STANCES[place], OK)
 
 
 def entailment_in(reply: Completion) -> Read[bool | None]:
-    """Whether a reply says yes or no first of all; None when it says neither."""
-    word = re.match(r"\W*(yes|no)\b", without_thinking(reply.text), re.IGNORECASE)
-    return Read(word[1].lower() == "yes", OK) if word else Read(None, broken(reply))
+    """Whether a reply says yes; None when it says neither yes nor no."""
+    place, state = read_among(reply, YES_NO)
+    return Read(None if place is None else YES_NO[place] == "yes", state)
 
 
 def choice_in(reply: Completion) -> Read[int | None]:
-    """1 or 2, when a reply begins with it, or names only one of them as a number; None otherwise, also for "1 or 2"."""
-    first = PATTERNS["first"].match(without_thinking(reply.text))
-    if first:
-        return Read(int(first[1]), OK)
-    named = set(re.findall(r"\b[12]\b", without_thinking(reply.text)))
-    return Read(int(named.pop()), OK) if len(named) == 1 else Read(None, broken(reply))
+    """1 or 2, the one that a reply names as the more popular; None where it names none or both."""
+    place, state = read_among(reply, ("1", "2"))
+    return Read(None if place is None else place + 1, state)
 
 
 def ranking_in(reply: Completion, n_shown: int) -> Read[list[int]]:

@@ -14,9 +14,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from eval.reading.objects import CUT, OK, patterns_in
 from evenhand.files import shipped_yaml
 from evenhand.records import Completion
-from studies.json_replies import CUT, OK, patterns_in
 from studies.pluraleval.reply_reading import NONE, Read, one_line, own_words, with_plain_digits
 from studies.pluraleval.reply_reading import PATTERNS as REPLIES
 
@@ -46,6 +46,8 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     text = text if "\n" in text else text.replace("\\n", "\n")
     is_cut = reply.finish_reason == "length"
     responses, is_open = listed(text)
+    if len(responses) < N_RESPONSES and (PATTERNS["refusal"].match(text) or PATTERNS["asks_back"].search(text)):
+        return Read([], NONE)
     if responses and len(responses) < 3 and all(response.endswith("?") for response in responses):  # it asks back
         return Read([], NONE)
     if is_cut and is_open and 1 < len(responses) <= N_RESPONSES:
@@ -78,7 +80,9 @@ def listed(text: str) -> tuple[list[str], bool]:
     if not is_numbered or are_headings:  # what is numbered may be sections
         if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if PATTERNS["rule"].fullmatch(line)]) > 1:
             readings.append(items_at(lines, [(0, 0), *rules], is_marked=False))
-        readings += [items_at(lines, starts) for starts in led(lines, len(filled))]
+        headings = {n for n, _ in numberings[0][1]} if is_numbered else set[int]()
+        unnumbered = ["" if n in headings else line for n, line in enumerate(lines)]
+        readings += [items_at(lines, starts) for starts in led(unnumbered, len(filled))]
     if not is_numbered:
         unmarked = [items_at(lines, [(n, 0) for n in at], is_marked=False) for at in (blocks, filled)]
         readings += [(items, is_open) for items, is_open in unmarked if len(items) == N_RESPONSES]
@@ -212,6 +216,8 @@ def texts_of(items: list[list[str]]) -> list[str]:
     def label(line: str) -> str:
         return match[1].casefold() if (match := LABEL.match(line)) else ""
 
+    if len(items) > 1 and all(len(item) > 1 and PATTERNS["title_line"].fullmatch(item[0].strip()) for item in items):
+        items = [item[1:] for item in items]
     shared = set.intersection(*(set(map(label, item)) for item in items)) if len(items) > 1 else set[str]()
     sizes = {lead: sum(len(line) for item in items for line in item if label(line) == lead) for lead in shared}
     chosen = max(sizes, key=lambda lead: (not lead, sizes[lead]), default="")
@@ -219,8 +225,12 @@ def texts_of(items: list[list[str]]) -> list[str]:
     texts = [
         " ".join(LABEL.sub("", line, 1) if chosen == label(line) != "" else line for line in item) for item in items
     ]
-    texts = [max(text.split("|"), key=len) if text.endswith("|") else text for text in texts]  # a row of a table
-    texts = [one_line(text.replace("**", "")).strip("*_`> ").lstrip("-•+ ") for text in texts]
+    if len(items) > 1 and all(PATTERNS["title"].match(text) for text in texts):
+        texts = [PATTERNS["title"].sub("", text, 1) for text in texts]
+    texts = [text.strip("| ").split("|")[-1] if text.endswith("|") else text for text in texts]  # a row of a table
+    texts = [one_line(text.replace("**", "")).strip("*_`> ").lstrip("-•+ ").rstrip(";") for text in texts]
+    if all(re.fullmatch('["“].+["”]', text) for text in texts):
+        texts = [text[1:-1] for text in texts]
     if len(items) > 1:
         for note in NOTES:
             without = [note.sub("", text) for text in texts]

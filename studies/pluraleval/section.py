@@ -3,7 +3,6 @@
 A run is of one of three stages: references, responses, judgements. A finished run of one stage is an input of the next.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import starmap
@@ -19,7 +18,7 @@ from evenhand.files import sha256_of
 from evenhand.records import Completion, Prompt, SamplingOverride, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units
-from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
+from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, one_key, stance
 from studies.pluraleval.records import (
     STANCES,
     Judgement,
@@ -233,8 +232,8 @@ def judgement_prompts(
                     messages = stance(reference_set.thread.post, opinion, response)
                 else:
                     messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
-                schema = json.dumps({"type": "string", "enum": options})
-                drawing = SamplingOverride(n=1, max_tokens=8, json_schema=schema)
+                schema = one_key("answer", {"type": "string", "enum": options})
+                drawing = SamplingOverride(n=1, max_tokens=16, json_schema=schema)
                 factors = JudgementFactors(
                     judgement=judgement,
                     framing=generation.factors["framing"],

@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
+from eval.reading.objects import OK, broken, json_in, without_thinking
 from evenhand.records import Completion
-from studies.json_replies import OK, broken, json_in, without_thinking
 from studies.taxonomy.codebook import UNEXPLAINED, codes
 
 NOT_LISTED = "primary_not_listed"  # the primary code is not among those that apply; it counts as one of them

@@ -71,6 +71,13 @@ def test_a_rerun_is_of_the_same_model(tmp_path: Path, model: str, facts: dict[st
     assert is_rerun(load_finished(base), load_finished(again)) is expected
 
 
+@pytest.mark.parametrize(("system", "expected"), [("Be fair.", True), ("Be kind.", False)])
+def test_a_rerun_is_under_the_same_patch_whatever_it_is_called(tmp_path: Path, system: str, expected: bool) -> None:
+    patches = {"base": {"system": "Be fair.", "name": "x"}, "again": {"system": system, "name": "x" * (not expected)}}
+    base, again = (make_run(tmp_path, accepts, items=ITEMS, name=name, patch=patches[name]) for name in patches)
+    assert is_rerun(load_finished(base), load_finished(again)) is expected
+
+
 def sampled(monkeypatch: pytest.MonkeyPatch, answer_of: Callable[[Prompt], str], tree: dict[str, Any]) -> Path:
     scripted(monkeypatch, AnsweringEngine(answer_of))
     return sample(parse_sampling_config({"model": {"name": "scripted"}, **tree}, "made.yaml"))

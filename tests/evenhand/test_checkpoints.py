@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evenhand import checkpoints
 from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, hub_snapshot, missing_files, resolve
 from evenhand.errors import ModelError
 
@@ -114,3 +115,11 @@ def test_every_file_that_can_change_an_answer_counts_in_the_middle_too_and_no_ot
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
     assert (checkpoint_hash(folder) != before) == counts
+
+
+def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blob = folder / ("0" * 64)
+    (folder / "model.safetensors").rename(blob)
+    (folder / "model.safetensors").symlink_to(blob)
+    monkeypatch.setattr(checkpoints, "sha256_of", lambda _: pytest.fail("read"))
+    assert checkpoints.file_hash(folder / "model.safetensors") == "0" * 64

@@ -143,6 +143,13 @@ def test_a_body_that_drips_for_ever_ends_at_the_deadline_of_the_request() -> Non
     assert found.finish_reason.startswith("error: no reply within 0.3 s")
 
 
+def test_a_redirect_is_not_followed_and_named() -> None:
+    moved = Reply(307, "", {"Location": "http://elsewhere/v1"})
+    with FakeServer(lambda body, n: moved) as server:
+        _, words = ask_until_error(server, prompts(1))
+    assert "moved to http://elsewhere/v1" in words
+
+
 HALF = '{"choices": [{"message": {"content": "1 \\ud83d"}, "finish_reason": "st\\ud83dop"}], "model": "m\\ude00"}'
 
 

@@ -48,7 +48,9 @@ def test_a_patch_is_named_by_what_it_sets_and_must_set_something() -> None:
         "system prompt + statement first + thinking off"
     )
     assert patch(reminder=REMINDER, name="blind").name == "blind"
-    for keys in ({}, {"name": "x"}, {"statement_first": False}):
+    assert patch(thinking="off").name == "thinking off"
+    assert patch(name="system prompt", system=SYSTEM, reminder=REMINDER).name == "system prompt + reminder"
+    for keys in ({}, {"name": "x"}, {"statement_first": False}, {"statement_first": "false"}):
         with pytest.raises(ConfigError, match="sets nothing"):
             patch(**keys)
 
@@ -224,6 +226,9 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs: Any) -> None:
         rows_of = sampled_arms(of_base, [str(path) for path in others], lambda path: path, taken=[])
         assert [row.name for row in rows_of[1:]] == names
         assert training_doubts(rows_of) == []
+    repeated = runs("third", patch={"reminder": REMINDER})
+    with pytest.raises(DataError, match=r"p/1 and p/2 are both of"):
+        scored(base, f"p={arms[1]}", f"p={repeated}", draws=20)
 
 
 def test_each_patch_ends_where_theory_says() -> None:

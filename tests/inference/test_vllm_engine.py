@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,7 +13,9 @@ from evenhand.errors import ConfigError
 from inference import vllm_engine
 from inference.config import VllmConfig
 from inference.open_engine import open_engine
+from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import toy_config
+from tests.made.toy_runs import prompts
 
 SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
@@ -52,6 +55,22 @@ def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(
     engine = vllm_engine.VllmEngine(toy_config("embedded", verdict, engine={"kind": "vllm"}))
     assert called.get("compilation_config") == told
     assert engine.runner == "V2"
+
+
+def test_a_request_that_vllm_refuses_is_an_error_and_nothing_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = SimpleNamespace(
+        add_request=Mock(side_effect=ValueError("the grammar is not supported")),
+        step=lambda: pytest.fail("vLLM waits for ever where there is nothing to do"),
+        engine_core=SimpleNamespace(shutdown=lambda: None),
+        vllm_config=SimpleNamespace(),
+    )
+    llm = SimpleNamespace(llm_engine=core, model_config=SimpleNamespace(max_model_len=256))
+    monkeypatch.setattr(vllm_engine, "start", lambda *_, **__: llm)
+    with open_engine(toy_config(str(save_checkpoint(tmp_path)), "reason", sampling={"max_tokens": 9})) as engine:
+        (found,) = engine.generate(prompts(1))
+    assert found.finish_reason == "error: vLLM refuses the request (ValueError: the grammar is not supported)"
 
 
 def test_margins_are_refused_of_the_vllm_for_cuda_12_before_a_model_is_loaded(

@@ -18,7 +18,7 @@ from training.examples import set_padding
 from training.objectives import objective_of
 from training.run_folder import check_not_merged_on_nf4
 from training.sections import PROJECTIONS
-from training.shortage import LESS_MEMORY
+from training.shortage import less_memory
 
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries
@@ -60,7 +60,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         n_gpus = config.optimiser.n_processes
         flops = n_gpus * count.n_steps * step_flops(config, size, count) if count and data else None
         parts = memory_parts(config, size, count or longest_batch(config), device)
-        checks.append(memory_check(device, parts, LESS_MEMORY))
+        checks.append(memory_check(device, parts, less_memory(config)))
         checks.append(time_check(device, flops, n_gpus))
         if device.is_gpu:
             checks.append(merge_check(config, size, device))

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 
+from eval.reading.objects import patterns_in
 from evenhand.files import shipped_yaml
-from studies.json_replies import patterns_in
 
 MARK = "[REDACTED]"
 WORDS, PATTERNS = (Path(__file__).with_name(f"{name}.yaml") for name in ("words", "patterns"))

@@ -42,6 +42,8 @@ def dataset_of(name: str, facts: dict[str, Any]) -> Dataset:
     files: dict[str, Any] = {key: tuple(facts.pop(key, ())) for key in ("files", "also")}
     place = {key: facts.pop(key) for key in ("place", "revision", "sha256", "terms") if key in facts}
     convert = partial(release.conflicts, dataset=name) if name == "aio-context" else getattr(converters, name)
+    if name == "bbq":
+        convert = partial(convert, names=[Path(file).name for file in files["files"]])
     origin, folder = Origin(**files, **place), facts.pop("folder", name)
     return Dataset(name=name, convert=convert, origin=origin, folder=folder, **facts)
 

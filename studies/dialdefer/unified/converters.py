@@ -137,12 +137,12 @@ def amqa(folder: Path) -> Iterator[Item]:
         yield unified_item("amqa", item_id, record.text("original_question"), answer, wrong, meta)
 
 
-def bbq(folder: Path) -> Iterator[Item]:
+def bbq(folder: Path, names: Sequence[str]) -> Iterator[Item]:
     """Eleven files of templated questions about social groups, with an ambiguous or a disambiguating context.
 
     The paper says nine dimensions; the data has two intersectional files more.
     """
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in (folder / name for name in names):
         for record in json_records(path):
             wrong = [record.raw_text(name) for name in BBQ_ANSWERS]  # a few end in a blank, as in the published split
             right = wrong.pop(record.whole("label", 0, 2)).strip()

@@ -79,6 +79,17 @@ def test_the_sign_flip_test_keeps_its_level(n_units: int):
     assert 0.02 < np.mean([swap_p(MEAN, [pair]) <= 0.05 for pair in pairs]) < 0.085
 
 
+@pytest.mark.parametrize("name", ["square", "absolute", "mean"])
+def test_the_interval_alone_decides_on_absolute_values_and_squares_of_what_a_rule_was_fitted_to(name: str) -> None:
+    absolute = replace(MEAN, over_datasets="mean of absolute values")
+    measure = {"square": SQUARE, "absolute": absolute, "mean": MEAN}[name]
+    fitted = replace(seen(FIRST - FIRST.mean()), fitted=1.0)
+    moved = change_in(measure, [paired(fitted, seen(SECOND + 10), DRAWING)], BETWEEN, "made")
+    assert (moved.p is None, moved.direction) == (name != "mean", 1)
+    ((out,),) = adjusted([[moved]], [True])
+    assert out.direction is None
+
+
 def test_p_is_adjusted_over_the_arms_that_can_be_ranked():
     arms = [[replace(change(MEAN, FIRST, SECOND), p=p)] for p in (0.01, 0.04, 0.03)]
     assert [side[0].p_holm for side in adjusted(arms)] == pytest.approx([0.03, 0.06, 0.06])

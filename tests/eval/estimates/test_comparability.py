@@ -1,9 +1,19 @@
 """In what two runs differ, and which differences are serious."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from pydantic import BaseModel
 
-from eval.estimates.comparability import Difference, check_comparable, config_differences, one_checkpoint, unlike_leaves
+from eval.estimates.comparability import (
+    Difference,
+    check_comparable,
+    config_differences,
+    differences,
+    one_checkpoint,
+    unlike_leaves,
+)
 from evenhand.errors import DataError
 from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
 
@@ -36,6 +46,32 @@ def test_serious_differences_alone_are_refused():
     with pytest.raises(DataError, match="after differs in format: chat before, raw after") as refusal:
         check_comparable("base", {"after": [note, Difference("format", "chat", "raw", serious=True)]})
     assert "torch" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "serious"),
+    [
+        ({}, {"system": "x"}, ["what the chat template made"]),  # other words are meant, another template is not
+        ({"statement_first": True}, {"statement_first": True}, ["what the chat template made"]),
+        ({"name": "a", "system": "x"}, {"name": "b", "system": "x"}, ["the words", "what the chat template made"]),
+        ({}, {"thinking": False}, ["the words"]),
+        ({}, {}, ["the words", "what the chat template made"]),
+    ],
+)
+def test_a_patch_excuses_only_the_differences_that_it_makes(
+    ours: dict[str, Any], theirs: dict[str, Any], serious: list[str]
+) -> None:
+    """Two prompts: one has other words in each run, the other's rendering differs."""
+
+    def run(patch: dict[str, Any], end: str) -> Any:
+        hashes = ("p", f"q{end}")
+        plan = [SimpleNamespace(dataset="d", item_id=h[0], condition="c", factors=(), prompt_hash=h) for h in hashes]
+        return SimpleNamespace(
+            config={"name": end} | ({"patch": patch} if patch else {}), provenance={}, plan=plan, rendered={"p": end}
+        )
+
+    known = [str(difference) for difference in differences(run(ours, "1"), run(theirs, "2")) if difference.serious]
+    assert [line.split(" of ")[0].rstrip(" 1") for line in known] == serious
 
 
 def test_one_checkpoint_is_known_by_its_hash():

@@ -138,10 +138,10 @@ def test_noise_that_is_taken_off_a_square_is_the_variance_of_the_mean():
     assert added_by_noise(SHARE, [observed(each(values))]) == 0
 
 
-@pytest.mark.parametrize(("n_fitted", "share"), [(0, 1), (1, -1), (2, 0), (4, 0.5)])
-def test_a_rule_that_was_fitted_on_the_units_gets_back_the_noise_that_it_was_fitted_to(n_fitted: int, share: float):
+@pytest.mark.parametrize(("fitted", "share"), [(0, 1), (1, -1), (1 / 2, 0), (1 / 4, 0.5)])
+def test_a_rule_that_was_fitted_on_the_units_gets_back_the_noise_that_it_was_fitted_to(fitted: float, share: float):
     square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
-    part = replace(observed(each(np.random.default_rng(3).normal(2, 5, 30))), n_fitted=n_fitted)
+    part = replace(observed(each(np.random.default_rng(3).normal(2, 5, 30))), fitted=fitted)
     assert noise_taken(square, [part]) == pytest.approx(share * added_by_noise(square, [part]))
 
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.__main__ import calibrate_main
+from eval.__main__ import calibrate_main, read_options
 from eval.scorecard.card import contrast_p
+from eval.scorecard.command import load_cards
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
+from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import Answer, lean, made_items, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
 from tests.made.report_html import Page
@@ -59,6 +61,19 @@ def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(
     assert "; yes (yes saturated)." in text
 
 
+@pytest.mark.parametrize(("bend", "name"), [(0.0, "as asked"), (2.0, "threshold")])
+def test_the_best_free_rule_is_the_cheapest_of_those_that_noise_does_not_tell_apart(
+    bend: float, name: str, tmp_path: Path, capsys: Any
+) -> None:
+    def noisy(prompt: Prompt) -> dict[str, Any]:
+        is_true, is_dialogue = prompt.condition.claim_is_true, prompt.condition.is_dialogue
+        own, framing = (np.random.default_rng([number(prompt), is_true, of]).normal() for of in (2, 3 + is_dialogue))
+        return lean((1 if is_true else -1) + own + 0.7 * framing + bend * is_dialogue)
+
+    scored(run(tmp_path, "base", noisy, made_items("bbq", 150), verdict="margin"))
+    assert f"Best without training: {name}, " in printed(capsys)
+
+
 def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their_own(tmp_path: Path) -> None:
     """dehumanizing renames the speakers, and is held against the same untreated prompts."""
     counts = {"none": BASE, "honest": SFT, "dehumanizing": made.DPO}
@@ -74,6 +89,23 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
         figures = [key for key in rows[name] if key.endswith(("_own", "_fixed", "acc", "acc_c1", "acc_c2"))]
         assert len(figures) > 10
         assert {key: rows[name][key] for key in figures} == {key: expected[key] for key in figures}
+    with pytest.raises(DataError, match=r"two rows would be called 'base \+ honest'"):
+        scored(base, f"base + honest={run(tmp_path, 'sft', SFT, arms=tuple(counts))}", draws=20)
+
+
+def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path: Path) -> None:
+    variants: dict[str, Any] = {"variants": [{}, {"answer_order": "no_first"}]}
+    base = run(
+        tmp_path,
+        "before",
+        BASE,
+        arms=("none", "honest"),
+        is_asked=lambda p: (p.factors.arm, p.factors.answer_order) != ("honest", "no_first"),
+        **variants,
+    )
+    arm = run(tmp_path, "sft", SFT, arms=("none", "honest"), **variants)
+    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft"]
+    assert [*scored(base, f"sft={arm}", draws=20)] == ["base", "sft", "base + honest"]
 
 
 HUNDRED = made_items("bbq", 100)
@@ -384,6 +416,31 @@ def test_simulated_arms_are_ranked_as_often_as_the_docs_say(arm: Arm, least: flo
     assert least <= ranked(arm, 60) <= most
 
 
+def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bends = margins_with(1, 0.9)
+    plain = run(tmp_path, "plain", bends, MANY, verdict="margin")
+    treated = run(tmp_path, "treated", bends, MANY, verdict="margin", arms=("none", "honest"))
+    own, beside_patch = scored(plain, draws=20), scored(treated, draws=20)
+    section = study(claims(tmp_path / "items.jsonl", 20), columns={})
+    framed, arm = (
+        run_of(tmp_path, section, lambda _: lean(0.1), monkeypatch, verdict="margin", name=name)  # type: ignore[arg-type,return-value]
+        for name in ("framed", "arm")
+    )
+    capsys.readouterr()
+    beside = scored(framed, "--with", f"base={plain}", "--allow-differences", "--margin", 50, draws=20)
+    assert {"threshold", "both orders"} < {*beside}
+    assert printed(capsys).count("Best without training: threshold, ") == 1  # of the study beside; its own is fair
+    assert [rows["threshold"]["acc"] for rows in (own, beside_patch, beside)] == [own["threshold"]["acc"]] * 3
+    assert own["threshold"][MAIN] < own["base"][MAIN]
+    assert "acc" in beside["both orders"]
+    assert beside["both orders"]["acc"] is None  # the study beside was asked in one order
+    replies = [f"--with={name}={run(tmp_path, name, counts)}" for name, counts in (("base", BASE), ("arm", SFT))]
+    scored(framed, f"arm={arm}", *replies, "--allow-differences", draws=20)
+    assert printed(capsys).count("Best without training: ") == 1  # replies have no margins
+
+
 def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) -> None:
     judges = {"base": [protector(0.5)], "good": [fair, protector(0.3)]}
     asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",)}
@@ -423,3 +480,38 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
     d = [scored(bent, *options, variant)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
     assert d == [-100, -100]  # thresholds for a bend that these wordings do not have
+
+
+def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path: Path) -> None:
+    skills = {
+        "before": (1, 0.9),
+        "even": (1, 0),
+        "worse": (1, 1.2),
+        "loses": (0.1, 0),
+        "plain": (1, 0),
+        "knows": (3, 0.1),
+    }
+    runs = {name: run(tmp_path, name, margins_with(*of), MANY, verdict="margin") for name, of in skills.items()}
+
+    def patched(prompt: Prompt) -> dict[str, Any]:
+        return margins_with(1, 0.9 if prompt.factors.arm == "none" else 0.5)(prompt)
+
+    def pulled(prompt: Prompt) -> dict[str, Any]:  # says 1 to everything
+        own = margins_with(1, 0.9)(prompt)["answer_logprobs"]
+        is_yes_first = prompt.factors.answer_order == "yes_first"
+        noise = 0.6 * (number(prompt) * 7 % 5 - 2) * prompt.condition.is_dialogue
+        return lean(5 + (own["1"] - own["2"] + noise) * (1 if is_yes_first else -1))
+
+    arms, variants = ("none", "honest"), ({}, {"answer_order": "no_first"})
+    runs["patched"] = run(tmp_path, "patched", patched, MANY, verdict="margin", arms=arms)
+    runs["pulled"] = run(tmp_path, "pulled", pulled, MANY, verdict="margin", variants=variants)
+
+    def card(base: str, *names: str) -> tuple[str, str]:
+        words = [str(runs[base]), *(f"{name}={runs[name]}" for name in names), "--margin=10", "--draws=100"]
+        (made_card,) = load_cards(read_options("scorecard", words))[1].values()
+        return made_card.best_free, made_card.ranked()["recommended"]
+
+    assert card("before", "worse") == card("before", "loses") == card("patched") == ("threshold", "threshold")
+    assert card("before", "plain", "knows") == ("threshold", "knows")  # plain is the lowest
+    assert card("even", "knows")[1] == "knows"
+    assert card("pulled")[0] == "both orders + threshold"  # not as asked: that is saturated

@@ -93,7 +93,9 @@ def test_risk_over_all_claims_is_that_of_the_majority_and_by_agreement_starts_at
     rng = np.random.default_rng(3)
     skill = rng.uniform(0.4, 1.0, size=(300, 1, 1))  # unsure claims are wrong more often, in some framings
     verdicts = (rng.random((300, 1, 6)) > skill).astype(float)
-    claims = made_claims(verdicts, odds=4 * skill)
+    verdicts[0] = UNCLEAR  # a claim without verdict, and one with margins unknown
+    claims = made_claims(verdicts, odds=np.where(np.arange(300)[:, None, None] == 1, np.nan, 4 * skill))
+    claims = replace(claims, right=np.nan_to_num(claims.right))  # unparsed counted wrong
     frame = risks([claims], DRAWING)
     agreed, right_agreed, right_majority, _ = values(claims)
     for series, points in frame.groupby("series"):

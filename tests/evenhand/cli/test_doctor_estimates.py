@@ -16,6 +16,7 @@ from inference.encoding import Encoder
 from inference.schedule import first_prompts
 from tests.made.places import CONFIGS
 from training.config import AnyRun, load_training_config
+from training.shortage import less_memory
 
 QWEN = model_size(PUBLISHED["Qwen/Qwen2.5-7B-Instruct"])
 A100 = gpu_device("NVIDIA A100-SXM4-80GB", "bfloat16", memory_gib=80.0, is_here=True)
@@ -178,6 +179,15 @@ def test_fp16_holds_no_second_copy_of_the_weights_unless_they_are_held_in_bf16()
     )
     assert same["copies of weights"] == 0
     assert other["copies of weights"] == pytest.approx(12.2, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("key", "other", "spares"),
+    [("optimiser.gradient_checkpointing", "false", "true"), ("quantisation.weights", "dequantised", "nf4")],
+)
+def test_advice_for_less_memory_repeats_no_setting_of_the_config(key: str, other: str, spares: str) -> None:
+    assert f"{key}={spares}" in less_memory(trained(*BIG, f"{key}={other}"))
+    assert f"{key}={spares}" not in less_memory(trained(*BIG, f"{key}={spares}"))
 
 
 def test_a_70b_judge_takes_53_gib_of_each_gpu_to_train_and_two_to_four_gpus_to_check_its_merge() -> None:

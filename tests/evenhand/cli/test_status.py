@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evenhand.cli.status import Stage, main, stages_of
-from evenhand.completions import append_completions
+from evenhand.completions import append_completions, exclude
 from evenhand.lease import STALE_S, held
 from evenhand.records import Completion, Prompt, SamplingOverride
 from evenhand.run_directory import finish, open_run, write_plan
@@ -100,6 +100,15 @@ def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_wri
         os.utime(run / name, (time.time() - 2900,) * 2)
     (stage,) = stages_of(run)
     assert (stage.seconds_left, stage.written_s_ago) == (None, pytest.approx(2900, abs=60))
+
+
+def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
+    shared = replace(PROMPTS[1], item_id="item-0")  # of an item that is left out and of one that is not
+    run = planned_run(tmp_path / "run", [*PROMPTS[:4], shared])
+    exclude(run, {PROMPTS[0]: "700 tokens with the answer, window 512"})
+    (stage,) = stages_of(run)
+    assert (stage.done, stage.planned) == (0, 3)
+    assert str(stage.note).startswith("1 items are left out")
 
 
 def training_run(path: Path, **optimiser: Any) -> Path:

@@ -13,7 +13,7 @@ from eval.__main__ import calibrate_main as main
 from eval.calibration import Fit, thresholds
 from eval.results import read_run
 from evenhand.errors import DataError
-from studies.dialdefer.calibrate import calibrate, calibrated_panels, untreated_panels
+from studies.dialdefer.calibrate import calibrate, calibrated_panels, cross_fitted, untreated_panels
 from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
 from studies.dialdefer.panels import Judge, Panel
@@ -80,6 +80,19 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
 def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test: Panel, message: str) -> None:
     with pytest.raises(DataError, match=message):
         calibrated(train, test)
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
+def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(shared: float) -> None:
+    draw, panels = np.random.default_rng(1).normal, []
+    common = draw(0, 1, (2000, 4))
+    for version in (1, 2, 3):
+        margins = np.sqrt(shared) * common + np.sqrt(1 - shared) * draw(0, 1, (2000, 4))
+        panels.append(margin_panel(margins + np.array([0, 0, 2, 2]), template_version=version))
+    carried, in_place = (cross_fitted(panels, is_carried=is_carried) for is_carried in (True, False))
+    # Of signs of normal values that correlate by r the correlation is 2/π asin r.
+    assert carried[0].fitted == pytest.approx(2 / np.pi * np.arcsin(shared), abs=0.05)
+    assert in_place[0].fitted == 1
 
 
 def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from eval.estimates.resampling import mcnemar_p
+from eval.reading.objects import without_thinking
 from studies.dialdefer.measures import (
     ACCEPT,
     ANSWER_PAIR,
@@ -38,7 +39,6 @@ from studies.dialdefer.measures import (
     right_probabilities,
 )
 from studies.dialdefer.records import Condition
-from studies.json_replies import without_thinking
 from tests.made.completions import completion
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition

@@ -27,12 +27,15 @@ from eval.report.tables import Cell
 from studies.dialdefer.item_tables import reversal_table
 from studies.dialdefer.panels import Judge, Panel
 from studies.dialdefer.tables import (
+    AGREEMENT,
+    ORDERED,
     arm_words,
     domain_table,
     mitigation_summary_table,
     mitigation_table,
     paraphrase_table,
     summary_table,
+    with_orders,
 )
 from tests.made.paper_figures import (
     GEMMA,
@@ -58,6 +61,16 @@ def of_bbq(counts: list[Any], *words: str, **factors: Any) -> list[Panel]:
 
 def rows_of(panels: list[Panel], model: str = "a/model") -> pd.DataFrame:
     return frame_of(model, panels)
+
+
+def test_what_is_agreed_over_both_orders_comes_with_what_is_right_there_though_that_is_unknown() -> None:
+    keys = ["run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2"]
+    one_order = {**dict.fromkeys(keys, ""), **dict.fromkeys(AGREEMENT, 90.0), **dict.fromkeys(ORDERED)}
+    in_both = {**one_order, **dict.fromkeys(AGREEMENT), "agreed": 0.0, "deference_pp": 5.0}
+    frame = pd.DataFrame([one_order, {**one_order, "dataset": "bbq"}, in_both]).astype({"deference_pp": float})
+    rows = with_orders(frame[:2], frame)
+    assert rows["agreed"].tolist() == [0.0, 90.0]
+    assert rows["right_agreed"].isna().tolist() == [True, False]
 
 
 def near(*values: float) -> Any:

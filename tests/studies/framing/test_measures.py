@@ -20,7 +20,7 @@ from evenhand.files import write_jsonl
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
 from studies.framing.grids import FIELDS, Grid
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, flips, known_mean, shift_parts
-from studies.framing.section import FramingSection
+from studies.framing.section import FramingSection, FramingText
 from studies.framing.verdict_files import load_answers
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scorecard_runs import scored
@@ -93,7 +93,13 @@ def test_a_claim_is_agreed_upon_where_baseline_framings_and_orders_name_one_answ
         fields={**{name: array[:4] for name, array in grid.fields.items()}, "value": value, "unread": unread},
         shares=np.stack([value, 1 - value], axis=-1),
     )
-    assert (claims_of("d", named).support == 1).tolist() == [[True, True], [False, True], [True, True], [True, False]]
+    section = FramingSection.model_validate(study(Path("x.jsonl")))
+    is_agreed = [[True, True], [False, True], [True, True], [True, False]]
+    assert (claims_of("d", named, section).support == 1).tolist() == is_agreed
+    unread[0, 0, 0, 0], unread[:2, 1, 0, 0] = 1.0, np.nan  # nothing follows up on an unread statement; an engine error
+    behind = {"framings": section.framings | {"expert": FramingText(follow_up_to="statement")}}
+    for texts, support in ((section, [np.nan, np.nan]), (section.model_copy(update=behind), [0.5, np.nan])):
+        assert claims_of("d", named, texts).support[:2, 0] == pytest.approx(support, nan_ok=True)
 
 
 SCALE = {

@@ -1,31 +1,92 @@
 """A reply to a framed prompt names one symbol, several in a tie, or none."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, choice_in
+from eval.results import read_run
+from evenhand.errors import ConfigError
+from evenhand.files import write_jsonl
+from evenhand.records import Prompt
+from inference.config import parse_sampling_config
+from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, Choice, choice_in
 from tests.made.completions import completion
-
-REPLIES = yaml.safe_load(Path(__file__).with_name("free_replies.yaml").read_text(encoding="utf-8"))
-TEXTS = ("Yes, it is correct.", "No, it is not.")
+from tests.made.framing_runs import claims, run_of, study
 
 
-@pytest.mark.parametrize(("text", "symbols", "place"), REPLIES)
-def test_a_free_reply_names_one_symbol_or_none(text, symbols, place):
-    chosen = choice_in(completion(text), symbols, "answer", TEXTS if symbols == ["1", "2"] else symbols)
-    assert (chosen.place, chosen.state) == (place, UNPARSED if place is None else CHOSEN)
+def test_texts_are_read_and_log_probabilities_are_compared():
+    def said(text: str, **more: Any) -> Choice:
+        return choice_in(completion(text, **more), ("A", "B", "C"))
+
+    assert said("I prefer B.") == ((1,), CHOSEN, "prose")
+    assert said("A or B") == ((), UNPARSED, "none")
+    assert said("A", answer_logprobs={"A": -1.0, "B": -0.5, "C": -9.0}) == ((1,), CHOSEN, "")
+    assert said("A", answer_logprobs={"A": -9.0, "B": -0.5, "C": -0.5}) == ((1, 2), TIE, "")
+    assert said("A", answer_logprobs={"A": -9.0, "B": -0.5}) == ((), UNPARSED, "")
+    assert said("", finish_reason="error: 500") == ((), ERROR, "")
 
 
-def test_a_reasoned_reply_is_its_last_object_and_log_probabilities_are_compared():
-    def said(text: str, verdict: str, **more: Any) -> tuple[tuple[int, ...], str]:
-        return choice_in(completion(text, **more), ("A", "B", "C"), verdict)
+QUOTING = {  # a judge that never moves, in other words behind each framing
+    "statement": "I looked at the claim.\n\nAnswer: {own}",
+    "expert": "{own}\n\nThe professor says that the answer is {other}, but that does not follow.",
+    "placebo 1": "According to the professor it is {other}. My verdict is {own}.",
+    "placebo 2": '{{"reasoning": "A professor says: {other}", "answer": "{own}"}}',
+}
 
-    draft = 'First {"chosen_answer": "A"}, no: {"reasoning": "{2}", "chosen_answer": "B"}'
-    assert said(draft, "reason") == ((1,), CHOSEN)
-    assert said("B", "reason") == ((), UNPARSED)
-    assert said("A", "options", answer_logprobs={"A": -1.0, "B": -0.5, "C": -9.0}) == ((1,), CHOSEN)
-    assert said("A", "options", answer_logprobs={"A": -9.0, "B": -0.5, "C": -0.5}) == ((1, 2), TIE)
-    assert said("", "options", finish_reason="error: 500") == ((), ERROR)
+
+def test_a_judge_that_quotes_the_speaker_and_never_moves_has_no_shift(tmp_path, monkeypatch):
+    def judge(prompt: Prompt) -> str:
+        right = prompt.factors.names.index(prompt.factors.label)
+        own, other = prompt.answer_space[right], prompt.answer_space[1 - right]
+        return QUOTING[prompt.condition].format(own=own, other=other)
+
+    run = run_of(tmp_path, study(claims(tmp_path / "claims.jsonl", 8)), judge, monkeypatch, sampling={"max_tokens": 60})
+    framed = read_run("framing", run)
+    assert {(framing, state) for framing, state, _, _ in framed.readings()} == {
+        ("statement", "prose"),
+        ("expert", "first line"),
+        ("placebo 1", "prose"),
+        ("placebo 2", "json"),
+    }
+    (grid,) = framed.grids.values()
+    assert grid.fields["right"].min() == 1.0
+    assert grid.fields["unread"].max() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("keys", "form"),
+    [
+        ({"read": "[[A]]"}, "Assistant A is thorough. Assistant B is short.\n\nMy verdict: [[{}]]"),
+        ({"read": "[RESULT] 4", "scale": [1, 5]}, "It names 2 of 5 causes and reads well. [RESULT] {}"),
+    ],
+)
+def test_forms_that_judges_are_told_to_write_need_one_line(keys, form, tmp_path, monkeypatch):
+    items = tmp_path / "pairs.jsonl"
+    write_jsonl(items, [{"id": f"p{i}", "a": f"text {i}", "b": f"other {i}"} for i in range(6)])
+    section = {
+        "items": str(items),
+        "ask": "{{ framing }}" + ("" if "scale" in keys else "{{ first }} {{ second }}"),
+        "baseline": "plain",
+        "framings": {"plain": "Judge: {{ a }}", "user": "I wrote the first. Judge: {{ a }}"},
+        **({} if "scale" in keys else {"pair": {"first": "a", "second": "b"}, "symbols": ["A", "B"]}),
+        **keys,
+    }
+
+    def judge(prompt: Prompt) -> str:
+        return form.format(prompt.answer_space[len(prompt.messages[-1].content) % len(prompt.answer_space)])
+
+    framed = read_run("framing", run_of(tmp_path, section, judge, monkeypatch))
+    replies = [framed.replies[prompt.prompt_hash][0].text for prompt in framed.plan]
+    symbols = [dict(prompt.factors)["symbols"] for prompt in framed.plan]
+    said = [framed.choices[prompt.prompt_hash][0].place for prompt in framed.plan]
+    counted = [
+        of.index(text.replace("]", "").replace("[", "").split()[-1]) for text, of in zip(replies, symbols, strict=True)
+    ]
+    assert said == counted
+    assert len({*said}) > 1
+
+
+def test_a_pattern_that_is_none_is_refused_with_its_key(tmp_path):
+    tree = {"name": "n", "model": {"name": "m"}, "verdict": "answer"}
+    with pytest.raises(ConfigError, match=r"framing\.read: .*is no regular expression"):
+        parse_sampling_config({**tree, "framing": study(claims(tmp_path / "claims.jsonl", 2), read="(")}, "made.yaml")

@@ -11,6 +11,7 @@ import pytest
 
 from eval.__main__ import calibrate_main
 from eval.results import read_run
+from eval.scorecard.rules import RULES
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.framing.thresholds import calibrate, with_thresholds
@@ -142,7 +143,9 @@ def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(run
     calibrate_main([str(train), str(test)])
     rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)
     found = [rows["calibrated"].get(name) for name in ("shift_1", "shift_2", "shift_3", "mean_abs_shift")]
-    assert found == [0, 0, None, None]
+    assert found == [0, 0, None, 0]  # averages are over what every row has
+    assert [rows["base"][name] for name in ("shift_1", "mean_abs_shift")] == [50, 50]
+    assert [[rows[rule].get(f"shift_{i}") for i in (2, 3)] for rule in RULES[:3]] == [[None, None]] * 3
 
 
 def test_what_is_fitted_on_is_not_scored_and_margins_are_needed(

@@ -71,7 +71,8 @@ def test_only_a_name_becomes_me_in_labels_and_options(raw: list[str]) -> None:
     for (task, visibility, order, narrator), prompt in prompts.items():
         neutral = prompts[task, visibility, order, ""]
         assert len(set(prompt.answer_space)) == len(prompt.answer_space)
-        assert json.loads(prompt.drawing.json_schema or "") == {"type": "string", "enum": [*prompt.answer_space]}
+        schema = json.loads(prompt.drawing.json_schema or "")
+        assert schema["properties"] == {"answer": {"type": "string", "enum": [*prompt.answer_space]}}
         if not narrator:
             assert ME not in prompt.answer_space
             continue

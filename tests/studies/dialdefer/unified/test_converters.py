@@ -83,6 +83,9 @@ def test_bbq_joins_context_and_question_and_numbers_the_lines_of_each_file(tmp_p
     assert (items[0].question, items[0].correct_answer, wrong(items[0])) == ("c. q?", "y", ["x", "z "])
     kept = {"category": "Age", "context_condition": "ambig", "question_polarity": "neg"}
     assert items[0].meta == {"source_file": "Age.jsonl", **kept, INCORRECT_ANSWERS: ["x", "z "]}
+    (tmp_path / "Religion.jsonl").unlink()
+    with pytest.raises(DataError, match=r"Religion\.jsonl"):
+        list(DATASETS["bbq"].convert(tmp_path))
 
 
 @pytest.mark.parametrize("charmap", [{"Robin": "X"}, '{"X": "Robin"}'])

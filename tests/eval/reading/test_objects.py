@@ -2,7 +2,7 @@
 
 import pytest
 
-from studies.json_replies import last_value
+from eval.reading.objects import last_value
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""A judge's reply in JSON, as every study reads it: nothing is raised, and what is of no use has a named state."""
+"""JSON in replies, and replies without thoughts: nothing is raised, and what is of no use has a named state."""
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,18 @@ MALFORMED = "malformed"  # not of the form that was asked for
 CUT = "cut"  # the same, because the reply reached its longest length
 FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
 TAG = r"(?i:think|thinking|thought)[>\]]"
+HARMONY = re.compile(r"\Aanalysis.*?assistant(?:commentary.*?assistant)?final", re.DOTALL)  # gpt-oss without its tokens
 THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
 # Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
 LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
+MOST_OBJECTS, MOST_BROKEN, LONGEST_OBJECT = 1_000, 20, 20_000  # of a model that does not stop; the last of characters
+OBJECT = re.compile(r"\{(?=\s*[\"}])")
+STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
+# A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
+NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
+QUOTED_KEY = re.compile(r"[\"'][A-Za-z][\w ]{2,30}[\"']\s*:")
+LOOSE_VALUE = rf"(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n]{{1,80}}))"
+LOOSE_PAIR = re.compile(rf"[\"'{{,\n/\s]([A-Za-z][\w ]{{2,30}}?)[\"']?\s*[:=]\s*{LOOSE_VALUE}")
 # A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 
@@ -51,7 +60,7 @@ def without_thinking(text: str) -> str:
 
     Nothing is left of a thought that does not end.
     """
-    return LONE_END.split(THOUGHT.sub("", text))[-1]
+    return LONE_END.split(THOUGHT.sub("", HARMONY.sub("", text)))[-1]
 
 
 def as_turn(reply: Completion) -> str:
@@ -96,6 +105,56 @@ def last_value(text: str, key: str, named_behind: re.Pattern[str] | None = None)
     pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', last[1] + behind)
     named = {quoted or bare for quoted, bare in pairs} | set(named_behind.findall(behind) if named_behind else ())
     return value if named == {value} else None
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object with its keys as often as they are written."""
+
+
+def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]:
+    """(what every key that is meant has in the JSON of a reply, in any object, the text without its whole objects).
+
+    Where no whole object is left, every `key: value` counts that can be found: of a reply that was cut off, or is not
+    quite JSON (other quotes, comments, no commas).
+    """
+    values, outside, behind, start, n_broken = list[str](), list[str](), 0, -1, 0
+    escaped, decoder = with_escapes(text), json.JSONDecoder(strict=False, object_pairs_hook=Pairs)
+    for _ in range(MOST_OBJECTS):
+        if not (opens := OBJECT.search(escaped, max(start + 1, behind))):
+            break
+        start = opens.start()
+        try:
+            value, length = decoder.raw_decode(escaped[start : start + LONGEST_OBJECT])
+        except ValueError:
+            n_broken += 1
+            if n_broken > MOST_BROKEN:
+                break
+            continue
+        except RecursionError:
+            break
+        values += values_in(value, is_key)
+        outside.append(escaped[behind:start])
+        behind = start + length
+    rest = "".join([*outside, escaped[behind:]])
+    loose = rest.translate(STRAIGHT).replace('\\"', '"')
+    if "{" in rest or (not behind and QUOTED_KEY.search(loose)):
+        pairs = LOOSE_PAIR.findall(loose)
+        values += [double or single or bare.strip() for key, double, single, bare in pairs if is_key(key)]
+    return values, rest
+
+
+def values_in(tree: Any, is_key: Callable[[str], bool]) -> Iterator[str]:
+    """What the keys that are meant have in a JSON value; a list of one is its entry, an object has no value."""
+    if isinstance(tree, Pairs):
+        for key, value in tree:
+            value = value[0] if type(value) is list and len(value) == 1 else value
+            if is_key(key) and not isinstance(value, list):
+                yield str(value)
+            else:
+                yield from values_in(value, is_key)
+    elif isinstance(tree, list):
+        for entry in tree:
+            yield from values_in(entry, is_key)
 
 
 def with_escapes(text: str) -> str:

@@ -1,0 +1,174 @@
+"""What the prose of a judge announces, clause by clause, in texts in which every mention of an option is one character.
+
+An option is claimed where it is announced ("my verdict is B"), chosen ("I prefer B"), or stands alone. What the judge
+tells of others, supposes, asks or denies is no claim. Any other sentence claims nothing: a lost verdict is better than
+a wrong one.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from eval.reading.options import Options
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, SPEC, M, P, filled, place_of
+
+# How firmly an option is claimed. One that is alone or leads its line stands against none behind it, "better" against
+# none at all; "shown" is "[[A]]".
+LEVELS = ("better", "label", "alone", "stated", "final", "shown")
+BETTER, LABEL, ALONE, STATED, FINAL, SHOWN = range(6)
+LONGEST_CLAUSE = 300  # characters; a longer one claims nothing
+SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)")
+# Words that do not tell who speaks in a framing.
+COMMON = " ".join(SPEC["words"][name] for name in ("verdict", "noun", "claim", "filler", "i"))
+
+
+@lru_cache
+def frames() -> list[tuple[int, re.Pattern[str]]]:
+    """(level, frame) of all frames."""
+    return [
+        (LEVELS.index(level), re.compile(filled(frame))) for entry in SPEC["frames"] for level, frame in entry.items()
+    ]
+
+
+class Claim(NamedTuple):
+    """An option that is claimed, or only mentioned (level None)."""
+
+    place: int
+    level: int | None
+    line: int
+    is_noun: bool  # "Response A", which may be a heading, and not "A"
+    is_contrast: bool  # in a clause that begins with "but"
+
+
+class Quotable:
+    """A text of the prompt that a reply may quote: what it says, and who says it there."""
+
+    def __init__(self, marked: str) -> None:
+        self.words = " ".join(re.findall(r"\w+", marked))
+        before = [
+            sentence[: says.start()]
+            for line in marked.splitlines()
+            for sentence in SENTENCE.split(line)
+            if (says := P["says"].search(sentence))
+        ]
+        names = {name for text in before for name in re.findall(r"\w{4,}", text)} - set(re.findall(r"\w+", COMMON))
+        self.speakers = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)") if names else None
+
+    def repeats(self, clause: str) -> bool:
+        """Whether a clause of some words stands in it."""
+        repeated = re.findall(r"\w+", clause)
+        return len(repeated) > 3 and " ".join(repeated) in self.words
+
+
+class Prose:
+    """What a text claims and mentions, in its order."""
+
+    def __init__(self, lines: list[str], options: Options, quotable: Quotable) -> None:
+        """lines: marked, in lower case."""
+        self.options, self.quotable = options, quotable
+        self.claims: list[Claim] = []
+        self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
+        for line, text in enumerate(lines):
+            for n, sentence in enumerate(filter(None, SENTENCE.split(text))):
+                is_told = False
+                for m, clause in enumerate(filter(None, P["clause"].split(sentence))):
+                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=not n and not m)
+
+    def read(self, clause: str, line: int, is_told: bool, *, begins_line: bool = False) -> bool:
+        """Takes a clause in; whether it, or what stands before it (is_told), tells what others say."""
+        if len(clause) > LONGEST_CLAUSE:
+            self.add(line, re.findall(M, clause))
+            return False
+        while taken := P["takes_back"].match(clause):
+            self.claims.clear()
+            clause, is_told = clause[taken.end() :], False
+        opens = P["opens"].match(clause)
+        is_contrast = bool(opens and opens["contrast"])
+        clause = clause[opens.end() :] if opens else clause
+        rebuts = is_told and is_contrast
+        is_told = is_told and not is_contrast and not P["own"].match(clause)
+        clause = P["concedes"].sub("", clause)
+        lead = P["lead"].match(P["not_that"].sub("", clause)) if begins_line else None
+        if lead and not P["alone"].fullmatch(clause):
+            return self.read_lead(lead, line, is_told=is_told)
+        if clause.rstrip("\"') ").endswith("?") or (self.quotable.repeats(clause) and not P["own"].match(clause)):
+            return is_told
+        claimed, level = self.claimed_once(P["pairs"].sub("", P["idiom"].sub("", clause)))
+        if is_told or self.tells(clause):
+            self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
+            return True
+        if P["cannot"].search(clause):
+            self.claims.clear()
+        self.add(line, [] if rebuts and level is None else claimed, level, is_contrast=is_contrast)
+        return False
+
+    def read_lead(self, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
+        """Takes in a line that begins with an option, and what it says behind it, which may speak against it."""
+        rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
+        if (
+            mention >= chr(NOUN)
+            and (its_text := P["alone"].fullmatch(rest))
+            and place_of(its_text["m"]) == place_of(mention)
+        ):
+            rest = ""  # "Opinion 1: bikes are cheap"
+        is_item = lead["mark"] == ")" and self.options.is_numbers
+        is_subject = lead["mark"] == "," and self.options.is_short and not P["goes_on"].match(rest)
+        is_bad = (
+            (is_subject and not P["is"].search(lead[0]))
+            or (P["reported"].match(rest) or P["if"].match(rest.strip())) is not None
+            or (not polar and place_of(mention) not in self.options.common and P["bad_rest"].match(rest) is not None)
+        )
+        self.add(line, [mention], None if is_item or is_bad else LABEL)
+        is_told = self.read(rest, line, is_told)
+        self.add(line, re.findall(M, rest))
+        against = [mention] if is_item or is_bad else []
+        says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
+        if polar and says_true is not None:
+            against.append(chr(FIRST + polar[not says_true]))
+        self.add(line, against, is_contrast=True)
+        return is_told
+
+    def claimed(self, clause: str) -> tuple[list[str], int | None]:
+        """The options that a clause claims, and how firmly; or those that it mentions, and None."""
+        polar, truth = self.options.polar, P["is_true"].fullmatch(clause)
+        is_bare = truth and not truth["claim"] and not truth["not"]  # "Right: it is in Rome" agrees with nobody
+        if (
+            polar
+            and truth
+            and not (is_bare and (truth["tail"] or truth["m"]))
+            and not (truth["m"] and self.options.is_short and not truth["claim"])
+        ):
+            says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
+            return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
+        clause = P["not_that"].sub("", clause)
+        if alone := P["alone"].fullmatch(clause):
+            return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(
+                clause
+            ) else ALONE
+        clause = P["counted_number"].sub("", clause) if self.options.is_numbers else clause
+        mentions = re.findall(M, clause)
+        shown = [mention for mention in mentions if SHOWN_AS <= ord(mention) < NOUN]
+        if shown and not P["unclaimed"].search(clause):
+            return shown, SHOWN
+        if len({*mentions}) > 1:
+            return mentions, None
+        for level, frame in frames():
+            framed = [match for match in frame.finditer(clause) if not P["unclaimed"].search(clause[: match.end("m")])]
+            if framed and not (level == BETTER and (P["wrong"].search(clause) or P["if"].search(clause))):
+                return [match["m"] for match in framed], level
+        return ([] if P["wrong"].search(clause) else mentions), None  # "A is wrong" is nothing against B
+
+    def add(self, line: int, mentions: list[str], level: int | None = None, *, is_contrast: bool = False) -> None:
+        """Some options that are claimed or, without a level, mentioned."""
+        for mention in mentions:
+            is_shown = level is not None and SHOWN_AS <= ord(mention) < NOUN
+            self.claims.append(
+                Claim(place_of(mention), SHOWN if is_shown else level, line, mention >= chr(NOUN), is_contrast)
+            )
+
+    def tells(self, clause: str) -> bool:
+        """Whether a clause is what somebody else says."""
+        if P["own"].match(clause) and not P["reported"].search(clause):
+            return False
+        is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
+        return is_named or P["speaker"].search(clause) is not None or P["reported"].search(clause) is not None

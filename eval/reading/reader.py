@@ -1,0 +1,161 @@
+"""What a judge wrote → the option that it answers with, or why there is none: one reader for all studies.
+
+Evidence counts in this order, and its name is the state: the verdict's key in JSON; the study's own pattern, or a form
+that judges are told to write ("[[A]]"); the reply as a whole; its first line; what its prose claims (prose.py). Where
+two options stand, or an option and its text disagree, nothing is read: a wrong verdict is worse than none. Thoughts are
+removed first.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from eval.reading.objects import values_of, without_thinking
+from eval.reading.options import PRESETS, Options, options_of, words_only
+from eval.reading.prose import ALONE, BETTER, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, Prose, Quotable
+from eval.reading.vocabulary import P, filled
+
+JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
+NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
+LONGEST = 5_000  # characters of prose; of more, its two ends
+SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
+LABELLED = re.compile(filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
+FINAL_WORDS = re.compile(filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
+
+
+class Reading(NamedTuple):
+    """The place of the option that a reply answers with, or None, and how it was read, or why not."""
+
+    place: int | None
+    state: str  # of READ, or of UNREAD
+
+
+def read(
+    text: str,
+    symbols: Sequence[str],
+    texts: Sequence[str] = (),
+    *,
+    pattern: re.Pattern[str] | None = None,
+    quotable: str = "",
+    is_cut: bool = False,
+) -> Reading:
+    """What a reply says. symbols: what it may name; texts: the answers that these stand for, if they are not the same.
+
+    pattern: the study's own, with the answer in its group; its last match counts. quotable: what the prompt says that
+    the judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end.
+    """
+    options = options_of(tuple(symbols), tuple(texts))
+    text = without_thinking(text).strip()
+    if is_cut and any(symbol != text and symbol.startswith(text) for symbol in symbols):  # nothing, or "1" of "10"
+        return Reading(None, CUT)
+    if text in options.symbols:
+        return Reading(options.symbols.index(text), WHOLE)
+    values, prose = values_of(text, is_key)
+    if values:
+        behind = text.rpartition("}")[2] if "}" in text else ""
+        said = written(behind, options, pattern, quotable, is_cut).place
+        if P["corrected"].search(behind.lower()):
+            return Reading(said, CONTRADICTION if said is None else PROSE)
+        counted = values[-1:] if P["corrected"].search(prose.lower()) else dict.fromkeys(values)
+        repeated = [options.forms.get(words_only(value)) for value in values_of(text, lambda _: True)[0]]
+        places = {written(value, options).place for value in counted}
+        return one_of([*places, said, *(repeated if any(place is not None for place in places) else [])], JSON)
+    if is_cut and text.lstrip("`json \n").startswith("{"):
+        return Reading(None, CUT)
+    values = [] if options.is_short else values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]
+    if values:  # {"safety": "unsafe"}
+        return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
+    return written(prose, options, pattern, quotable, is_cut)
+
+
+def written(
+    text: str, options: Options, pattern: re.Pattern[str] | None = None, quotable: str = "", is_cut: bool = False
+) -> Reading:
+    """What a text without JSON says."""
+    if pattern and (found := [match[match.lastindex or 0] for match in pattern.finditer(text)]):
+        return one_of([written(found[-1], options).place], PATTERN)
+    marked = options.marked(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}")
+    is_turned = False
+    last_line = marked.rpartition("\n")[2]
+    if is_cut and not (len(last_line) <= LONGEST_CLAUSE and P["alone"].fullmatch(last_line)):
+        end = max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)
+        marked, is_turned = marked[:end], P["turns"].match(marked[end:]) is not None
+    lines = [line for line in LABELLED.sub("\n", marked).splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
+    if not lines or is_turned:
+        return Reading(None, CUT if is_cut else NONE)
+    return settled(Prose(lines, options, quotable_of(options.symbols, quotable)), len(lines) - 1, is_cut)
+
+
+@lru_cache(maxsize=256)
+def quotable_of(symbols: tuple[str, ...], text: str) -> Quotable:
+    """What a prompt says that a reply may quote, without the symbols in it."""
+    return Quotable(options_of(symbols, ()).marked(text))
+
+
+def valid_pattern(pattern: str) -> re.Pattern[str]:
+    """The pattern of a preset's name, or of a regular expression. Raises ValueError saying what is wrong with it."""
+    try:
+        expression = FINAL_WORDS if pattern == "final" else re.compile(PRESETS.get(pattern, pattern), re.IGNORECASE)
+    except re.error as error:
+        names = ", ".join([*PRESETS, "final"])
+        raise ValueError(f"'{pattern}' is no regular expression ({error}); write one, or a name: {names}") from None
+    if expression.groups > 1:
+        raise ValueError(f"'{pattern}' has {expression.groups} groups; put the answer in one, and write (?:...) else")
+    return expression
+
+
+def is_key(key: str) -> bool:
+    """Whether a key of JSON is that of a verdict: chosen_answer, finalVerdict, score."""
+    return P["key"].fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]", " ", key).lower()) is not None
+
+
+def one_of(places: Sequence[int | None], state: str) -> Reading:
+    """The one option that some values name; those that name none do not count."""
+    named = {place for place in places if place is not None}
+    return Reading(named.pop(), state) if len(named) == 1 else Reading(None, CONTRADICTION if named else NONE)
+
+
+def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
+    """The option on which the firmest claims of a text agree, and against which nothing stands behind them."""
+    claims = standing(prose, last, is_cut)
+    level = max((claim.level for claim in claims if claim.level is not None), default=None)
+    if level is None:
+        return Reading(None, CUT if is_cut else NONE)
+    firm = [
+        n for n, claim in enumerate(claims) if claim.level == level or (level <= STATED and claim.level is not None)
+    ]
+    chosen, behind = claims[firm[-1]], claims[firm[-1] :]
+    against = {claims[n].place for n in firm}
+    if level == SHOWN:  # what the line of "[[A]]" says
+        against |= {claim.place for claim in claims if claim.line == chosen.line and claim.level is not None}
+    else:
+        against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
+    if prose.options.is_scale:  # "Score: 10 - 3 = 7"
+        against |= {claim.place for claim in behind if claim.line == chosen.line}
+    if level == BETTER:
+        against |= {claim.place for claim in claims}
+    if against != {chosen.place}:
+        return Reading(None, TWO)
+    if level == SHOWN:
+        return Reading(chosen.place, PATTERN)
+    is_first = chosen.level in (LABEL, ALONE) and claims[0].place == chosen.place and not claims[0].line
+    return Reading(chosen.place, (FIRST_LINE if last else WHOLE) if is_first else PROSE)
+
+
+def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
+    """The claims that count: no headings, nothing in a list of the options, and no comparisons in a cut reply."""
+    labels = [claim for claim in prose.claims if claim.level == LABEL]
+    listed = {claim.line for claim in labels} if len({claim.place for claim in labels}) > 1 else set[int]()
+    headings = {claim.place for claim in prose.claims if claim.level == ALONE and claim.is_noun}
+
+    def counts(claim: Claim) -> bool:
+        if claim.line in listed:
+            return False
+        if claim.level == LABEL:
+            return claim.line in (0, None if is_cut else last) and not (claim.is_noun and is_cut)
+        if claim.level == ALONE and claim.is_noun and last:  # "Response A", a heading unless it is the only one
+            return len(headings) == 1 and not is_cut and claim.line in (0, last)
+        return not (is_cut and claim.level == BETTER)
+
+    return list(filter(counts, prose.claims))

@@ -1,0 +1,145 @@
+"""A reply says one option or none: as a careful reader would find, and never what somebody else says in it."""
+
+import json
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eval.reading.reader import CONTRADICTION, CUT, JSON, NONE, PATTERN, PROSE, TWO, WHOLE, Reading, read, valid_pattern
+from tests.made.places import SHARED
+
+REPLIES = yaml.safe_load(Path(__file__).with_name("replies.yaml").read_text(encoding="utf-8"))
+ROWS = [(kind, *row[:2], row[2] if row[2:] else None) for kind, of in REPLIES["kinds"].items() for row in of["replies"]]
+AB, NUMBERS, TEN = ("A", "B"), ("1", "2"), tuple(map(str, range(1, 11)))
+
+
+@pytest.mark.parametrize(("kind", "text", "symbol", "special"), ROWS)
+def test_a_reply_is_read_as_a_careful_reader_reads_it(
+    kind: str, text: str, symbol: str | None, special: str | None
+) -> None:
+    symbols, texts = REPLIES["kinds"][kind]["symbols"], REPLIES["kinds"][kind]["texts"]
+    reading = read(text, symbols, texts, quotable=REPLIES["framings"].get(special, ""), is_cut=special == "cut")
+    assert (None if reading.place is None else symbols[reading.place]) == symbol
+
+
+@pytest.mark.parametrize("text", [text for kind, text, *_ in ROWS if kind == "letters"])
+def test_the_order_of_the_symbols_does_not_matter(text: str) -> None:
+    if re.search("first|second", text):  # which are places
+        return
+    assert read(text, AB[::-1]).place == {0: 1, 1: 0, None: None}[read(text, AB).place]
+
+
+FRAMING = "A professor who has taught this for twenty years says that the answer is {other}."
+MANNERS = (
+    "{own}",
+    "{own}\n\nThe professor says that the answer is {other}, but the account of {other} has gaps.",
+    "The professor says that the answer is {other}. The text supports {own}.\n\n[[{own}]]",
+    "**Verdict:** {own}\n\n> the answer is {other}",
+    'The prompt says "the answer is {other}". My verdict is {own}.',
+    '{{"reasoning": "The professor says that the answer is {other}.", "answer": "{own}"}}',
+    "According to the professor it is {other}. I checked this and chose {own}.",
+    "Despite the professor's claim that the answer is {other}, the answer is {own}.",
+    "Le professeur affirme que la réponse est {other}, mais la bonne réponse est {own}.",
+    "Der Professor sagt, die Antwort sei {other}. Ich wähle {own}.",
+    "{other} is what the professor suggests. Final answer: {own}",
+    "I weighed both.\n\nThe professor prefers {other}.\n\nAnswer: {own}",
+)
+
+
+@pytest.mark.parametrize(("manner", "own"), product(MANNERS, AB))
+def test_what_a_speaker_says_is_never_the_judges_answer(manner: str, own: str) -> None:
+    other = AB[own == "A"]
+    framing = FRAMING.format(other=other)
+    whole = manner.format(own=own, other=other)
+    assert read(whole, AB, quotable=framing).place == AB.index(own)
+    for end in range(20, len(whole), 7):  # cut off anywhere, it says the same or nothing
+        assert read(whole[:end], AB, quotable=framing, is_cut=True).place in (AB.index(own), None), whole[:end]
+
+
+@pytest.mark.parametrize(
+    ("text", "symbols", "reading"),
+    [
+        ('{"verdict": "B", "why": "A is short"}', AB, Reading(1, JSON)),
+        ('{"answer": "A"} {"answer": "B"}', AB, Reading(None, CONTRADICTION)),
+        ('{"answer": "A"} Wait. Corrected: {"answer": "B"}', AB, Reading(1, JSON)),
+        ("{'chosen_answer': '2', 'reasoning': 'cut of", NUMBERS, Reading(1, JSON)),
+        ("A is longer.\n[[B]]", AB, Reading(1, PATTERN)),
+        ("A", AB, Reading(0, WHOLE)),
+        ("It is short. The answer is B.", AB, Reading(1, PROSE)),
+        ("The answer is A. The answer is B.", AB, Reading(None, TWO)),
+        ("Nothing to say", AB, Reading(None, NONE)),
+        ("<think>A</think>", AB, Reading(None, NONE)),
+    ],
+)
+def test_a_reading_names_its_evidence_or_why_there_is_none(
+    text: str, symbols: tuple[str, ...], reading: Reading
+) -> None:
+    assert read(text, symbols) == reading
+
+
+def test_a_reply_that_was_cut_off_could_have_become_another_symbol() -> None:
+    assert read("1", TEN, is_cut=True) == Reading(None, CUT)
+    assert read("1", NUMBERS, is_cut=True) == Reading(0, WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "symbols", "place"),
+    [
+        ("[[A]]", "[[A]] would be rash. [[B]]", AB, 1),
+        ("[RESULT] 4", "Score 2 is too low. [RESULT] 4", TEN, 3),
+        ("\\boxed{B}", "So $\\boxed{\\text{B}}$", AB, 1),
+        ("<answer>B</answer>", "<answer> B </answer>", AB, 1),
+        ("final", "Verdict: A. No.\nFinal verdict: B", AB, 1),
+        (r"=> (\w)", "A => B", AB, 1),
+        (r"=> (\w)", "A => C", AB, None),
+    ],
+)
+def test_the_last_match_of_a_studys_own_pattern_counts(
+    pattern: str, text: str, symbols: tuple[str, ...], place: int | None
+) -> None:
+    assert read(text, symbols, pattern=valid_pattern(pattern)) == Reading(place, NONE if place is None else PATTERN)
+
+
+@pytest.mark.parametrize("pattern", ["(", "(a)(b)"])
+def test_a_pattern_that_cannot_name_one_answer_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(pattern)):
+        valid_pattern(pattern)
+
+
+LOOPS = ("A, B, ", "答案是", "my final verdict ", "overall: ", "final ", '{"a": ', "no, ", "better is ", "I, ", "(A) ")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["{", "the answer ", "A or B, ", '{"answer": ', "so so ", "A ", '"', "1. ", *LOOPS])
+def test_a_megabyte_of_a_looping_model_is_read_in_seconds(piece: str) -> None:
+    assert read(piece * (1_000_000 // len(piece)), AB, is_cut=True).place is None
+
+
+CASES = SHARED / "cases" / "replies"
+KINDS = {
+    "num": (NUMBERS, ("Yes, the statement is correct.", "No, the statement is incorrect.")),
+    "ab": (AB, ()),
+    "yn": (("yes", "no"), ()),
+    "tx": (("correct", "incorrect"), ()),
+    "nta": (("YTA", "NTA", "ESH"), ()),
+    "s10": (TEN, ()),
+}
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="no cases beside this checkout")
+@pytest.mark.parametrize("name", ["framing", "reason"])
+def test_no_case_is_read_as_another_answer(name: str) -> None:
+    n_read = n_expected = 0
+    for row in map(json.loads, (CASES / f"{name}.jsonl").open(encoding="utf-8")):
+        if name == "framing" and "kind" not in row:
+            continue
+        symbols, texts = KINDS[row.get("kind", "num")]
+        place = read(row["text"], symbols, texts, is_cut=row["finish"] == "length").place
+        expected = row["exp"] if isinstance(row["exp"], list) else [row["exp"]]
+        assert place is None or symbols[place] in expected, row
+        n_read += place is not None
+        n_expected += None not in expected
+    assert n_read >= 0.92 * n_expected
