@@ -213,7 +213,7 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
     section = FramingSection.model_validate(study(Path("x.jsonl")))
 
     def over(grid: Grid) -> dict:
-        blocks = blocks_of(SimpleNamespace(section=section, verdict="text", grids={"d": grid}))
+        blocks = blocks_of(SimpleNamespace(section=section, verdict="text", grids={"d": grid}, left_out=()))
         return {(b.setting["framing"], m.name): (m, b.parts["d"]) for b in blocks for m in b.measures}
 
     before = over(replace(whole, fields=fields))
