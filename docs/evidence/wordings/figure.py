@@ -34,5 +34,5 @@ for arm, label in LABELS.items():
             interval = (min(seeds), max(seeds)) if len(seeds) > 1 else (None, None)
             marks.append((label, wording, row.value / 2, *interval))
 frame = pd.DataFrame(marks, columns=["label", "series", "value", "low", "high"])
-heading = "Shift in wordings that no mitigation saw"
+heading = "Shift in wordings that no training saw"
 finish(interval_plot("wordings", heading, frame, "of 100 claims; bar: range of the seeds"), folder)
