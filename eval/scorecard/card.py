@@ -127,6 +127,11 @@ class StudyCard:
         """Arms of which a row cannot be ranked."""
         return {self.arm_of[row] for row, why in self.unranked.items() if why}
 
+    @cached_property
+    def ruled_arms(self) -> set[str]:
+        """Trainings under a rule, which are shown and in no ranking."""
+        return {arm.arm for arm in self.arms if arm.kind == TRAINED and arm.rule}
+
     def are_tested(self, *arms: str) -> bool:
         """Whether arms can be told apart: one training beside several tells no variance of its own."""
         rows = [[row for row in self.arms if row.arm == arm and row.name in self.judges] for arm in arms]
@@ -226,11 +231,10 @@ class StudyCard:
         if not self.kept or not self.lowest:
             return []
         x, y = self.kept, self.of_base[self.lowest]
-        ruled = {arm.arm for arm in self.arms if arm.kind == TRAINED and arm.rule}
         points = [
             {"label": arm, "is_mean": i == 0, **x.shown("x", level_x), **y.shown("y", level_y)}
             for arm in (BASE, *y.pooled)
-            if arm in (BASE, *x.pooled) and arm not in ruled
+            if arm in (BASE, *x.pooled) and arm not in self.ruled_arms
             for i, (level_x, level_y) in enumerate(zip(x.levels(arm), y.levels(arm), strict=True))
         ]
         frame, labels = pd.DataFrame(points).dropna(subset=["x", "y"]), (x.figure.words, f"{y.figure.words} (0: fair)")
@@ -276,15 +280,14 @@ class StudyCard:
             return {"lowest": "", "best": None, "left_out": {}, "free": None, "further": []}
         main = self.of_base[self.lowest]
         words = main.figure.words
-        ruled = {arm.arm for arm in self.arms if arm.kind == TRAINED and arm.rule}
-        levels = {arm: pooled.after.value for arm, pooled in main.pooled.items() if arm not in ruled}
+        levels = {arm: pooled.after.value for arm, pooled in main.pooled.items() if arm not in self.ruled_arms}
         reasons = {
             arm: f"its {words} is not known" if level is None else self.why_not(arm) for arm, level in levels.items()
         }
         free = {arm.arm for arm in self.arms if arm.kind == FREE}
         ranked = [arm for arm, reason in reasons.items() if not reason and arm not in free]
         order = sorted(ranked, key=lambda arm: levels[arm] or 0)
-        asked = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in free | ruled]
+        asked = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in free | self.ruled_arms]
         reasons |= {arm: f"has no {words}" for arm in asked if arm not in main.pooled}
         best, following = (main.pooled[arm] if arm else None for arm in (*order[:2], "", "")[:2])
         recommended = self.recommended(order)
@@ -324,6 +327,12 @@ class StudyCard:
         lower = others and self.of_base[self.lowest].pooled[others[0]].direction == -1
         return others[0] if lower and not self.unranked.get(BASE) else ""
 
+    def changes_between(self, first: str, second: str) -> Sequence[Change]:
+        """The changes from one row to another."""
+        if first == BASE:
+            return self.changes[second]
+        return row_changes(self.evaluation, {row: self.judges[row] for row in (first, second)}, self.options)
+
     @cached_property
     def best_free(self) -> str:
         """The free arm with the lowest value of the figure that arms are ranked by, of those that keep what they must.
@@ -345,9 +354,8 @@ class StudyCard:
         if not self.kept or not self.is_right_known:
             return best
         for arm in dearer:
-            judges = {name: self.judges[name] for name in (best, arm)}
-            changes = self.changes[arm] if best == BASE else row_changes(self.evaluation, judges, self.options)
-            if any((change.change.low or 0.0) > 0 for change in changes_in(self.kept.figure, changes)[-1:]):
+            changes = changes_in(self.kept.figure, self.changes_between(best, arm))
+            if any((change.change.low or 0.0) > 0 for change in changes[-1:]):
                 best = arm
         return best
 
@@ -370,13 +378,8 @@ class StudyCard:
         if not self.best_free:
             return {}
         trained = [arm.name for arm in self.arms if arm.kind == TRAINED and not arm.rule and arm.name in self.judges]
-        free, added = self.judges[self.best_free], dict[str, list[dict[str, Any]]]()
-        changes = {
-            row: self.changes[row]
-            if self.best_free == BASE
-            else row_changes(self.evaluation, {self.best_free: free, row: self.judges[row]}, self.options)
-            for row in trained
-        }
+        added = dict[str, list[dict[str, Any]]]()
+        changes = {row: self.changes_between(self.best_free, row) for row in trained}
         for figure in filter(None, [self.of_base[self.lowest], self.kept if self.is_right_known else None]):
             for line in self.contrasts(figure.figure, {self.best_free: changes}):
                 end = line["lead"].high if figure.figure.name == self.lowest else line["lead"].low
@@ -391,13 +394,7 @@ class StudyCard:
         """By how much the second arm lies above the first in the figure that arms are ranked by, whether significantly,
         and how much more often it is right, where that is significant."""
         seeds = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
-        changes = [
-            [
-                row_changes(self.evaluation, {row: self.judges[row] for row in (lower, upper)}, self.options)
-                for upper in seeds[1]
-            ]
-            for lower in seeds[0]
-        ]
+        changes = [[self.changes_between(lower, upper) for upper in seeds[1]] for lower in seeds[0]]
         is_single = len(seeds[0]) == len(seeds[1]) == 1
 
         def lead_in(figure: CardFigure) -> tuple[Estimate, bool]:
