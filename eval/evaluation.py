@@ -180,7 +180,7 @@ class Evaluation(Generic[Run]):
         assert self.observe, "an evaluation has `observe`, or `scores` and `changes`"
         return observed_scores(self.observe, judges, options)
 
-    def unparsed_in(self, judges: Mapping[str, Run]) -> str:
+    def unparsed_in(self, judges: Mapping[str, Run], way_out: str = PARSE_ALL) -> str:
         """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
         worst = {
             name: max(shares.items(), key=lambda of: of[1])
@@ -190,7 +190,7 @@ class Evaluation(Generic[Run]):
         listed = [
             f"{share:.0f}% of the replies of {name} in {where}" for name, (where, share) in worst.items() if share
         ]
-        return f"{' and '.join(listed)} are unparsed. {PARSE_ALL}" if listed else ""
+        return f"{' and '.join(listed)} are unparsed. {way_out}".strip() if listed else ""
 
     def changes_of(self, judges: Mapping[str, Run], options: Options) -> list[Change]:
         """Every measure's change between two judges where both were asked."""

@@ -35,7 +35,8 @@ class Options:
     side_by_side: bool = False
     study_options: tuple[Any, ...] = ()  # the own options of each study that has some, as `of` gives them
     given: frozenset[str] = frozenset()  # those of them that were written
-    mapping: Path | None = None  # of the logs among the sources, which have been read by it
+    mapping: str = ""  # a file or a shipped name: which rows the records of the sources are
+    mapping_keys: tuple[str, ...] = ()  # key=value
     fail_if: tuple[str, ...] = ()  # as eval.publishing.condition reads them
     report_to: tuple[str, ...] = ()
     card: Path | None = None  # README.md of a model

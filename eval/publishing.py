@@ -87,7 +87,7 @@ def hand_on(every: Sequence[Results], options: Options) -> None:
     """Do what the options of `score` say with the scores. Ends the program with code 4 where a condition is met."""
     rows = []
     for results in every:
-        words = {"study": results.study, "unparsed_in": results.evaluation.unparsed_in(results.judges)}
+        words = {"study": results.study, "unparsed_in": results.unparsed_in(results.judges)}
         of_study = [{**words, **row.as_dict(), "unparsed": row.estimate.unparsed} for row in results.score_rows]
         if options.card:
             write_card(options.card, of_study)

@@ -7,6 +7,7 @@ take the last of two fields of one name, and do not say on which line a row star
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from evenhand.errors import DataError
 from evenhand.files import parse_lines
 from evenhand.sources.record_fields import shown
 
+NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+NO = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}"}  # what stands for nothing, in lower case
 BATCH_ROWS = 8192
 LONGEST_CELL = 10_000_000  # characters; csv's own limit of 131,072 is under what a looping model writes
 Record = tuple[int, dict[str, Any]]  # the line that a row starts on, from 1, or a parquet table's row; its fields
@@ -42,7 +45,7 @@ class Column:
     read: Callable[[str], str] | None = None  # text without outer spaces → what it stands for; DataError: unknown
     is_required: bool = False
     default: str | None = None  # what an empty or absent text stands for; None: it must not be empty
-    types: tuple[type, ...] = (str,)  # that count as text
+    is_list: bool = False  # whether it may be a list of texts, which counts as one text with "|" between them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,22 +133,37 @@ def read_rows(
     return pd.concat(parts, ignore_index=True), list(ignored)
 
 
+def as_text(value: Any) -> Any:
+    """What a text, number or truth value is as a text, whatever format carries it: 1 and 1.0 are one, as 2.0 is where
+    pandas has made fractions of whole numbers. Anything else stays what it is; NaN, null and what is absent are ""."""
+    if value is None or value is Absent.FIELD or value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
+    return str(value).strip() if isinstance(value, str | int | float) else value
+
+
+def same_value(text: str) -> str:
+    """What all spellings of one value have in common: " Yes" and "yes", True and "true", "1.0" and "1"."""
+    text = text.strip().casefold()
+    return f"{float(text):.15g}" if NUMBER.fullmatch(text) else text
+
+
 def texts_of(path: Path, frame: pd.DataFrame, name: str, column: Column) -> list[str]:
     """What the texts of a column stand for."""
-    known: dict[Any, str] = {}
-    values = [None if value is Absent.FIELD or value != value else value for value in frame[name].tolist()]
-    # Types first: in a dict 1, 1.0 and True would be one key, and a list none at all.
-    allowed = {*column.types, type(None)}
-    refuse(path, frame, name, [type(value) not in allowed for value in values], "must be a text, found {}")
-    for value in dict.fromkeys(values):
-        text = "" if value is None else str(value).strip()
+    values = list(map(as_text, frame[name].tolist()))
+    if column.is_list:
+        values = ["|".join(map(str, map(as_text, v))) if isinstance(v, list) else v for v in values]
+    refuse(path, frame, name, [not isinstance(value, str) for value in values], "must be a text, found {}")
+    meanings: dict[str, str] = {}
+    for text in dict.fromkeys(values):
         try:
             if not text and column.default is None:
                 raise DataError("is empty")
-            known[value] = column.read(text) if text and column.read else str(column.default)
+            meanings[text] = column.read(text) if text and column.read else str(column.default)
         except DataError as error:
-            refuse(path, frame, name, [other == value for other in values], str(error))
-    return list(map(known.__getitem__, values))
+            refuse(path, frame, name, [other == text for other in values], str(error))
+    return list(map(meanings.__getitem__, values))
 
 
 def json_records(path: Path, layout: Layout) -> Iterator[Record]:

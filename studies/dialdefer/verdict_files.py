@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.verdict_files import Absent, Column, Layout, one_of, place, read_rows, refuse, texts_of
+from eval.verdict_files import NO, Absent, Column, Layout, one_of, place, read_rows, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
@@ -29,8 +29,7 @@ OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp"
 CHOICES: dict[Any, int] = {None: UNPARSED, Absent.FIELD: UNPARSED} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
 CHOICES |= dict.fromkeys((2, "2", "2.0"), REJECT)
 CHOICE_TYPES = (int, float, str, type(None), Absent)
-# What the column `error` holds where there was none, in lower case.
-NO_ERROR = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}", str(Absent.FIELD).casefold()}
+NO_ERROR = {*NO, str(Absent.FIELD).casefold()}  # what the column `error` holds where there was none
 
 
 def squeezed(text: str) -> str:
@@ -69,7 +68,7 @@ LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "model": Column(one_line, True),
         "dataset": Column(dataset_named, True),
-        "item_id": Column(one_line, True, types=(str, int)),
+        "item_id": Column(one_line, True),
         "condition": Column(one_of(tuple(Condition), squeezed), True),
         "choice": Column(),
         "response": Column(),
@@ -80,12 +79,12 @@ LAYOUT = Layout(
         "label": Column(),
         "error": Column(),
         "benchmark": Column(str, default=""),
-        "cluster": Column(one_line, default="", types=(str, int)),
+        "cluster": Column(one_line, default=""),
     },
     choice="choice",
     response="response",
 )
-LABEL = Column(one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
+LABEL = Column(one_of(("OR", "NOR"), str.upper), default="")
 
 
 def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[Judge], list[str]]:

@@ -27,6 +27,7 @@ from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, first_grid, flips
+from studies.framing.options import FramingOptions
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
@@ -50,7 +51,7 @@ def framed_run(run: FinishedRun) -> FramedRun:
 
 def read_files(options: Options) -> tuple[dict[str, FramedRun], list[str], list[str]]:
     """See VerdictFiles."""
-    return *load_answers(options.sources), []
+    return *load_answers(options.sources, options.of(FramingOptions)), []
 
 
 def family_of(change: Change) -> tuple[Any, ...]:

@@ -210,13 +210,13 @@ def speaker(text: str) -> str:
 TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), OPTION_ORDERS
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
-        "conversation": Column(str, True, types=(str, int)),
+        "conversation": Column(str, True),
         "task": Column(one_of(TASKS), True),
-        "narrator": Column(speaker, True, default="", types=(str, int)),
+        "narrator": Column(speaker, True, default=""),
         "visibility": Column(one_of(VISIBILITIES), True),
         "answer": Column(str, True, default=""),
-        "attacker": Column(speaker, default="", types=(str, int)),
-        "model": Column(str, default="external", types=(str, int)),
+        "attacker": Column(speaker, default=""),
+        "model": Column(str, default="external"),
         "option_order": Column(one_of(ORDERS), default=ORDERS[0]),
     }
 )

@@ -1,0 +1,187 @@
+"""Results of other tools → files of verdicts: a YAML file says which rows their records are.
+
+A record is a row of a data file, or a sample of a harness's log. Mappings of common tools lie in configs/mappings.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from jinja2 import StrictUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import AfterValidator, BeforeValidator
+
+from eval.harness_logs import is_log, read_log, samples_once
+from eval.runs import check_named_once
+from eval.verdict_files import NO, same_value
+from evenhand.config import CONFIGS, Closed, config_tree, did_you_mean, parse_config
+from evenhand.data_files import rows as data_rows
+from evenhand.errors import ConfigError, DataError
+from evenhand.files import write_jsonl
+from evenhand.templates import rendered, valid_template
+from evenhand.terminal import say
+
+SHIPPED = CONFIGS / "mappings"
+UNIT = ("model", "dataset", "item_id", "conversation")  # columns by which rows are of one item
+NAMED = ("answer", "label", "choice")  # columns that hold answers' names
+Row = dict[str, str | None]
+Place = tuple[str, Mapping[str, Any]]  # where a record stands; its fields
+
+
+class Fields(ImmutableSandboxedEnvironment):
+    """Templates over a record's fields, which come before methods of one name. Null is an empty text."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        return obj[attribute] if isinstance(obj, Mapping) and attribute in obj else super().getattr(obj, attribute)
+
+
+ENVIRONMENT = Fields(undefined=StrictUndefined, finalize=lambda value: "" if value is None else value)
+
+
+def cell_text(value: Any) -> Any:
+    """What YAML has read as a list of answers, a number or a truth value, as the text of a template."""
+    if isinstance(value, list):
+        return "|".join(map(str, value))
+    return str(value) if isinstance(value, bool | int | float) else "" if value is None else value
+
+
+Cell = Annotated[str, BeforeValidator(cell_text), AfterValidator(valid_template)]
+Texts = Annotated[dict[str, Cell], BeforeValidator(lambda of: {str(k): v for k, v in dict(of).items()})]
+
+
+def as_test(text: str) -> str:
+    """An expression as a template."""
+    return text if not text or re.search("{[{%]", text) else f"{{{{ {text} }}}}"
+
+
+class ResultMapping(Closed):
+    """Which rows of verdicts a tool's records are. Templates are jinja2's, over a record's fields."""
+
+    at: str = ""  # the key of a JSON document that holds the records, such as results.results
+    each: str = ""  # the key of a list in a record: a row for each of its elements, with `each` and `index` as fields
+    where: Annotated[Cell, AfterValidator(as_test)] = ""  # which records are kept: an expression; all where empty
+    failed: Annotated[Cell, AfterValidator(as_test)] = "{{ error | default }}"  # which have no reply: their items go
+    values: Texts = {}  # what a record says → the answer's name, in columns that hold these
+    baseline: str | None = None  # the framing whose rows stand first
+    columns: Texts = {}  # column → template, of every row
+    rows: tuple[Texts, ...] = ({},)  # a record makes one row for each of these, with these columns beside
+
+
+def read_mapping(words: Sequence[str]) -> ResultMapping:
+    """A mapping by its file or by the name of one that comes with Evenhand, with keys overridden ("key=value")."""
+    name, *overrides = words
+    shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+    if name not in shipped and not Path(name).is_file():
+        raise ConfigError(f"--mapping {name}: no such file. {did_you_mean(name, [*shipped])}")
+    path = Path(name) if Path(name).is_file() else shipped[name]
+    return parse_config(ResultMapping, config_tree([str(path), *overrides]), f"--mapping {name}")
+
+
+def write_mapped(sources: Sequence[Path], words: Sequence[str], out: Path) -> Path:
+    """OUT/verdicts.jsonl: the rows of all sources, those of the baseline first.
+
+    Raises DataError for what no mapping is for, a template that cannot be filled, or where no row is left.
+    """
+    mapping, rows, failed = read_mapping(words), list[Row](), set[tuple[str | None, ...]]()
+    check_named_once(sources)
+    names = {same_value(said): name for said, name in mapping.values.items()}
+    n_records = n_failed = n_unkept = 0
+    for source in sources:
+        if source.is_dir():
+            raise DataError(f"{source}: is a folder, and --mapping is for results of other tools; leave it out")
+        columns = {**({"model": "{{ model }}"} if is_log(source) else {}), **mapping.columns}
+        every = [{**columns, **own} for own in mapping.rows]
+        units = [{column: row[column] for column in UNIT if column in row} for row in every]
+        filters = dict[str, None]()  # of lm-eval, of which each makes another answer of one reply
+        for where, record in kept_records(source, mapping):
+            n_records += 1
+            if mapping.where and not is_true(mapping.where, record, f"{where}: where"):
+                n_unkept += 1
+            elif is_true(mapping.failed, record, f"{where}: failed"):
+                n_failed += 1
+                failed |= {
+                    unit_of(row)
+                    for row in filled([{c: row.get(c, "") for c in UNIT} for row in every], {}, record, where)
+                }
+            else:
+                filters[str(record.get("filter"))] = None
+                rows += filled(every, names, record, where)
+        if len(filters) > 1 and is_log(source):
+            first, *others = filters
+            raise DataError(
+                f"{source}: holds every reply behind several filters, {first} and {' and '.join(others)}: say which "
+                f"one counts, --set \"where=filter == '{first}'\""
+            )
+    whole = [row for row in rows if unit_of(row) not in failed]
+    if n_unkept:
+        say(f"Note: `where` keeps {n_records - n_unkept} of {n_records} records.")
+    if n_failed:
+        say(f"Note: {n_failed} of {n_records} records failed; their {len(failed)} items are left out.")
+    if not whole:
+        raise DataError(f"{sources[0]}: no row is left of {n_records} records; look at `where` and `failed`")
+    framings = [str(row.get("framing")) for row in whole]
+    if mapping.baseline is not None and mapping.baseline not in framings:
+        raise DataError(f"baseline: no row has this framing. {did_you_mean(mapping.baseline, sorted({*framings}))}")
+    whole.sort(key=lambda row: row.get("framing") != mapping.baseline)
+    write_jsonl(out / "verdicts.jsonl", whole)
+    return out / "verdicts.jsonl"
+
+
+def kept_records(source: Path, mapping: ResultMapping) -> Iterator[Place]:
+    """The records of a source, one for each element of the list that the mapping names."""
+    n_lists = 0
+    for where, record in records_of(source, mapping.at):
+        fields: Mapping[str, Any] = {"file": source.name.partition(".")[0], **record}
+        listed = value_at(fields, mapping.each) if mapping.each else None
+        n_lists += isinstance(listed, list)
+        for index, element in enumerate(listed if isinstance(listed, list) else [None]):
+            own = element if isinstance(element, dict) else {}
+            yield where, {**fields, **own, "each": element, "index": index} if mapping.each else fields
+    if mapping.each and not n_lists:
+        raise DataError(
+            f"{source}: each: no record has a list at '{mapping.each}'; name the key of one, or leave it out"
+        )
+
+
+def records_of(source: Path, at: str) -> Iterator[Place]:
+    """The records of a source with their places, a log's without those that stand twice."""
+    if is_log(source):
+        log = read_log(source)
+        yield from (
+            (f"{source}, sample {sample.get('id', sample.get('doc_id'))}", sample) for sample in samples_once(log)
+        )
+    else:
+        yield from ((record.where, record.values) for record in data_rows(source, at))
+
+
+def value_at(fields: Any, key: str) -> Any:
+    """The value at a key of keys ("response.body.choices"); None where there is none."""
+    for part in key.split("."):
+        fields = fields.get(part) if isinstance(fields, Mapping) else None
+    return fields
+
+
+def is_true(template: str, record: Mapping[str, Any], where: str) -> bool:
+    """Whether a template's text stands for something."""
+    return rendered(template, record, where, ENVIRONMENT).strip().casefold() not in NO
+
+
+def unit_of(row: Row) -> tuple[str | None, ...]:
+    """What rows of one item have in common."""
+    return tuple(row.get(name) for name in UNIT)
+
+
+def filled(
+    templates: Sequence[Mapping[str, str]], names: Mapping[str, str], record: Mapping[str, Any], where: str
+) -> Iterator[Row]:
+    """A row for each mapping of columns to templates. An empty text is null. names: what a record says → an answer.
+
+    Raises DataError naming the record and the column that cannot be filled.
+    """
+    for columns in templates:
+        row: Row = {}
+        for column, template in columns.items():
+            text = rendered(template, record, f"{where}: {column}", ENVIRONMENT).strip()
+            row[column] = (names.get(same_value(text), text) if column in NAMED else text) or None
+        yield row
