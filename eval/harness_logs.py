@@ -4,6 +4,7 @@ A log of a task that `evenhand export` wrote holds each prompt's lines of a plan
 every verb reads. Of any other task a mapping makes rows; see eval.mappings.
 """
 
+import io
 import json
 import math
 import re
@@ -21,8 +22,10 @@ import yaml
 import zstandard
 
 from evenhand.completions import append_completions
+from evenhand.data_files import check_size, unpacked
+from evenhand.data_files import rows as data_rows
 from evenhand.errors import DataError
-from evenhand.files import read_jsonl, sha256_of, write_json, write_jsonl, write_whole
+from evenhand.files import sha256_of, write_json, write_jsonl, write_whole
 from evenhand.records import Completion, Message, Prompt, completion_from, plain
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, finish, is_done, read_json
 from evenhand.terminal import say
@@ -56,7 +59,7 @@ def is_log(path: Path) -> bool:
         return False
     if path.suffix == ".jsonl":
         with suppress(DataError):
-            return {"doc", "resps"} <= next(read_jsonl(path), (1, {}))[1].keys()
+            return {"doc", "resps"} <= next(data_rows(path)).values.keys()
         return False
     with path.open(encoding="utf-8", errors="replace") as file:
         return path.suffix == ".eval" or INSPECT.match(file.read(4096)) is not None
@@ -74,9 +77,11 @@ def inspect_log(path: Path) -> Log:
             with ZipFile(path) as archive:
                 header = json.loads(member(archive, "header.json"))
                 names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
+                check_size(sum(archive.getinfo(name).file_size for name in names), path.stat().st_size, str(path))
                 samples = [json.loads(member(archive, name)) for name in names]
         else:
-            header = json.loads(path.read_text(encoding="utf-8"))
+            with unpacked(path) as file:
+                header = json.load(file)
             samples = header.get("samples") or []
         of = header["eval"]
         named = {"model": str((of.get("model_args") or {}).get("model_path") or of["model"]), "task": str(of["task"])}
@@ -108,11 +113,12 @@ def member(archive: ZipFile, name: str) -> bytes:
     """A file of a zip archive, also one compressed with zstandard, which Python's own reader knows from 3.14 on."""
     info = archive.getinfo(name)
     if info.compress_type != ZSTANDARD or archive.fp is None:
-        return archive.read(name)
+        return archive.read(name)  # no more than file_size
     archive.fp.seek(info.header_offset)
     start = archive.fp.read(30)  # the local header, whose last fields are the lengths of name and extra field
     archive.fp.seek(int.from_bytes(start[26:28], "little") + int.from_bytes(start[28:30], "little"), 1)
-    return zstandard.ZstdDecompressor().decompressobj().decompress(archive.fp.read(info.compress_size))
+    packed = io.BytesIO(archive.fp.read(info.compress_size))
+    return zstandard.ZstdDecompressor().stream_reader(packed).read(info.file_size)
 
 
 def inspect_reply(sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +156,7 @@ def lm_eval_log(path: Path) -> Log:
     beside = path.with_name(f"results_{date}.json")
     facts = read_json(beside) if beside.exists() else {}
     named = {"model": str(facts.get("model_name") or path.parent.name), "task": task}
-    samples = [record for _, record in read_jsonl(path)]
+    samples = [dict(record.values) for record in data_rows(path)]
     asked = lm_eval_arguments(samples[0]) if samples else []
     metadata = dict((facts.get("configs") or {}).get(task) or {}).get("metadata") or {}
     return Log(

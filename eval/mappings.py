@@ -14,8 +14,8 @@ from pydantic import AfterValidator, BeforeValidator
 
 from eval.harness_logs import is_log, read_log, samples_once
 from eval.runs import check_named_once
-from eval.verdict_files import NO, same_value
-from evenhand.config import CONFIGS, Closed, config_tree, did_you_mean, parse_config
+from eval.verdict_files import NO, as_text, same_value
+from evenhand.config import CONFIGS, Closed, apply_override, config_tree, did_you_mean, parse_config
 from evenhand.data_files import rows as data_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
@@ -25,7 +25,7 @@ from evenhand.terminal import say
 SHIPPED = CONFIGS / "mappings"
 UNIT = ("model", "dataset", "item_id", "conversation")  # columns by which rows are of one item
 NAMED = ("answer", "label", "choice")  # columns that hold answers' names
-Row = dict[str, str | None]
+Row = dict[str, Any]  # of verdicts: column → a text or null, or what the record has
 Place = tuple[str, Mapping[str, Any]]  # where a record stands; its fields
 
 
@@ -69,8 +69,14 @@ class ResultMapping(Closed):
 
 
 def read_mapping(words: Sequence[str]) -> ResultMapping:
-    """A mapping by its file or by the name of one that comes with Evenhand, with keys overridden ("key=value")."""
+    """A mapping by its file or by the name of one that comes with Evenhand, with keys overridden ("key=value"); without
+    a name one whose records are rows already."""
     name, *overrides = words
+    if not name:
+        tree: dict[str, Any] = {}
+        for word in overrides:
+            apply_override(tree, word)
+        return parse_config(ResultMapping, tree, "--set")
     shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
     if name not in shipped and not Path(name).is_file():
         raise ConfigError(f"--mapping {name}: no such file. {did_you_mean(name, [*shipped])}")
@@ -83,7 +89,7 @@ def write_mapped(sources: Sequence[Path], words: Sequence[str], out: Path) -> Pa
 
     Raises DataError for what no mapping is for, a template that cannot be filled, or where no row is left.
     """
-    mapping, rows, failed = read_mapping(words), list[Row](), set[tuple[str | None, ...]]()
+    mapping, rows, failed = read_mapping(words), list[Row](), set[tuple[str, ...]]()
     check_named_once(sources)
     names = {same_value(said): name for said, name in mapping.values.items()}
     n_records = n_failed = n_unkept = 0
@@ -100,10 +106,7 @@ def write_mapped(sources: Sequence[Path], words: Sequence[str], out: Path) -> Pa
                 n_unkept += 1
             elif is_true(mapping.failed, record, f"{where}: failed"):
                 n_failed += 1
-                failed |= {
-                    unit_of(row)
-                    for row in filled([{c: row.get(c, "") for c in UNIT} for row in every], {}, record, where)
-                }
+                failed |= set(map(unit_of, filled(units, {}, record, where)))
             else:
                 filters[str(record.get("filter"))] = None
                 rows += filled(every, names, record, where)
@@ -132,7 +135,7 @@ def kept_records(source: Path, mapping: ResultMapping) -> Iterator[Place]:
     """The records of a source, one for each element of the list that the mapping names."""
     n_lists = 0
     for where, record in records_of(source, mapping.at):
-        fields: Mapping[str, Any] = {"file": source.name.partition(".")[0], **record}
+        fields = {"file": source.name.partition(".")[0], **record} if mapping.columns else record
         listed = value_at(fields, mapping.each) if mapping.each else None
         n_lists += isinstance(listed, list)
         for index, element in enumerate(listed if isinstance(listed, list) else [None]):
@@ -167,21 +170,23 @@ def is_true(template: str, record: Mapping[str, Any], where: str) -> bool:
     return rendered(template, record, where, ENVIRONMENT).strip().casefold() not in NO
 
 
-def unit_of(row: Row) -> tuple[str | None, ...]:
+def unit_of(row: Row) -> tuple[str, ...]:
     """What rows of one item have in common."""
-    return tuple(row.get(name) for name in UNIT)
+    return tuple(str(row.get(name)) for name in UNIT)
 
 
 def filled(
     templates: Sequence[Mapping[str, str]], names: Mapping[str, str], record: Mapping[str, Any], where: str
 ) -> Iterator[Row]:
-    """A row for each mapping of columns to templates. An empty text is null. names: what a record says → an answer.
+    """A row for each mapping of columns to templates; without a column the record itself. An empty text is null.
+
+    names: what a record says → an answer.
 
     Raises DataError naming the record and the column that cannot be filled.
     """
     for columns in templates:
-        row: Row = {}
-        for column, template in columns.items():
-            text = rendered(template, record, f"{where}: {column}", ENVIRONMENT).strip()
-            row[column] = (names.get(same_value(text), text) if column in NAMED else text) or None
+        texts = {c: rendered(text, record, f"{where}: {c}", ENVIRONMENT).strip() or None for c, text in columns.items()}
+        row: Row = texts or dict(record)
+        for column in {*NAMED} & row.keys() if names else ():
+            row[column] = names.get(same_value(str(as_text(row[column]))), row[column]) or None
         yield row

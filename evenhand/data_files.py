@@ -172,7 +172,9 @@ def elements(document: Any, name: str, at: str) -> list[tuple[str, Any]]:
         return [(f"{name}: key {shown(key)}", {"id": key, **value}) for key, value in document.items()]
     if deeper:
         keys = " or ".join(f"`at: {key}`" for key in deeper[:5])
-        raise DataError(f"{name}: its rows seem to lie deeper: name the file as a mapping, with {keys}")
+        raise DataError(
+            f"{name}: its rows seem to lie deeper: say so with {keys} (a key of `items`, or of score's --set)"
+        )
     return [(f"{name}:1", document)]
 
 

@@ -249,7 +249,9 @@ def framings_table(results: Results) -> TableSpec:
     units = "clusters" if any(map(is_clustered, results.judges.values())) else "items"
     texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
-    in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
+    in_words: dict[str, list[str]] = {}  # an answer may be called "right", and its share comes first
+    for head, (field, form) in columns:
+        in_words.setdefault(head.format(**texts), [field, form.format(**texts)])
     return table_from(FILE, "framings", frame, columns=in_words)
 
 

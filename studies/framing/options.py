@@ -14,6 +14,3 @@ class FramingOptions:
     baseline: str | None = study_option(
         None, "of files of verdicts, the framing that the others are held against (default: the first row's)", OF_FILES
     )
-    answers: str = study_option(
-        "", "of files of verdicts without such a column, all answers: 'yes|no'", OF_FILES, metavar="NAME|NAME"
-    )

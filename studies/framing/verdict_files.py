@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from eval.runs import PlannedPrompt
-from eval.verdict_files import Absent, Column, Layout, one_of, place, read_rows, refuse, same_value, texts_of
+from eval.verdict_files import Absent, Column, Layout, one_of, read_rows, refuse, repeat_doubts, same_value, texts_of
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
@@ -48,8 +48,7 @@ def load_answers(
     Raises DataError naming file and line for an answer or a label that is not among `answers`.
     """
     rows, ignored = read_rows(paths, LAYOUT, read_replies)
-    rows["where"] = list(map(place, rows["path"], rows["line"]))
-    answers = answer_names(rows, options.answers)
+    answers = answer_names(rows)
     name_of = {same_value(name): name for name in answers} | {"": ""}
     for column in ("answer", "label"):
         names = rows[column].map({value: name_of.get(same_value(value)) for value in rows[column].unique()})
@@ -64,26 +63,22 @@ def load_answers(
     return models, ignored
 
 
-def read_replies(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+def read_replies(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows, each with an answer or a response."""
     has_none = (frame["answer"] == Absent.FIELD) & (frame["response"] == Absent.FIELD)
-    refuse(path, frame, "answer", has_none, "is absent, and so is a response to read it from; an unparsed one is empty")
-    return frame.assign(**{name: texts_of(path, frame, name, TEXT) for name in ("answer", "response")})
+    refuse(frame, "answer", has_none, "is absent, and so is a response to read it from; an unparsed one is empty")
+    return frame.assign(**{name: texts_of(frame, name, TEXT) for name in ("answer", "response")})
 
 
-def answer_names(rows: pd.DataFrame, given: str) -> list[str]:
-    """The names of all answers, of which the first is the one whose share is measured. given: --answers."""
-    listed = rows["answers"].iloc[0] or given
+def answer_names(rows: pd.DataFrame) -> list[str]:
+    """The names of all answers, of which the first is the one whose share is measured."""
+    listed = rows["answers"].iloc[0]
     answers = [name.strip() for name in listed.split(BETWEEN)]
-    others = rows[rows["answers"] != ("" if given else listed)]
-    for row in others.head(1).itertuples():
-        if given:
-            raise DataError(f"{row.where}: there is a column 'answers', so leave --answers out")
+    for row in rows[rows["answers"] != listed].head(1).itertuples():
         raise DataError(f"{row.where}: answers is {shown(row.answers)}, but {shown(listed)} in the first row; name all")
     if len({*map(same_value, answers)}) < max(2, len(answers)) or "" in answers:
         raise DataError(
-            f"{rows['where'].iloc[0]}: answers is {shown(listed)}; it names all answers, in one order: "
-            "a column `answers`, or --answers 'yes|no'"
+            f"{rows['where'].iloc[0]}: answers is {shown(listed)}; every row names all answers, in one order: yes|no"
         )
     return answers
 
@@ -153,4 +148,6 @@ def run_of(path: Path, rows: pd.DataFrame, section: FramingSection) -> FramedRun
             Completion(prompt_hash=key, sample_index=i, text=text, finish_reason="stop") for i, text in enumerate(texts)
         ]
     config = {"verdict": "answer", "model": {"name": rows["model"].iloc[0]}}
-    return FramedRun(path=path, config=config, provenance={}, plan=plan, replies=replies, rendered={}, section=section)
+    doubts = repeat_doubts("all framings", [[reply.text for reply in of_prompt] for of_prompt in replies.values()])
+    facts = {"config": config, "provenance": {}, "plan": plan, "replies": replies, "rendered": {}}
+    return FramedRun(path=path, section=section, file_doubts=tuple(doubts), **facts)
