@@ -5,6 +5,8 @@ A record is a row of a data file, or a sample of a harness's log. Mappings of co
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,14 +42,16 @@ ENVIRONMENT = Fields(undefined=StrictUndefined, finalize=lambda value: "" if val
 
 
 def cell_text(value: Any) -> Any:
-    """What YAML has read as a list of answers, a number or a truth value, as the text of a template."""
+    """What YAML has read as a list of answers or a number, as the text of a template."""
+    if isinstance(value, bool):
+        raise ValueError("YAML reads yes, no, true and false as truth values: quote the word")
     if isinstance(value, list):
-        return "|".join(map(str, value))
-    return str(value) if isinstance(value, bool | int | float) else "" if value is None else value
+        return "|".join(str(cell_text(each)) for each in value)
+    return str(value) if isinstance(value, int | float) else "" if value is None else value
 
 
 Cell = Annotated[str, BeforeValidator(cell_text), AfterValidator(valid_template)]
-Texts = Annotated[dict[str, Cell], BeforeValidator(lambda of: {str(k): v for k, v in dict(of).items()})]
+Texts = Annotated[dict[str, Cell], BeforeValidator(lambda of: {cell_text(k): v for k, v in dict(of).items()})]
 
 
 def as_test(text: str) -> str:
@@ -84,45 +88,61 @@ def read_mapping(words: Sequence[str]) -> ResultMapping:
     return parse_config(ResultMapping, config_tree([str(path), *overrides]), f"--mapping {name}")
 
 
-def write_mapped(sources: Sequence[Path], words: Sequence[str], out: Path) -> Path:
-    """OUT/verdicts.jsonl: the rows of all sources, those of the baseline first.
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What a mapping makes of sources."""
 
-    Raises DataError for what no mapping is for, a template that cannot be filled, or where no row is left.
-    """
-    mapping, rows, failed = read_mapping(words), list[Row](), set[tuple[str, ...]]()
-    check_named_once(sources)
-    names = {same_value(said): name for said, name in mapping.values.items()}
-    n_records = n_failed = n_unkept = 0
-    for source in sources:
-        if source.is_dir():
-            raise DataError(f"{source}: is a folder, and --mapping is for results of other tools; leave it out")
+    rows: list[Row] = field(default_factory=list)
+    failed: list[dict[str, str]] = field(default_factory=list)  # of each record that failed, what it says of its item
+    unkept: list[str] = field(default_factory=list)  # where records stand that `where` leaves out
+
+    def add(self, source: Path, mapping: ResultMapping) -> None:
+        """Add a source. Raises DataError where each reply of a log stands behind several filters."""
+        names = {same_value(said): name for said, name in mapping.values.items()}
         columns = {**({"model": "{{ model }}"} if is_log(source) else {}), **mapping.columns}
-        every = [{**columns, **own} for own in mapping.rows]
-        units = [{column: row[column] for column in UNIT if column in row} for row in every]
-        filters = dict[str, None]()  # of lm-eval, of which each makes another answer of one reply
+        every, filters = [{**columns, **own} for own in mapping.rows], dict[str, None]()
         for where, record in kept_records(source, mapping):
-            n_records += 1
             if mapping.where and not is_true(mapping.where, record, f"{where}: where"):
-                n_unkept += 1
+                self.unkept.append(where)
             elif is_true(mapping.failed, record, f"{where}: failed"):
-                n_failed += 1
-                failed |= set(map(unit_of, filled(units, {}, record, where)))
+                self.failed.append(unit_in(every[0], record))
             else:
                 filters[str(record.get("filter"))] = None
-                rows += filled(every, names, record, where)
+                self.rows.extend(filled(every, names, record, where))
         if len(filters) > 1 and is_log(source):
             first, *others = filters
             raise DataError(
                 f"{source}: holds every reply behind several filters, {first} and {' and '.join(others)}: say which "
                 f"one counts, --set \"where=filter == '{first}'\""
             )
-    whole = [row for row in rows if unit_of(row) not in failed]
-    if n_unkept:
-        say(f"Note: `where` keeps {n_records - n_unkept} of {n_records} records.")
-    if n_failed:
-        say(f"Note: {n_failed} of {n_records} records failed; their {len(failed)} items are left out.")
+
+    @property
+    def whole(self) -> list[Row]:
+        """The rows of items of which no record failed."""
+        out = {tuple(unit.items()) for unit in self.failed if unit}
+        names = {tuple(name for name, _ in unit) for unit in out}
+        return [row for row in self.rows if not any(tuple((n, str(row.get(n))) for n in of) in out for of in names)]
+
+
+def write_mapped(sources: Sequence[Path], words: Sequence[str], out: Path) -> Path:
+    """OUT/verdicts.jsonl: the rows of all sources, those of the baseline first.
+
+    Raises DataError for what no mapping is for, a template that cannot be filled, or where no row is left.
+    """
+    mapping, mapped = read_mapping(words), Mapped()
+    check_named_once(sources)
+    for source in sources:
+        if source.is_dir():
+            raise DataError(f"{source}: is a folder, and --mapping is for results of other tools; leave it out")
+        mapped.add(source, mapping)
+    whole = mapped.whole
+    if mapped.unkept:
+        say(f"Note: `where` leaves out {len(mapped.unkept)} records, the first at {mapped.unkept[0]}.")
+    if mapped.failed:
+        items = {tuple(unit.items()) for unit in mapped.failed}
+        say(f"Note: {len(mapped.failed)} records failed; their {len(items)} items are left out.")
     if not whole:
-        raise DataError(f"{sources[0]}: no row is left of {n_records} records; look at `where` and `failed`")
+        raise DataError(f"{sources[0]}: no row is left; look at `where` and `failed`")
     framings = [str(row.get("framing")) for row in whole]
     if mapping.baseline is not None and mapping.baseline not in framings:
         raise DataError(f"baseline: no row has this framing. {did_you_mean(mapping.baseline, sorted({*framings}))}")
@@ -170,9 +190,14 @@ def is_true(template: str, record: Mapping[str, Any], where: str) -> bool:
     return rendered(template, record, where, ENVIRONMENT).strip().casefold() not in NO
 
 
-def unit_of(row: Row) -> tuple[str, ...]:
-    """What rows of one item have in common."""
-    return tuple(str(row.get(name)) for name in UNIT)
+def unit_in(templates: Mapping[str, str], record: Mapping[str, Any]) -> dict[str, str]:
+    """Column → text of the item of a record that failed, as far as it says; {} where it does not say which."""
+    unit = dict[str, str]()
+    templates = templates or {str(name): f"{{{{ {name} }}}}" for name in record}
+    for column in UNIT:
+        with suppress(DataError):
+            unit |= {column: rendered(templates[column], record, "", ENVIRONMENT)} if column in templates else {}
+    return unit if {"item_id", "conversation"} & unit.keys() else {}
 
 
 def filled(
