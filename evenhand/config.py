@@ -5,7 +5,7 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from evenhand.errors import ConfigError
+from evenhand.terminal import command_parser
 
 
 class StrictLoader(yaml.SafeLoader):
@@ -98,11 +99,9 @@ def config_file(word: str) -> Path:
     return min(named, key=lambda file: file.parent.name not in ("inference", "training"))
 
 
-def config_parser(verb: str, about: str | None, example: str = "") -> argparse.ArgumentParser:
+def config_parser(verb: str, main: Callable[..., None], epilog: str) -> argparse.ArgumentParser:
     """The parser of `evenhand VERB CONFIG [key=value ...]`: `config` and `overrides`, by parse_intermixed_args."""
-    parser = argparse.ArgumentParser(
-        prog=f"evenhand {verb}", description=about, epilog=example and f"example: {example}"
-    )
+    parser = command_parser(verb, main, epilog)
     parser.add_argument(
         "config", help="a YAML file, a run's own config.yaml, or the name of one that comes along: pocket"
     )
