@@ -5,7 +5,8 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -54,6 +55,37 @@ RENAMED = {
 
 class HiddenError(ValueError):
     """What a validator raises about a value that may hold a secret: the message does not show the value."""
+
+
+NO_SECRET = (
+    "looks like a secret, and no config holds one: export it (OPENAI_API_KEY=...) and name the variable in "
+    "engine.api_key_env; it is sent as a bearer token"
+)
+SECRET_VALUE = re.compile(  # as services write their keys
+    r"\b(Bearer|Basic) +(?=\S*\d)\S{16}|\b((sk|gsk|xai|nvapi)[-_]|(hf|ghp|github_pat)_)(?=[\w-]*\d)\w[\w-]{15}"
+    r"|\bAIza[\w-]{30}|\bAKIA[A-Z\d]{16}|\beyJ[\w-]{8,}\.eyJ"
+)
+
+
+def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """(path of keys, value) of everything in nested lists and mappings, the mappings too; each once, however often
+    YAML's aliases repeat it."""
+    waiting, seen = deque([(key, value)]), set[int]()
+    while waiting:
+        key, value = waiting.popleft()
+        yield key, value
+        if isinstance(value, dict | list) and id(value) not in seen:
+            seen.add(id(value))
+            children = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting.extend((f"{key}.{name}".lstrip("."), child) for name, child in children)
+
+
+def check_no_secret(tree: Any) -> Any:
+    """The tree as it is. Raises HiddenError where a text in it looks like a key of some service."""
+    for key, value in leaves(tree):
+        if isinstance(value, str) and SECRET_VALUE.search(value):
+            raise HiddenError(f"{key}: {NO_SECRET}")
+    return tree
 
 
 class Closed(BaseModel):
