@@ -2,11 +2,13 @@
 
 import argparse
 import difflib
+import math
 import os
 import re
 import shlex
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -15,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from evenhand.errors import ConfigError
 from evenhand.terminal import command_parser
+
+MOST_NODES = 100_000  # values and keys of a config, aliases written out
 
 
 class StrictLoader(yaml.SafeLoader):
@@ -31,9 +35,25 @@ class StrictLoader(yaml.SafeLoader):
 def parse_yaml(text: str) -> Any:
     """The value that a text of YAML stands for. Raises yaml.YAMLError alone."""
     try:
+        check_aliases(text)
         return yaml.load(text, Loader=StrictLoader)
     except (ValueError, LookupError, AttributeError, RecursionError) as error:  # 2024-99-99, `!!bool x`
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None
+
+
+def check_aliases(text: str) -> None:
+    """Raises yaml.YAMLError where aliases make more nodes of a text than a config has: a kilobyte can make billions."""
+    sizes: dict[int, float] = {}
+
+    def size(node: Any) -> float:
+        if id(node) not in sizes:
+            sizes[id(node)] = math.inf  # until it is known: an alias to what it stands in has no end
+            parts = chain.from_iterable(node.value) if isinstance(node, yaml.MappingNode) else node.value
+            sizes[id(node)] = 1 + (0 if isinstance(node, yaml.ScalarNode) else sum(map(size, parts)))
+        return sizes[id(node)]
+
+    if "*" in text and (node := yaml.compose(text, Loader=StrictLoader)) and size(node) > MOST_NODES:
+        raise yaml.YAMLError(f"its aliases (*NAME) repeat more than {MOST_NODES:,} values; write out what is meant")
 
 
 # Old spelling of a key or of a value → what is written now. Only a word that is unknown is looked up here.
