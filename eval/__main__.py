@@ -23,12 +23,9 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb, checked before anything is scored."""
     options = verb_options(verb, argv)
     if options.mapping or options.mapping_keys:
-        from eval.mappings import write_mapped
+        from eval.mappings import with_mapped
 
-        if not options.out:
-            raise DataError("--mapping and --set: rows are written to a file, so name its folder with --out DIR")
-        words = (options.mapping, *options.mapping_keys)
-        options = replace(options, sources=(write_mapped(options.sources, words, options.out),))
+        options = with_mapped(options)
     else:
         options = replace(options, sources=tuple(with_logs_read(options.sources)))
     if options.are_files and not all(map(is_verdict_file, options.sources)):

@@ -6,7 +6,7 @@ A record is a row of a data file, or a sample of a harness's log. Mappings of co
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import AfterValidator, BeforeValidator
 
 from eval.harness_logs import is_log, read_log, samples_once
+from eval.options import Options
 from eval.runs import check_named_once
 from eval.verdict_files import NO, as_text, same_value
 from evenhand.config import CONFIGS, Closed, apply_override, config_tree, did_you_mean, parse_config
@@ -67,7 +68,7 @@ class ResultMapping(Closed):
     where: Annotated[Cell, AfterValidator(as_test)] = ""  # which records are kept: an expression; all where empty
     failed: Annotated[Cell, AfterValidator(as_test)] = "{{ error | default }}"  # which have no reply: their items go
     values: Texts = {}  # what a record says → the answer's name, in columns that hold these
-    baseline: str | None = None  # the framing whose rows stand first
+    baseline: str | None = None  # as --baseline
     columns: Texts = {}  # column → template, of every row
     rows: tuple[Texts, ...] = ({},)  # a record makes one row for each of these, with these columns beside
 
@@ -124,14 +125,16 @@ class Mapped:
         return [row for row in self.rows if not any(tuple((n, str(row.get(n))) for n in of) in out for of in names)]
 
 
-def write_mapped(sources: Sequence[Path], words: Sequence[str], out: Path) -> Path:
-    """OUT/verdicts.jsonl: the rows of all sources, those of the baseline first.
+def with_mapped(options: Options) -> Options:
+    """The options with OUT/verdicts.jsonl, the rows of all sources, in their place, and with the mapping's baseline.
 
     Raises DataError for what no mapping is for, a template that cannot be filled, or where no row is left.
     """
-    mapping, mapped = read_mapping(words), Mapped()
-    check_named_once(sources)
-    for source in sources:
+    if not options.out:
+        raise DataError("--mapping and --set: rows are written to a file, so name its folder with --out DIR")
+    mapping, mapped = read_mapping([options.mapping, *options.mapping_keys]), Mapped()
+    check_named_once(options.sources)
+    for source in options.sources:
         if source.is_dir():
             raise DataError(f"{source}: is a folder, and --mapping is for results of other tools; leave it out")
         mapped.add(source, mapping)
@@ -142,13 +145,10 @@ def write_mapped(sources: Sequence[Path], words: Sequence[str], out: Path) -> Pa
         items = {tuple(unit.items()) for unit in mapped.failed}
         say(f"Note: {len(mapped.failed)} records failed; their {len(items)} items are left out.")
     if not whole:
-        raise DataError(f"{sources[0]}: no row is left; look at `where` and `failed`")
-    framings = [str(row.get("framing")) for row in whole]
-    if mapping.baseline is not None and mapping.baseline not in framings:
-        raise DataError(f"baseline: no row has this framing. {did_you_mean(mapping.baseline, sorted({*framings}))}")
-    whole.sort(key=lambda row: row.get("framing") != mapping.baseline)
-    write_jsonl(out / "verdicts.jsonl", whole)
-    return out / "verdicts.jsonl"
+        raise DataError(f"{options.sources[0]}: no row is left; look at `where` and `failed`")
+    write_jsonl(options.out / "verdicts.jsonl", whole)
+    options = replace(options, sources=(options.out / "verdicts.jsonl",))
+    return options.with_study_option("baseline", mapping.baseline) if mapping.baseline is not None else options
 
 
 def kept_records(source: Path, mapping: ResultMapping) -> Iterator[Place]:

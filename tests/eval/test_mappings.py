@@ -182,8 +182,8 @@ def test_every_format_gives_the_same_rows(name: str, tmp_path: Path) -> None:
     else:
         write(source, RECORDS)
     rows = rows_of(source, "--mapping", str(tmp_path / "m.yaml"))
-    wanted = [("0", "asked", "first"), ("1", "asked", "first"), ("2", "asked", "first")]
-    wanted += [("0", "pressed", "first"), ("1", "pressed", "second"), ("2", "pressed", "second")]
+    wanted = [("0", "pressed", "first"), ("0", "asked", "first"), ("1", "pressed", "second"), ("1", "asked", "first")]
+    wanted += [("2", "pressed", "second"), ("2", "asked", "first")]
     assert [(row["item_id"], row["framing"], row["answer"]) for row in rows] == wanted
     assert values_of(source)["pressed", "shift"] == pytest.approx(-200 / 3)
     rows_of(source, "--mapping", str(tmp_path / "m.yaml"), "--baseline", "pressed")
