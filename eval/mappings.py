@@ -22,6 +22,7 @@ from evenhand.config import CONFIGS, Closed, apply_override, config_tree, did_yo
 from evenhand.data_files import rows as data_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
+from evenhand.sources.record_fields import LONE_SURROGATE
 from evenhand.templates import rendered, valid_template
 from evenhand.terminal import say
 
@@ -212,6 +213,9 @@ def filled(
     for columns in templates:
         texts = {c: rendered(text, record, f"{where}: {c}", ENVIRONMENT).strip() or None for c, text in columns.items()}
         row: Row = texts or dict(record)
+        for column, value in row.items():
+            if isinstance(value, str) and LONE_SURROGATE.search(value):
+                raise DataError(f"{where}: {column} holds half a surrogate pair, which no file takes; repair the text")
         for column in {*NAMED} & row.keys() if names else ():
             row[column] = names.get(same_value(str(as_text(row[column]))), row[column]) or None
         yield row

@@ -22,7 +22,7 @@ from evenhand.config import did_you_mean
 from evenhand.data_files import kind_of
 from evenhand.data_files import rows as data_rows
 from evenhand.errors import DataError
-from evenhand.sources.record_fields import shown
+from evenhand.sources.record_fields import LONE_SURROGATE, shown
 
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 NO = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}"}  # what stands for nothing, in lower case
@@ -70,6 +70,13 @@ def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str)
         return names[key(text)]
 
     return read
+
+
+def table_name(text: str) -> str:
+    """A name for tables. Raises DataError for one in brackets, as tables' own rows have, such as (all)."""
+    if text.startswith("(") and text.endswith(")"):
+        raise DataError(f"is {shown(text)}, and names in brackets are those of our own rows; rename it")
+    return text
 
 
 def column_names(path: Path) -> frozenset[str]:
@@ -176,6 +183,7 @@ def texts_of(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
     if column.is_list:
         values = ["|".join(map(str, map(as_text, v))) if isinstance(v, list) else v for v in values]
     refuse(frame, name, [not isinstance(value, str) for value in values], "must be a text, found {}")
+    refuse(frame, name, map(bool, map(LONE_SURROGATE.search, values)), "holds half a surrogate pair; repair the text")
     meanings: dict[str, str] = {}
     for text in dict.fromkeys(values):
         try:

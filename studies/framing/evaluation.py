@@ -56,8 +56,12 @@ def read_files(options: Options) -> tuple[dict[str, FramedRun], list[str], list[
 
 def family_of(change: Change) -> tuple[Any, ...]:
     """Also over the framings, without the placebos."""
-    is_placebo = re.fullmatch(PLACEBO.format(".*"), str(change.setting["framing"])) is not None
-    return family(replace(change, setting={**change.setting, "framing": is_placebo}))
+    return family(replace(change, setting={**change.setting, "framing": is_placebo(change.setting["framing"])}))
+
+
+def is_placebo(framing: Any) -> bool:
+    """Whether a framing's name is that of a placebo."""
+    return re.fullmatch(PLACEBO.format(".*"), str(framing)) is not None
 
 
 def tables_of(results: Results) -> list[TableSpec]:
@@ -394,6 +398,7 @@ EVALUATION = Evaluation[FramedRun](
     observe=lambda judge, _: blocks_of(judge),
     family=family_of,
     headline={"measure": "shift", "group": ALL},
+    gated={"group": lambda group: group == ALL, "framing": lambda framing: not is_placebo(framing)},
     measure_words=yaml_tables(FILE)["words"],
     facts=facts,
     tables=tables_of,

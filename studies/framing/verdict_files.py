@@ -3,11 +3,23 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from eval.runs import PlannedPrompt
-from eval.verdict_files import Absent, Column, Layout, one_of, read_rows, refuse, repeat_doubts, same_value, texts_of
+from eval.verdict_files import (
+    Absent,
+    Column,
+    Layout,
+    one_of,
+    read_rows,
+    refuse,
+    repeat_doubts,
+    same_value,
+    table_name,
+    texts_of,
+)
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
@@ -24,12 +36,12 @@ TEXT = Column(str, default="")
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "item_id": Column(str, True),
-        "framing": Column(str, True),
+        "framing": Column(table_name, True),
         "answer": Column(),
         "response": Column(),
         "answers": Column(str, default="", is_list=True),
         "model": Column(str, default="external"),
-        "dataset": Column(str, default="external"),
+        "dataset": Column(table_name, default="external"),
         "case": TEXT,
         "label": TEXT,
         "order": Column(one_of((GIVEN, SWAPPED), str.casefold), default=GIVEN),
@@ -149,5 +161,5 @@ def run_of(path: Path, rows: pd.DataFrame, section: FramingSection) -> FramedRun
         ]
     config = {"verdict": "answer", "model": {"name": rows["model"].iloc[0]}}
     doubts = repeat_doubts("all framings", [[reply.text for reply in of_prompt] for of_prompt in replies.values()])
-    facts = {"config": config, "provenance": {}, "plan": plan, "replies": replies, "rendered": {}}
+    facts: dict[str, Any] = {"config": config, "provenance": {}, "plan": plan, "replies": replies, "rendered": {}}
     return FramedRun(path=path, section=section, file_doubts=tuple(doubts), **facts)

@@ -207,6 +207,7 @@ def test_what_would_do_nothing_is_refused(tmp_path: Path) -> None:
         (["--mapping", "mtbench"], "no such file.*mt-bench-judgments"),
         ([*known, "--set", "each=judgments"], "no record has a list at 'judgments'"),
         ([*known, "--set", "at=data"], "data"),
+        ([*known, "--set", 'columns.case="\\ud800"'], r"r\.jsonl:1: case holds half a surrogate pair"),
         ([*known, "--set", "values={A>B: yes}"], "quote the word"),
         ([*known, "--set", "baseline=aksed"], "Did you mean 'asked'"),
         ([*known, "--baseline", "aksed"], "Did you mean 'asked'"),

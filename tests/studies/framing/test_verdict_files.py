@@ -127,6 +127,8 @@ def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path:
         (asked("yes|no", "yes", "no", label="true"), "label is 'true'"),
         (asked("Yes|yes", "yes", "yes"), "every row names all answers"),
         (asked("1|1.0", "1", "1"), "every row names all answers"),
+        (asked("yes|no", "yes", "no", dataset="(all)"), r"field 'dataset' is '\(all\)', and names in brackets"),
+        (asked("yes|no", "yes", "no", case="\ud800"), "field 'case' holds half a surrogate pair"),
         (asked({"a": 1}, "1", "1"), "field 'answers' must be a text, found dict"),
     ]:
         with pytest.raises(DataError, match=problem):
