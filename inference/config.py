@@ -12,14 +12,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from evenhand.chat_templates import THINKING_NAMES
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import Closed, HiddenError, config_tree, is_none, parse_config
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from evenhand.study import StudyRun, Units
+from evenhand.study import StudyRun, StudySection, Units
 from inference.patch import PatchConfig, patched_units
+from inference.self_reading import self_read_units
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
 WAY = "export it (OPENAI_API_KEY=...) and name the variable in engine.api_key_env; it is sent as a bearer token"
@@ -167,6 +169,8 @@ class InferenceConfig(StudyRun):
     model: ModelConfig
     chat_template: bool = True  # false: bare text
     verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # how a reply is had; each study has its own
+    # Behind each written reply the judge is asked for the symbol alone, whose probabilities are read beside the text
+    self_read: bool = Field(default=False, exclude_if=lambda is_set: not is_set)
     # What this arm changes in how the judge is asked, at no cost of training; null asks as the study does
     patch: PatchConfig | None = Field(default=None, exclude_if=is_none)
     sampling: SamplingConfig = SamplingConfig()
@@ -178,9 +182,19 @@ class InferenceConfig(StudyRun):
         """Variables of the chat template, the patch's in place of the model's own."""
         return {**self.model.chat_template_args, **(self.patch.template_args if self.patch else {})}
 
+    def args_for(self, prompt: Prompt) -> dict[str, Any]:
+        """The same for one prompt: where the judge reads its own reply, nothing is thought before the symbol."""
+        return self.template_args | (dict.fromkeys(THINKING_NAMES, False) if prompt.reads else {})
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether log-probabilities of named tokens are read."""
+        return self.verdict in ("margin", "options") or self.self_read
+
     def units(self) -> Units:
-        """What is asked about, patched; see StudySection.units."""
-        return patched_units(self.study, self.verdict, self.patch)
+        """What is asked about, patched, and whether the judge reads its replies itself; see StudySection.units."""
+        units = patched_units(self.study, self.verdict, self.patch)
+        return self_read_units(units, self.study.symbol_question) if self.self_read else units
 
     @field_validator("engine", mode="before")
     @classmethod
@@ -227,6 +241,11 @@ class InferenceConfig(StudyRun):
             (
                 exact and sampling.structured != "none",
                 "generates no text to structure; set sampling.structured to none",
+            ),
+            (exact and self.self_read, "reads probabilities as it is: leave self_read out"),
+            (
+                self.self_read and type(self.study).symbol_question is StudySection.symbol_question,
+                f"of `{self.study.key}` has no turn that asks for a symbol: leave self_read out",
             ),
             (exact and sampling.n > 1, "reads exact probabilities: one reading is all there is; set sampling.n to 1"),
             (

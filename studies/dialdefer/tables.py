@@ -12,6 +12,7 @@ import pandas as pd
 from eval.estimates.changes import Change, changes_frame
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
+from eval.runs import SELF_READ
 from eval.shift.agreement import NAMES
 from studies.dialdefer.measures import ROUNDING_PP
 from studies.dialdefer.panels import MAIN_ROLES
@@ -37,6 +38,7 @@ ORDERED = [f"{measure}{end}_pp" for measure in ("deference", "position") for end
 AGREEMENT = [f"{name}{end}" for name in NAMES for end in ("", "_ci_low", "_ci_high")]
 DDS = ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]
 CHANGE = ("change", "change_low", "change_high", "p_holm")  # columns of the long frame of changes
+MARGINS = {"margin": "margins", SELF_READ: "as the judge reads its own replies"}  # verdict → how it is read
 YES = {True: "yes", False: ""}
 DAGGER = {True: "†", False: ""}
 
@@ -163,8 +165,8 @@ def arm_words(arm: str) -> str:
 
 def reading_words(row: Any) -> str:
     """The verdict mode and how replies were read, of a row of scores."""
-    if row.verdict == "margin":
-        return "margins"
+    if row.verdict in MARGINS:
+        return MARGINS[row.verdict]
     if not isinstance(row.parser, str):
         return f"{row.verdict}, as given"
     return f"{row.verdict}, {row.parser} parser{' where no choice is given' if row.verdict == 'external' else ''}"
@@ -172,7 +174,7 @@ def reading_words(row: Any) -> str:
 
 def counted_words(row: Any) -> str:
     """What the denominator of a row of scores makes of replies without a verdict."""
-    return str(WORDS["denominator"]["margin" if row.verdict == "margin" else "reason"][row.denominator])
+    return str(WORDS["denominator"]["margin" if row.verdict in MARGINS else "reason"][row.denominator])
 
 
 def reading_note(rows: pd.DataFrame) -> str:

@@ -247,14 +247,14 @@ class FramedRun(FinishedRun):
                 fields["right"] = counts[label] / len(parsed)
                 if label != self.answers[0]:
                     fields["accepts_wrong"] = float(shares[0])
-        logs = replies[0].answer_logprobs if replies else None
-        if logs is not None and all(symbol in logs for symbol in symbols):
-            log = np.array([logs[symbols[names.index(name)]] for name in self.answers])
+        of_replies = [logs for reply in replies if (logs := reply.answer_logprobs) and all(s in logs for s in symbols)]
+        if of_replies:  # (n_replies, n_answers); several where the judge reads its own samples
+            log = np.array([[logs[symbols[names.index(name)]] for name in self.answers] for logs in of_replies])
             with np.errstate(invalid="ignore"):
-                p = np.exp(log - log.max())
-                fields["soft"] = float(p @ self.values / p.sum())
-                if len(log) == 2:
-                    fields["odds"] = float(np.clip(log[0] - log[1], -LARGEST_ODDS, LARGEST_ODDS))
+                p = np.exp(log - log.max(axis=1, keepdims=True))
+                fields["soft"] = float(np.mean(p @ self.values / p.sum(axis=1)))
+                if len(self.answers) == 2:
+                    fields["odds"] = float(np.mean(np.clip(log[:, 0] - log[:, 1], -LARGEST_ODDS, LARGEST_ODDS)))
         return PromptScores(fields, [*shares], n_errors)
 
 
