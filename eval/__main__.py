@@ -80,7 +80,8 @@ def compare_main(argv: Sequence[str]) -> None:
     from eval.reruns import say_reruns
     from eval.results import load_runs, results_as_read
 
-    out, every = options.out or next(iter(runs.values()))[-1] / "compare", []
+    out = options.out or next(iter(runs.values()))[-1] / "compare"
+    every: list[Results] = []
     for study, paths in runs.items():
         evaluation = evaluation_of(study)
         loaded = load_runs(evaluation, paths)

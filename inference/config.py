@@ -213,6 +213,16 @@ class InferenceConfig(StudyRun):
         return engine
 
     @model_validator(mode="after")
+    def can_read_itself(self) -> Self:
+        is_asked = type(self.study).symbol_question is not StudySection.symbol_question
+        if self.self_read and not (is_asked and self.verdict in ("answer", "reason")):
+            raise ValueError(
+                f"self_read is for written replies that name a symbol, and this is verdict {self.verdict} of "
+                f"`{self.study.key}`: leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def verdict_can_be_had(self) -> Self:
         try:
             self.study.check_verdict(self.verdict)
@@ -241,11 +251,6 @@ class InferenceConfig(StudyRun):
             (
                 exact and sampling.structured != "none",
                 "generates no text to structure; set sampling.structured to none",
-            ),
-            (exact and self.self_read, "reads probabilities as it is: leave self_read out"),
-            (
-                self.self_read and type(self.study).symbol_question is StudySection.symbol_question,
-                f"of `{self.study.key}` has no turn that asks for a symbol: leave self_read out",
             ),
             (exact and sampling.n > 1, "reads exact probabilities: one reading is all there is; set sampling.n to 1"),
             (

@@ -11,6 +11,7 @@ from eval.runs import load_finished
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
+from inference.config import parse_sampling_config
 from inference.open_engine import open_engine
 from inference.self_reading import SelfReadUnit, self_read_units
 from studies.framing.section import FramingSection
@@ -116,16 +117,12 @@ def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply() 
     assert [config.args_for(p)["enable_thinking"] for p in (prompt, turn)] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("keys", "words"),
-    [
-        ({"verdict": "margin", "self_read": True}, "reads probabilities as it is"),
-        ({"verdict": "options", "sampling": {"temperature": 1.0}, "self_read": True}, "verdict options"),
-    ],
-)
-def test_what_is_read_exactly_is_not_read_once_more(keys: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        toy_config("judge", **keys)
+@pytest.mark.parametrize("keys", [{"verdict": "margin"}, {"narrator": {"corpus": {"dataset": "pocket-conflicts"}}}])
+def test_what_is_read_exactly_or_names_no_symbol_is_not_read_once_more(keys: dict[str, Any]) -> None:
+    tree = {"name": "x", "model": {"name": "embedded"}, "verdict": "answer", "self_read": True, **keys}
+    study_of_ours = {} if "narrator" in keys else {"dialdefer": {"benchmarks": [{"dataset": "pocket"}]}}
+    with pytest.raises(ConfigError, match="self_read is for written replies"):
+        parse_sampling_config({**tree, **study_of_ours}, "x")
 
 
 def test_the_words_of_the_turn_are_the_studys_own(tmp_path: Path) -> None:
