@@ -1,6 +1,7 @@
 """Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,17 @@ def copy_doubts(plan: Iterable[PlannedPrompt]) -> list[str]:
     n_copies = len(units) - len({(dataset, unit) for (dataset, _), unit in owners.items()})
     words = f"{n_copies} of its {len(units)} items have the text of another one, under another id"
     return [f"{words}: both are one cluster, resampled as a whole. Ask each once."] if n_copies else []
+
+
+def reading_shares(states: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, float, int]]:
+    """(condition, how a reply was read or why not), one a reply → each pair once, with its % of the condition's replies
+    and how many, the most frequent first."""
+    counts: dict[str, Counter[str]] = {}
+    for condition, state in states:
+        counts.setdefault(condition, Counter())[state] += 1
+    for condition, of_condition in counts.items():
+        for state, n in of_condition.most_common():
+            yield condition, state, 100 * n / of_condition.total(), n
 
 
 def check_named_once(paths: Iterable[Path]) -> None:

@@ -144,7 +144,7 @@ def change_tables(results: Results) -> list[TableSpec]:
     averages = dict.fromkeys((row.dataset, tuple(row.datasets)) for row in records(short) if len(row.datasets) > 1)
     sentences = [
         f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1.",
-        f"Verdicts from {reading_words(first)}; denominator {first.denominator}: {counted_words(first)}.",
+        f"Verdicts from {reading_words(changes)}; denominator {first.denominator}: {counted_words(first)}.",
         *(average_sentence(*average) for average in averages),
     ]
     note = " ".join(sentences)
@@ -163,8 +163,16 @@ def arm_words(arm: str) -> str:
     return str(WORDS["arm"].get(arm, arm))
 
 
-def reading_words(row: Any) -> str:
-    """The verdict mode and how replies were read, of a row of scores."""
+def reading_words(rows: pd.DataFrame) -> str:
+    """The verdict mode and how replies were read; where judges differ in it, of each by name."""
+    judges: dict[str, dict[str, None]] = {}
+    for row in records(rows):
+        judges.setdefault(way_of(row), {})[getattr(row, "judge", None) or row.second] = None
+    return "; ".join(f"{way} ({', '.join(named)})" if len(judges) > 1 else way for way, named in judges.items())
+
+
+def way_of(row: Any) -> str:
+    """The same of one row."""
     if row.verdict in MARGINS:
         return MARGINS[row.verdict]
     if not isinstance(row.parser, str):
@@ -185,7 +193,7 @@ def reading_note(rows: pd.DataFrame) -> str:
     averages = rows[rows.is_average].drop_duplicates(["dataset", "datasets"])
     n_errors = int(rows.n_errors[rows.is_dataset].sum())
     sentences = [
-        f"Verdicts from {reading_words(row)}; denominator {row.denominator}: {counted_words(row)}.",
+        f"Verdicts from {reading_words(rows)}; denominator {row.denominator}: {counted_words(row)}.",
         f"Accuracies in %, Δ and DDS in percentage points; 95% intervals from {row.n_draws:,} draws of items.",
         *map(average_sentence, averages.dataset, averages.datasets),
         *([f"The engine lost {n_errors} replies; their items are left out."] if n_errors else []),

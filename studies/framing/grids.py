@@ -5,7 +5,6 @@ answer gets its part.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from eval.estimates.resampling import FloatArray
-from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts
+from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts, reading_shares
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
@@ -214,13 +213,8 @@ class FramedRun(FinishedRun):
 
     def readings(self) -> Iterator[tuple[str, str, float, int]]:
         """(framing, how its replies were read or why not, % of them, how many), of texts, the most frequent first."""
-        counts: dict[str, Counter[str]] = {}
-        for prompt in self.plan:
-            of_framing = counts.setdefault(prompt.condition, Counter())
-            of_framing.update(choice.reading for choice in self.choices[prompt.prompt_hash] if choice.reading)
-        for framing, of_framing in counts.items():
-            for state, n in of_framing.most_common():
-                yield framing, state, 100 * n / of_framing.total(), n
+        choices = ((prompt.condition, choice) for prompt in self.plan for choice in self.choices[prompt.prompt_hash])
+        return reading_shares((framing, choice.reading) for framing, choice in choices if choice.reading)
 
     def scores(
         self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]
