@@ -124,15 +124,14 @@ def completion_from(record: Mapping[str, Any]) -> Completion:
         raise ValueError(f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
 
 
-def answer_schema(symbols: Sequence[str], *, reason: str | None = None, key: str = "answer") -> str:
-    """JSON schema of a reply that names one of some symbols. reason: the key of a text before it, if one is asked for.
+def answer_schema(symbols: Sequence[str], keys: Sequence[str] = ("answer",)) -> str:
+    """JSON schema of a reply with these keys in their order: `reasoning` is a text, the other is one of the symbols.
 
     It is an object, since OpenAI's strict mode takes no bare string.
     """
-    before = {reason: {"type": "string"}} if reason else {}
-    properties = {**before, key: {"type": "string", "enum": list(symbols)}}
-    closed = {"required": [*properties], "additionalProperties": False}
-    return json.dumps({"type": "object", "properties": properties, **closed}, ensure_ascii=False)
+    kinds = {key: {"type": "string"} | ({} if key == "reasoning" else {"enum": list(symbols)}) for key in keys}
+    closed = {"required": list(keys), "additionalProperties": False}
+    return json.dumps({"type": "object", "properties": kinds, **closed}, ensure_ascii=False)
 
 
 def plain(record: Any) -> dict[str, Any]:

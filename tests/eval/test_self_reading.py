@@ -11,11 +11,13 @@ from eval.options import Options
 from eval.results import load_runs, results_as_read
 from eval.self_reading import COUNTS
 from evenhand.records import Prompt
+from inference.config import load_sampling_config
 from inference.sampling import sample
 from studies.dialdefer.records import Condition
 from studies.framing.evaluation import EVALUATION
 from studies.framing.measures import ALL
 from tests.made.framing_runs import claims, run_of, study
+from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
 
 OPTIONS = Options(n_draws=200)
@@ -138,3 +140,24 @@ def test_dialdefers_reasons_have_margins_and_a_dds_of_their_own(order, tmp_path,
     assert figures(own)["auc_c2"] == 1
     assert own.readings.set_index("condition").loc["c2_incorrect", ["agree", "disagree"]].tolist() == [0, 10]
     assert "reads its own replies" in own.sentences["reading"][0]
+
+
+def test_pairs_of_pluraleval_are_read_by_the_judge_and_lists_and_rankings_are_left_as_written(tmp_path, monkeypatch):
+    def judge(prompt: Prompt):
+        if not prompt.reads:
+            return "Both have their friends."
+        votes = prompt.factors.votes
+        likely = "1" if votes[0] > votes[1] else "2"
+        logs = {s: math.log(0.7 if s == likely else 0.2) for s in "12"}
+        return {"text": likely, "finish_reason": "length", "answer_logprobs": logs}
+
+    scripted(monkeypatch, AnsweringEngine(judge))
+    words = [str(CONFIGS / "pluraleval" / "pocket-responses.yaml"), f"run.root={tmp_path}", "self_read=true"]
+    path = sample(load_sampling_config([*words, "model.name=scripted"]))
+    written, own = results_as_read("pluraleval", load_runs(evaluation_of("pluraleval"), [path]), OPTIONS)
+    assert "accuracy" not in {*written.scores["measure"]}
+    figures = own.scores[own.scores["value"].notna()].groupby("measure")["value"].agg(["min", "max"])
+    assert figures.loc["accuracy"].tolist() == [100, 100]
+    assert figures.loc["probability"].tolist() == pytest.approx([100 * 0.7 / 0.9] * 2)
+    assert not {"rho", "tau", "recall"} & {*figures.index}
+    assert own.readings[["agree", "text"]].sum().tolist() == [0, 0]
