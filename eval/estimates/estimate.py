@@ -321,6 +321,14 @@ def influences(observed: Observed, measure: Measure) -> FloatArray:
     moved = steps(observed)
     used = measure.statistic(np.eye(observed.earned.shape[1])) != 0
     is_in = (observed.counted[:, used] > 0).any(axis=1)
+    if measure.is_square and observed.fitted:
+        # On new units what is left varies as on these: so the slope at a shift d with an error e is 2 √(d² + e²/2),
+        # which gives the variance of a square of N(0, e²).
+        linear = measure.core or measure.statistic
+        shifts, moved_shifts = linear(observed.means).ravel(), linear(moved).reshape(len(moved), -1)
+        sizes = np.sqrt(shifts**2 + observed.fitted * np.square(moved_shifts).sum(axis=0) / 2)
+        slopes = 2 * np.where(shifts < 0, -sizes, sizes)
+        return np.where(is_in, (moved_shifts * slopes).mean(axis=-1), np.nan)
     if measure.is_square:
         slopes = measure.statistic(observed.means + moved) - measure.statistic(observed.means - moved)
         return np.where(is_in, slopes / 2, np.nan)

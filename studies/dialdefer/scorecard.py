@@ -16,7 +16,7 @@ from eval.estimates.estimate import Drawing, Measure, OverDatasets
 from eval.evaluation import Card, CardFigure
 from eval.options import Options
 from eval.report.tables import number, percent, signed
-from eval.scorecard.arms import BASE, PATCH, CardArm
+from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from studies.dialdefer import measures, scores
@@ -133,7 +133,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     rows: dict[str, dict[str, Any]] = {}
     unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
     for arm in arms:
-        if (arm.note or arm.rule) and arm.name not in judges:  # made of another study's run
+        if not arm.is_named and arm.name not in judges:  # made of another study's run
             continue
         try:
             if arm.name not in judges:
@@ -143,7 +143,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
             of_orders = {name: panels_in(base, panels, name)[scores.OWN] for name in (in_both, *wordings)}
         except DataError as error:
             raise DataError(f"{arm.name} against {base.name}: {error}") from None
-        if not by_source[scores.FIXED] and arm.kind == PATCH and arm.note:  # a prompt arm that lacks the variant
+        if not by_source[scores.FIXED] and arm.note and not arm.rule:  # a prompt arm that lacks the variant
             continue
         if not by_source[scores.FIXED]:
             raise DataError(f"{arm.name} and {base.name} have no dataset in common; nothing can be compared")

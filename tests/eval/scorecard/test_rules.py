@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.runs import PlannedPrompt
 from eval.scorecard.rules import N_FOLDS, Folded, folds_of, thresholds_by_fold
 from tests.made.simulated_rules import JUDGES, ended
 
@@ -12,15 +13,30 @@ from tests.made.simulated_rules import JUDGES, ended
 def folded(n: int, added: float, seed: int = 0) -> Folded:
     """n items of two claims, whose margins a framing raises."""
     base = np.random.default_rng(seed).normal([1.0, -1.0], 1, (n, 2))
-    return Folded(np.stack([base, base + added], axis=1), folds_of([str(i) for i in range(n)]))
+    return Folded(np.stack([base, base + added], axis=1), np.arange(n) % N_FOLDS)
+
+
+def planned(dataset: str, item: str, cluster: str | None = None, words: str = "") -> PlannedPrompt:
+    """A prompt of an item; words: that it shares with others."""
+    hash_ = words or f"{dataset} {item}"
+    return PlannedPrompt(prompt_hash=hash_, item_id=item, dataset=dataset, condition="", factors=(), cluster=cluster)
 
 
 @given(st.lists(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), min_size=1, max_size=60))
 def test_a_cluster_lies_in_one_fold_and_folds_hold_alike_many_clusters(clusters: list[str]) -> None:
-    fold_of = dict(zip(clusters, folds_of(clusters).tolist(), strict=True))
-    assert [fold_of[name] for name in clusters] == folds_of(clusters).tolist()
+    folds = folds_of(planned("d", str(i), name) for i, name in enumerate(clusters))
+    fold_of = {name: folds["d", str(i)] for i, name in enumerate(clusters)}
+    assert [fold_of[name] for name in clusters] == [*folds.values()]
     sizes = np.bincount([*fold_of.values()], minlength=N_FOLDS)
     assert sizes.max() - sizes.min() <= 1
+
+
+def test_an_item_that_is_in_two_datasets_under_two_ids_lies_in_one_fold() -> None:
+    plan = [planned("a", f"a{i}", words=f"claim {i}") for i in range(50)]
+    plan += [planned("b", f"b{(i * 7) % 50}", words=f"claim {i}") for i in range(50)]
+    folds = folds_of(plan)
+    assert all(folds["a", f"a{i}"] == folds["b", f"b{(i * 7) % 50}"] for i in range(50))
+    assert len({*folds.values()}) == N_FOLDS
 
 
 @given(st.integers(0, N_FOLDS - 1), st.floats(-20, 20))
