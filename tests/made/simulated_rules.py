@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -24,11 +25,15 @@ from eval.estimates.seeds import over_seeds
 from eval.evaluation import Block
 from eval.options import Options
 from eval.runs import PlannedPrompt
-from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, THRESHOLD
+from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, N_FOLDS, THRESHOLD
+from studies.dialdefer.calibrate import cross_fitted
+from studies.dialdefer.panels import with_both_orders
+from studies.dialdefer.quantities import ACC_WORDINGS, WORDINGS, pair_of
 from studies.framing.grids import FIELDS, FramedRun, Grid
 from studies.framing.measures import EVERY, block, overall, shift_parts
 from studies.framing.thresholds import under_rules
 from studies.framing.verdict_files import section_of
+from tests.made.made_panels import margin_panel
 from tests.made.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
 
 SEED, N_POPULATION = 7, 50_000  # items, of two claims in two orders each
@@ -103,7 +108,8 @@ def grid_of(odds: FloatArray) -> Grid:
 def run_of(grid: Grid, dataset: str) -> FramedRun:
     """A run with this grid. Its dataset's name seeds its draws."""
     plan = [
-        PlannedPrompt(prompt_hash=item, item_id=item, dataset=dataset, condition="", factors=()) for item in grid.items
+        PlannedPrompt(prompt_hash=item, item_id=item, dataset=dataset, condition="", factors=(("group", item),))
+        for item in grid.items
     ]
     config: dict[str, Any] = {"verdict": "margin", "model": {"name": "made"}}
     facts: dict[str, Any] = {"config": config, "provenance": {}, "plan": plan, "replies": {}, "rendered": {}}
@@ -225,9 +231,67 @@ def ended(judge: Judge, n_items: int, n_runs: int, *, has_training: bool = False
     }
 
 
+N_VARIANTS, BEND = 4, 2.0  # DialDefer's prompt variants, each in both orders; nats that a speaker adds in all of them
+CARRIED = (WORDINGS[0], ACC_WORDINGS[0])  # d² and what is right over prompt variants
+
+
+def variants(bend: float, shared: float, n_items: int, claims_of_items: FloatArray, rng: np.random.Generator) -> Any:
+    """Panels of margins; shared: the part of the noise's variance that prompt variants have in common."""
+    common = rng.normal(0, 2 * NOISE, (n_items, 4))
+    panels = []
+    for version, order in product(range(N_VARIANTS), ("yes_first", "no_first")):
+        own = rng.normal(0, 2 * NOISE, (n_items, 4))
+        noise = np.sqrt(shared) * common + np.sqrt(1 - shared) * own
+        knows = KNOWS * np.array([1, -1, 1, -1]) + bend * np.array([0, 0, 1, 1])
+        margins = np.tile(claims_of_items[:, 0, :, 0], 2) + knows + noise
+        panels.append(margin_panel(margins, template=f"v{version}", answer_order=order))
+    return panels
+
+
+def carried(shared: float, n_items: int, n_runs: int) -> dict[str, FloatArray]:
+    """What thresholds carried over from other prompt variants leave in truth, the mean of the estimates, and in % how
+    often the interval holds the truth of the level and of the change to a straight judge: (2,) each, as CARRIED are."""
+    rng, sums = np.random.default_rng(SEED), defaultdict[str, list[Any]](list)
+    population = claims(N_POPULATION, np.random.default_rng(SEED))
+    grids = [
+        np.stack([panel.margins[:, :, 0] for panel in variants(bend, shared, N_POPULATION, population, rng)])
+        for bend in (BEND, 0.0)
+    ]
+
+    def left(accepts: FloatArray) -> FloatArray:  # variants and orders × conditions
+        dds = (accepts[:, 2:].sum(axis=1) - accepts[:, :2].sum(axis=1)).reshape(N_VARIANTS, 2).mean(axis=1)
+        return np.array([np.square(dds).mean(), (accepts[:, [0, 2]] + 100 - accepts[:, [1, 3]]).mean() / 2])
+
+    straight = left(100 * (grids[1] > 0).mean(axis=1))
+    folds = {("bbq", f"bbq-{i:05}"): i % N_FOLDS for i in range(n_items)}
+    for _ in range(n_runs):
+        of_items = claims(n_items, rng)
+        bent, fair = (variants(bend, shared, n_items, of_items, rng) for bend in (BEND, 0.0))
+        ruled = [each for each in with_both_orders(cross_fitted(bent, folds, is_carried=True)) if each.orders]
+        trained = [each for each in with_both_orders(fair) if each.orders]
+        margins = np.stack([panel.margins[:, :, 0] for panel in bent]).reshape(N_VARIANTS, 2, n_items, 4)
+        limits = np.zeros((N_VARIANTS, 2, 4))
+        for variant, order in product(range(N_VARIANTS), (0, 1)):
+            others = [of_variant[order] for i, of_variant in enumerate(margins) if i != variant]
+            base, framed = ([*np.hstack([each[:, at] for each in others]).T] for at in ([0, 1], [2, 3]))
+            limits[variant, order, 2:] = nearest_threshold(framed, share_of(base, 0.0))
+        true = left(100 * (grids[0] > limits.reshape(-1, 1, 4)).mean(axis=1))
+        pairs = pair_of("orders", ruled, trained, "answered", OPTIONS.drawing)
+        compared = [estimates_in(measure, pairs) for measure in CARRIED]
+        sums["left"].append(true)
+        sums["estimated"].append([before.value for before, *_ in compared])
+        for what, side, of in (("level", 0, true), ("training", 2, straight - true)):
+            ends = np.array([(each[side].low, each[side].high) for each in compared])
+            sums[what].append(100.0 * ((ends[:, 0] <= of) & (of <= ends[:, 1])))
+    return {what: np.mean(values, axis=0) for what, values in sums.items()}
+
+
 def main(n_runs: int = 200, n_items: int = 100, names: Sequence[str] = ()) -> None:
     """Print the table."""
     print(f"| judge | rule | {' | '.join(MEASURES)}: theory, left, estimated | {' | '.join(HELD)}: % held |")
+    for shared in (0.0, 0.5, 1.0) if not names else ():
+        cells = [f"{what} {', '.join(f'{v:.1f}' for v in of)}" for what, of in carried(shared, n_items, n_runs).items()]
+        print(f"| carried over, noise shared {shared} | {' | '.join(cells)} |", flush=True)
     for name in names or JUDGES:
         for rule, end in ended(JUDGES[name], n_items, n_runs, has_training=True).items():
             levels = [f"{a:.1f}, {b:.1f}, {c:.1f}" for a, b, c in zip(end.theory, end.left, end.estimated, strict=True)]
