@@ -13,9 +13,9 @@ from eval.reading.objects import as_turn
 from evenhand.errors import DataError
 from evenhand.records import Completion, Message, Prompt, SamplingOverride, digest, normalised
 from evenhand.study import Replies
+from evenhand.templates import ENVIRONMENT, rendered
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
-from studies.framing.templates import ENVIRONMENT, rendered
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"

@@ -62,7 +62,7 @@ def are_families(groups: Sequence[str]) -> bool:
 def records_of(source: ItemSource) -> Iterator[Record]:
     """The records of a source, with their places."""
     if source.file is not None:
-        yield from file_records(source.file)
+        yield from file_records(source.file, source.at)
         return
     keys = {"dataset": source.dataset, "split": source.split, "root": source.root}
     for key, where in [(key, study.items) for key, study in STUDIES.items() if study.items]:

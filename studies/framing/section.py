@@ -25,6 +25,7 @@ from evenhand.study import (
     first_of_each,
     set_hash,
 )
+from evenhand.templates import valid_template
 from studies.framing.asking import (
     GIVEN,
     ORDER_NAMES,
@@ -39,7 +40,6 @@ from studies.framing.asking import (
     snippets_with,
 )
 from studies.framing.rows import Columns, Row, are_families, load_rows
-from studies.framing.templates import valid_template
 
 MOST_ANSWERS = 101
 
