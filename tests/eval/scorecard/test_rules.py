@@ -75,7 +75,7 @@ def test_a_judge_that_is_bent_in_words_and_by_position_is_straight_and_right_und
         "threshold": (True, True),
         "both orders + threshold": (True, True),
     }
-    assert min(end.covered.min() for end in ends.values()) > 60
+    assert min(end.held["level"].min() for end in ends.values()) > 60
 
 
 def test_no_threshold_mends_what_a_judge_does_not_know_behind_a_speaker() -> None:
