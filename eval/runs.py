@@ -163,9 +163,12 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
     return run
 
 
-def clusters_of(plan: Iterable[PlannedPrompt]) -> dict[tuple[str, str], str]:
-    """(dataset, unit) → its cluster in the dataset, called by its smallest unit. In one cluster are units that were
-    given one cluster's name, and those that share a prompt, since its reply counts for both."""
+def clusters_of(plan: Iterable[PlannedPrompt], *, is_across: bool = False) -> dict[tuple[str, str], str]:
+    """(dataset, unit) → its cluster, called by its smallest unit. In one cluster are units that were given one
+    cluster's name, and those that share a prompt, since its reply counts for both.
+
+    Clusters are of one dataset; with is_across of all together, and called "DATASET UNIT".
+    """
     owners: dict[tuple[str, str, str], tuple[str, str]] = {}  # a prompt, or a cluster's name → its first unit
     parents: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -178,9 +181,10 @@ def clusters_of(plan: Iterable[PlannedPrompt]) -> dict[tuple[str, str], str]:
         named = [] if prompt.cluster is None else [("cluster", prompt.cluster)]
         for key in (("prompt", prompt.prompt_hash), *named):
             unit = root((prompt.dataset, prompt.item_id))
-            first, second = sorted((unit, root(owners.setdefault((prompt.dataset, *key), unit))))
+            place = "" if is_across else prompt.dataset
+            first, second = sorted((unit, root(owners.setdefault((place, *key), unit))))
             parents[second] = first
-    return {unit: root(unit)[1] for unit in parents}
+    return {unit: " ".join(root(unit)) if is_across else root(unit)[1] for unit in parents}
 
 
 def copy_doubts(plan: Iterable[PlannedPrompt]) -> list[str]:

@@ -23,6 +23,7 @@ from evenhand.records import Prompt, digest, plain
 CONFIG_FILE = "config.yaml"
 PROVENANCE_FILE = "provenance.json"
 PLAN_FILE = "plan.jsonl"
+ITEMS_FILE = "items.json"  # of a training run: hashes of what it trained on, or chose its checkpoint by
 DONE_FILE = "DONE.json"
 
 # Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.

@@ -148,7 +148,7 @@ def change_tables(results: Results) -> list[TableSpec]:
         *(average_sentence(*average) for average in averages),
     ]
     note = " ".join(sentences)
-    of_shifts = main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])]
+    of_shifts = main[is_best & (main.measure == "shift")]
     of_datasets = main[is_own & main.measure.isin(OF_DATASETS)]
     by_run = partial(changes_table, results, place="files")
     return [

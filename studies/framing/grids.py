@@ -150,13 +150,19 @@ class FramedRun(FinishedRun):
         return np.array([1.0, *[0.0] * (len(self.answers) - 1)])
 
     @cached_property
-    def clusters(self) -> dict[tuple[str, str], str]:
-        """(dataset, item) → its cluster; of a plan from before there were clusters as section.rows has them."""
+    def clustered_plan(self) -> Sequence[PlannedPrompt]:
+        """The plan with clusters; those of a plan from before there were some are as section.rows has them."""
+        if self.section.columns.cluster or any(prompt.cluster for prompt in self.plan):
+            return self.plan
         groups = {(prompt.dataset, prompt.item_id): dict(prompt.factors)["group"] for prompt in self.plan}
-        has_them = self.section.columns.cluster or any(prompt.cluster for prompt in self.plan)
-        if has_them or not are_families([*groups.values()]):
-            return clusters_of(self.plan)
-        return clusters_of(replace(prompt, cluster=groups[prompt.dataset, prompt.item_id]) for prompt in self.plan)
+        if not are_families([*groups.values()]):
+            return self.plan
+        return [replace(prompt, cluster=groups[prompt.dataset, prompt.item_id]) for prompt in self.plan]
+
+    @cached_property
+    def clusters(self) -> dict[tuple[str, str], str]:
+        """(dataset, item) → its cluster."""
+        return clusters_of(self.clustered_plan)
 
     @cached_property
     def grids(self) -> Mapping[str, Grid]:
