@@ -146,8 +146,9 @@ def by_parser(run: JudgedRun, scored: pd.DataFrame, options: Options) -> list[di
     for parser in ("strict", "lenient"):
         reread, frame = run.read_by(parser), scored
         if parser != run.reading.parser:
-            settings = {"verdict": "reason", "parser": parser, "drawing": options.drawing}
-            judge = scores.Scored(run=run.name, model=run.judge, **settings)
+            judge = scores.Scored(
+                run=run.name, model=run.judge, verdict="reason", parser=parser, drawing=options.drawing
+            )
             frame = scores.wide_frame(scores.score_panels(reread.panels, judge, [denominator]))
         row = scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))[0]
         unparsed = {condition: share for condition, share in unparsed_of(reread).items() if share}
