@@ -194,7 +194,7 @@ class FramingSection(StudySection):
     @property
     def answer_texts(self) -> dict[str, str]:
         """Each answer's name with its text."""
-        if self.scale:
+        if self.scale and not self.answers:  # files of verdicts name the numbers
             return {str(n): str(n) for n in range(self.scale[0], self.scale[1] + 1)}
         columns = (self.pair.first, self.pair.second) if self.pair else ()
         return {column: f"{{{{ item[{column!r}] }}}}" for column in columns} or self.answers
