@@ -52,7 +52,8 @@ def cell_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else "" if value is None else value
 
 
-Cell = Annotated[str, BeforeValidator(cell_text), AfterValidator(valid_template)]
+Key = Annotated[str, BeforeValidator(cell_text)]
+Cell = Annotated[Key, AfterValidator(valid_template)]
 Texts = Annotated[dict[str, Cell], BeforeValidator(lambda of: {cell_text(k): v for k, v in dict(of).items()})]
 
 
@@ -64,8 +65,12 @@ def as_test(text: str) -> str:
 class ResultMapping(Closed):
     """Which rows of verdicts a tool's records are. Templates are jinja2's, over a record's fields."""
 
-    at: str = ""  # the key of a JSON document that holds the records, such as results.results
-    each: str = ""  # the key of a list in a record: a row for each of its elements, with `each` and `index` as fields
+    at: Annotated[str, BeforeValidator(cell_text)] = (
+        ""  # the key of a JSON document that holds the records, such as results.results
+    )
+    each: Annotated[str, BeforeValidator(cell_text)] = (
+        ""  # the key of a list in a record: a row for each of its elements, with `each` and `index` as fields
+    )
     where: Annotated[Cell, AfterValidator(as_test)] = ""  # which records are kept: an expression; all where empty
     failed: Annotated[Cell, AfterValidator(as_test)] = "{{ error | default }}"  # which have no reply: their items go
     values: Texts = {}  # what a record says → the answer's name, in columns that hold these

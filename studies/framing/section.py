@@ -10,9 +10,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from eval.reading.reader import valid_pattern
 from evenhand.config import Closed, is_none
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, DataError
 from evenhand.item_files import ItemSource
 from evenhand.records import Prompt
+from evenhand.sources.record_fields import table_name
 from evenhand.study import (
     LazyUnits,
     OneRound,
@@ -151,8 +152,8 @@ class FramingSection(StudySection):
         yield not 1 < len(names) <= MOST_ANSWERS, f"answers: a judge chooses among 2 to {MOST_ANSWERS}"
         reserved = [name for texts in (*self.cases.values(), self.set) for name in texts if name in RESERVED_NAMES]
         yield bool(reserved), f"cases and set: '{''.join(reserved[:1])}' has a meaning of its own; rename the text"
-        taken = [name for name in self.framings if re.fullmatch(PLACEBO.format(".*"), name)]
-        yield bool(taken), f"framings: '{''.join(taken[:1])}' is the name of a placebo; rename the framing"
+        taken = [name for name in self.framings if re.fullmatch(PLACEBO.format(".*") + r"|\(.*\)", name)]
+        yield bool(taken), f"framings: '{''.join(taken[:1])}' is a name of ours, as (all) and placebo 1 are; rename it"
         is_follow_up = self.framings[self.baseline].follow_up_to is not None
         yield is_follow_up, "baseline: it is a follow-up to another framing; name that one"
         for name, text in self.texts.items():
@@ -273,6 +274,11 @@ class FramingSection(StudySection):
     def rows(self) -> list[Row]:
         """The items. Raises DataError where one is damaged, or two have one id."""
         rows = [row for source in self.items for row in load_rows(source, self.columns)]
+        for row in rows:
+            try:
+                table_name(row.group), table_name(row.dataset)
+            except DataError as error:
+                raise DataError(f"{row.where}: its group or dataset {error}") from None
         check_no_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
         if self.columns.cluster or not are_families([row.group for row in rows]):
             return rows

@@ -117,6 +117,8 @@ def test_promptfoos_prompts_are_framings_and_its_outputs_can_be_read_instead(tmp
     source = tmp_path / "results.json"
     assert len(rows_of(source, "--mapping", "promptfoo")) == 4
     assert values_of(source)["prompt 1", "shift"] == -100.0
+    lines = write(tmp_path / "results.jsonl", results)
+    assert len(rows_of(lines, "--mapping", "promptfoo", "--set", "at=")) == 4
     outputs = ["columns.answer=", "columns.answers=[2, 1]", 'columns.response="{{ response.output }}"']
     rows_of(source, "--mapping", "promptfoo", *(word for key in outputs for word in ("--set", key)))
     assert values_of(source)["prompt 1", "shift"] == 100.0
