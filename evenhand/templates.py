@@ -3,8 +3,9 @@
 Values are filled in once: a template inside an item stays text.
 """
 
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -25,6 +26,16 @@ def same_value(value: object) -> str:
     return f"{float(text):.15g}" if NUMBER.fullmatch(text) else text
 
 
+def by_number(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """A comparison of cells: by number where both are numbers, also those that CSV has as texts."""
+
+    def compared(cell: "Cell", other: Any) -> bool:
+        values = [same_value(cell), same_value(other)]
+        return compare(*map(float if all(map(NUMBER.fullmatch, values)) else str, values))
+
+    return compared
+
+
 class Cell(str):
     """A number, truth value or text of a column, which prints as it stands and is the same in every file format.
 
@@ -38,6 +49,8 @@ class Cell(str):
         value = same_value(self)
         is_typed = value in ("true", "false") or NUMBER.fullmatch(value) is not None
         return str.__eq__(self, other) is True or (is_typed and value == same_value(other))
+
+    __lt__, __le__, __gt__, __ge__ = map(by_number, (operator.lt, operator.le, operator.gt, operator.ge))
 
     def __ne__(self, other: object) -> bool:
         return not self == other

@@ -100,7 +100,9 @@ def item_values(values: Mapping[str, Any]) -> dict[str, Any]:
 def name_of(record: Record, key: str) -> str:
     """What a column or template says, as a name."""
     if "{" not in key:
-        return name_in(record, key)
+        is_deeper = key not in record.values and "." in key
+        values = {key: value_at(record.values, key, record.where)} if is_deeper else record.values
+        return name_in(Record(values, record.where, record.index), key)
     name = rendered(key, item_values(record.values), f"{record.where}: {key}").strip()
     if not name:
         raise DataError(f"{record.where}: {key} is empty")

@@ -176,7 +176,7 @@ def test_a_judge_that_takes_the_answer_that_a_framing_argues_for_adopts_it(resul
 def test_of_items_with_options_of_their_own_the_one_that_is_pushed_is_adopted(tmp_path, monkeypatch):
     """In 40 % of the items it gives up the right option for the wrong one that the user names; they have 3 or 4."""
     options = ["a", "b", "c", "d"]
-    rows = [{"id": f"c{i}", "q": "?", "o": options[: 3 + i % 2], "answer": i % 3} for i in range(50)]
+    rows = [{"id": f"c{i}", "q": f"Which {i}?", "o": options[: 3 + i % 2], "answer": i % 3} for i in range(50)]
     write_jsonl(tmp_path / "items.jsonl", rows)
     section = {
         "items": str(tmp_path / "items.jsonl"),
