@@ -22,27 +22,14 @@ STUDY = "study.yaml"
 N_LOOKED_AT = 1000  # rows
 FEW = 6  # values of a column that names an answer
 # Columns as publishers call them, in lower case and without what is no letter or number, the likeliest first
-QUESTIONS = ("question", "prompt", "query", "instruction", "problem", "statement", "claim", "post", "input", "text")
-LABELS = ("label", "answer", "correct", "gold", "target", "answerkey", "answeridx", "correctanswer", "correctoption")
-LABELS = (*LABELS, "winner", "preference", "preferred", "better", "humanlabel", "output")
+QUESTIONS = ["question", "prompt", "query", "instruction", "problem", "statement", "claim", "post", "input", "text"]
 CORRECT = ("correctanswer", "bestanswer", "rightanswer", "correct", "answer")
+LABELS = ("label", "gold", "target", "answerkey", "answeridx", *CORRECT, "winner", "preference", "better")
 INCORRECT = ("incorrectanswer", "bestincorrectanswer", "wronganswer", "incorrect", "wrong", "falseanswer")
 STEMS = ("response", "answer", "output", "completion", "summary", "text", "")
 PAIRS = (*((stem + a, stem + b) for stem in STEMS for a, b in ("ab", "12")), ("chosen", "rejected"))
-TAKEN = (
-    "first",
-    "second",
-    "symbol",
-    "choices",
-    "pushed",
-    "said",
-    "other",
-    "framing",
-    "item",
-    "options",
-    "claim",
-    "one",
-)
+# Names that have a meaning in a study's templates, or in those of proposals
+TAKEN = ("first", "second", "symbol", "choices", "pushed", "framing", "item", "options", "claim", "one")
 
 
 def main(argv: Sequence[str]) -> None:

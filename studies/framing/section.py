@@ -61,6 +61,11 @@ def named_texts(tree: Any) -> Any:
     return {str(key).lower() if isinstance(key, bool) else key: text for key, text in tree.items()}
 
 
+def texted_keys(tree: Any) -> Any:
+    """Keys as texts, also those that YAML has read as numbers and truth values."""
+    return {str(key): name for key, name in tree.items()} if isinstance(tree, dict) else tree
+
+
 Template = Annotated[str, AfterValidator(valid_template)]
 Texts = Annotated[dict[str, Template], BeforeValidator(named_texts)]
 
@@ -117,7 +122,7 @@ class FramingSection(StudySection):
     # counted: items that cannot be asked (no label, equal answers ...) are left out and counted; null: it is an error
     skip: Literal["counted"] | None = Field(default=None, exclude_if=is_none)
     # What a file says → the name of an answer or framing: {"A>B": first}. Case, spaces and 1 or 1.0 make no difference
-    values: Annotated[dict[str, str], BeforeValidator(named_texts)] = Field(default={}, exclude_if=is_empty)
+    values: Annotated[dict[str, Name], BeforeValidator(texted_keys)] = Field(default={}, exclude_if=is_empty)
     # Of an item, asked together and resampled together: name → {variable: its text}, and label: the right answer
     cases: Annotated[dict[str, Texts], BeforeValidator(named_texts)] = {}
     answers: Texts = {}  # name → its text
