@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from evenhand.sources.record_fields import shown
 from evenhand.study import Replies
 from evenhand.templates import names_in, rendered, same_value
 from studies.framing.replies import choice_in
-from studies.framing.rows import LETTERS, Row, item_values, name_in_item, options_of, place_of, turns_of
+from studies.framing.rows import LETTERS, Row, item_values, name_in_item, option_names, options_of, place_of, turns_of
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
@@ -179,18 +179,19 @@ class FramedUnit:
         """The item's columns, where the file has a row for each framing those of that row."""
         if self.row.by_framing is None:
             return self.row.values
-        said = {self.named(name, [framing.follow_up_to or framing.name]) or "": name for name in self.row.by_framing}
-        if (name := said.get(framing.follow_up_to or framing.name)) is None:
+        wanted = framing.follow_up_to or framing.name
+        name = next((name for name in self.row.by_framing if self.named(name, [wanted])), None)
+        if name is None:
             listed = ", ".join(shown(name) for name in self.row.by_framing)
             problem = f"item '{self.row.item_id[:40]}' has no row in framing '{framing.name}', but in {listed}"
             raise DataError(f"{self.row.where}: {problem}")
         return self.row.by_framing[name]
 
-    def named(self, said: str, names: Iterable[str]) -> str | None:
+    def named(self, text: str, names: Sequence[str]) -> str | None:
         """The name that a file means: as it is written or mapped, or the one that differs in case or spaces alone."""
-        meant = self.study.values.get(same_value(said), said)
-        alike = [name for name in names if same_value(name) == same_value(meant)]
-        return meant if meant in names else alike[0] if len(alike) == 1 else None
+        name = self.study.values.get(same_value(text), text)
+        alike = [other for other in names if same_value(other) == same_value(name)]
+        return name if name in names else alike[0] if len(alike) == 1 else None
 
     def user_turn(self, framing: Framing, values: Mapping[str, Any]) -> tuple[Message, Mapping[str, Any]]:
         """What the user says in a framing, and the values with the framing's own text among them."""
@@ -302,14 +303,17 @@ class FramedUnit:
         """The names of the item's answers."""
         return [*LETTERS[: len(self.options)]] if self.study.choices else [*self.study.framings[0].answers]
 
-    def answer_said(self, key: str) -> str:
+    def answer_in(self, key: str) -> str:
         """The answer that a column or template names. Raises DataError where it names none."""
-        said = name_in_item(self.row, key)
-        if self.study.choices and same_value(said) not in self.study.values:
-            return LETTERS[place_of(said, self.study.correct_by or "letter", self.options, f"{self.row.where}: {key}")]
-        if (name := self.named(said, self.answers)) is None:
-            problem = f"its {key} is {said[:80]!r}; the answers are {', '.join(self.answers)}"
-            way_out = f"say which one is meant: framing.values: {{{said[:80]!r}: {self.answers[0]}}}"
+        text, choices = name_in_item(self.row, key), self.study.choices
+        if choices and same_value(text) not in self.study.values:
+            names = option_names(self.row, choices)
+            if same_value(text) in names:
+                return LETTERS[names.index(same_value(text))]
+            return LETTERS[place_of(text, self.study.correct_by or "letter", self.options, f"{self.row.where}: {key}")]
+        if (name := self.named(text, self.answers)) is None:
+            problem = f"its {key} is {text[:80]!r}; the answers are {', '.join(self.answers)}"
+            way_out = f"say which one is meant: framing.values: {{{text[:80]!r}: {self.answers[0]}}}"
             raise DataError(f"{self.row.where}: {problem}; {way_out}")
         return name
 
@@ -322,7 +326,7 @@ class FramedUnit:
         if key is None:
             return None
         try:
-            return self.answer_said(key)
+            return self.answer_in(key)
         except DataError as error:
             if "{" in key or key.split(".")[0] in self.row.values:
                 raise
@@ -340,7 +344,7 @@ class FramedUnit:
             if "{" not in key and key.split(".")[0] not in self.row.values:
                 where = f"{self.row.where}: framings.{setting.framing.name}: pushed is '{key}'"
                 raise DataError(f"{where}, which is not among {', '.join(self.answers)}, nor a column")
-            return self.answer_said(key)
+            return self.answer_in(key)
         label = self.label(setting.case)
         wrong = [name for name in self.answers if name not in (label, self.study.tie)]
         if label is None:

@@ -64,12 +64,12 @@ def load_rows(source: ItemSource, columns: Columns, where: str | None = None) ->
         elif row.item_id not in by_id:
             by_id[row.item_id] = row
         else:
-            both = {**(by_id[row.item_id].by_framing or {}), **(row.by_framing or {})}
-            if len(both) == len(by_id[row.item_id].by_framing or {}):
+            merged = {**(by_id[row.item_id].by_framing or {}), **(row.by_framing or {})}
+            if len(merged) == len(by_id[row.item_id].by_framing or {}):
                 yield DataError(
                     f"{row.where}: item '{row.item_id[:40]}' is there twice in framing {shown(*row.by_framing or '')}"
                 )
-            by_id[row.item_id] = by_id[row.item_id]._replace(by_framing=both)
+            by_id[row.item_id] = by_id[row.item_id]._replace(by_framing=merged)
     yield from (row for row in by_id.values() if source.file is None or source.has(row.group))
 
 
@@ -154,21 +154,29 @@ def options_of(row: Row, choices: str | Sequence[str]) -> list[str]:
     return [str(option["text"] if isinstance(option, dict) and "text" in option else option) for option in value]
 
 
-def correct_by(said: Iterable[tuple[str, int]]) -> str:
+def option_names(row: Row, choices: str | Sequence[str]) -> list[str]:
+    """What the file itself calls the options: columns, an object's keys, or the `label`s beside its texts."""
+    if not isinstance(choices, str):
+        return [same_value(name) for name in choices]
+    value = value_at(row.values, choices, row.where)
+    return [same_value(name) for name in value.get("label", value)] if isinstance(value, dict) else []
+
+
+def correct_by(answers: Iterable[tuple[str, int]]) -> str:
     """How a column names the right one of each item's options: "index" from 0, "letter" or "text".
 
-    said: what it says, and how many options there are. It is an index where all are, since options may be numbers.
+    answers: what it says, and how many options there are. It is an index where all are, since options may be numbers.
     """
-    pairs = [(same_value(text), n) for text, n in said]
+    pairs = [(same_value(text), n) for text, n in answers]
     if all(text.isdecimal() and int(text) < n for text, n in pairs):
         return "index"
     letters = [text.strip("().: ") for text, _ in pairs]
     return "letter" if all(len(a) == 1 and a.upper() in LETTERS for a in letters) else "text"
 
 
-def place_of(said: str, how: str, options: Sequence[str], where: str) -> int:
+def place_of(answer: str, how: str, options: Sequence[str], where: str) -> int:
     """The place of the option that is named. Raises DataError where there is none."""
-    value = same_value(said)
+    value = same_value(answer)
     if how == "index" and value.isdecimal():
         place = int(value)
     elif how == "letter":
@@ -177,7 +185,7 @@ def place_of(said: str, how: str, options: Sequence[str], where: str) -> int:
         places = [i for i, option in enumerate(options) if same_value(option) == value]
         place = places[0] if len(places) == 1 else -1
     if not 0 <= place < len(options):
-        raise DataError(f"{where}: {shown(said)} is read as {how}, and is none of {len(options)} options")
+        raise DataError(f"{where}: {shown(answer)} is read as {how}, and is none of {len(options)} options")
     return place
 
 

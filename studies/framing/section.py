@@ -298,7 +298,7 @@ class FramingSection(StudySection):
             quotable=self.quotable,
             pattern=self.pattern,
             tie=self.tie,
-            values={same_value(said): name for said, name in self.values.items()},
+            values={same_value(text): name for text, name in self.values.items()},
             choices=self.choices,
             correct=self.correct,
             correct_by=self.correct_by,
@@ -332,14 +332,14 @@ class FramingSection(StudySection):
         """How `correct` names an option, which all items of all sources tell together; see rows.correct_by."""
         if not (self.choices and self.correct):
             return ""
-        said = list[tuple[str, int]]()
+        answers = list[tuple[str, int]]()
         for source in self.items:
             whole = source.model_copy(update={"split": "all"}) if source.file else source
             for row in load_rows(whole, self.columns, self.where):
                 with suppress(EvenhandError):  # what cannot be read is told of item by item
                     if isinstance(row, Row):
-                        said.append((name_in_item(row, self.correct), len(options_of(row, self.choices))))
-        return correct_by(said)
+                        answers.append((name_in_item(row, self.correct), len(options_of(row, self.choices))))
+        return correct_by(answers)
 
     @cached_property
     def kept(self) -> tuple[list[Row], list[str]]:

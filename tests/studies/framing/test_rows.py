@@ -157,6 +157,19 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(answers: tuple[Any, ...
     ]
 
 
+@pytest.mark.parametrize(
+    ("choices", "answers"),
+    [
+        (lambda names: {"text": OPTIONS, "label": names}, [["A", "B", "C", "D"], ["1", "2", "3", "4"]]),
+        (lambda names: dict(zip(names, OPTIONS, strict=True)), [["A", "B", "C", "D"], ["w", "x", "y", "z"]]),
+    ],
+    ids=["labels beside texts", "an object"],
+)
+def test_the_right_option_may_be_called_as_the_file_calls_it(choices: Any, answers: list[list[str]], tmp_path) -> None:
+    rows = [{"id": i, "q": "Which?", "choices": choices(names), "answer": names[2]} for i, names in enumerate(answers)]
+    assert {p.factors.label for p in chosen(rows, tmp_path)} == {"C"}
+
+
 def test_options_that_are_numbers_are_named_by_index_where_all_are_indices() -> None:
     assert correct_by([("1", 4), ("3.0", 4)]) == "index"
     assert correct_by([("1", 4), ("12", 4)]) == "text"
