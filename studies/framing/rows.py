@@ -13,6 +13,7 @@ from evenhand.errors import DataError
 from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import Record, shown
+from evenhand.study import set_hash
 from evenhand.templates import cells, is_true, rendered, same_value, valid_template
 
 FAMILIES = 4
@@ -187,6 +188,11 @@ def place_of(answer: str, how: str, options: Sequence[str], where: str) -> int:
     if not 0 <= place < len(options):
         raise DataError(f"{where}: {shown(answer)} is read as {how}, and is none of {len(options)} options")
     return place
+
+
+def row_hash(row: Row) -> str:
+    """Over what an item says, whatever its file is called."""
+    return set_hash([row.values])
 
 
 def are_families(groups: Sequence[str]) -> bool:
