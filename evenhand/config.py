@@ -201,7 +201,7 @@ def config_tree(words: Sequence[str]) -> dict[str, Any]:
     if not words:
         raise ConfigError("no config file given; say which one, for example pocket")
     path = config_file(words[0])
-    tree = with_files_beside(read_yaml(path), path.parent)
+    tree: dict[str, Any] = with_files_beside(read_yaml(path), path.parent)
     keys = [word.partition("=")[0] for word in words[1:]]
     for key, word in zip(keys, words[1:], strict=True):
         if keys.count(key) > 1:

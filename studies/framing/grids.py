@@ -265,7 +265,9 @@ class FramedRun(FinishedRun):
         symbol_of = dict(zip(names, symbols, strict=True))
         of_replies = [logs for reply in replies if (logs := reply.answer_logprobs) and all(s in logs for s in symbols)]
         if of_replies:  # (n_replies, n_answers); several where the judge reads its own samples
-            log = np.array([[logs.get(symbol_of.get(name), -math.inf) for name in self.answers] for logs in of_replies])
+            log = np.array(
+                [[logs[symbol_of[a]] if a in symbol_of else -math.inf for a in self.answers] for logs in of_replies]
+            )
             with np.errstate(invalid="ignore"):
                 p = np.exp(log - log.max(axis=1, keepdims=True))
                 fields["soft"] = float(np.mean(p @ self.values / p.sum(axis=1)))
