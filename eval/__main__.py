@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 def read_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb, checked before anything is scored."""
     options = verb_options(verb, argv)
-    options = replace(options, sources=tuple(with_logs_read(options.sources, options.mapping, options.out)))
+    if options.mapping or options.mapping_keys:
+        from eval.mappings import with_mapped
+
+        options = with_mapped(options)
+    else:
+        options = replace(options, sources=tuple(with_logs_read(options.sources)))
     if options.are_files and not all(map(is_verdict_file, options.sources)):
         raise DataError(f"{verb} runs and files of verdicts apart: they were not asked alike")
     if options.are_files and not options.out:

@@ -123,6 +123,7 @@ class FramedRun(FinishedRun):
 
     section: FramingSection
     judged: Mapping[str, Grid] | None = None  # by a rule instead of as replied; see studies.framing.thresholds
+    file_doubts: tuple[str, ...] = ()  # of a file of verdicts
     left_out: tuple[str, ...] = ()  # framings that what is over all framings leaves out
 
     @property
@@ -142,6 +143,7 @@ class FramedRun(FinishedRun):
         left_out = [f"{n_excluded} items are left out, since they do not fit the context window."] if n_excluded else []
         return [
             *left_out,
+            *self.file_doubts,
             *copy_doubts(self.plan),
             *answer_doubts(chain.from_iterable(self.replies.values()), self.verdict),
         ]

@@ -246,7 +246,7 @@ class FramingSection(StudySection):
     @property
     def answer_texts(self) -> dict[str, str]:
         """Each answer's name with its text."""
-        if self.scale:
+        if self.scale and not self.answers:  # files of verdicts name the numbers
             return {str(n): str(n) for n in range(self.scale[0], self.scale[1] + 1)}
         if self.choices:
             return dict.fromkeys(LETTERS, "")
