@@ -29,7 +29,7 @@ INCORRECT = ("incorrectanswer", "bestincorrectanswer", "wronganswer", "incorrect
 STEMS = ("response", "answer", "output", "completion", "summary", "text", "")
 PAIRS = (*((stem + a, stem + b) for stem in STEMS for a, b in ("ab", "12")), ("chosen", "rejected"))
 # Names that have a meaning in a study's templates, or in those of proposals
-TAKEN = ("first", "second", "symbol", "choices", "pushed", "framing", "item", "options", "claim", "one")
+TAKEN = ("first", "second", "symbol", "choices", "pushed", "item", "options", "claim", "one")
 
 
 def main(argv: Sequence[str]) -> None:
