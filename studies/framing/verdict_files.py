@@ -16,13 +16,13 @@ from eval.verdict_files import (
     read_rows,
     refuse,
     repeat_doubts,
-    same_value,
     texts_of,
 )
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
 from evenhand.sources.record_fields import shown, table_name
+from evenhand.templates import same_value
 from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun
 from studies.framing.options import FramingOptions
