@@ -168,10 +168,10 @@ def by_unit(lines: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 def planned_line(prompt: Prompt) -> dict[str, Any]:
     """A prompt's line in the plan, as it is read back: with lists in the place of tuples."""
     factors = plain(prompt.factors)
-    own = {"n": prompt.drawing.n, "cluster": prompt.cluster}  # n: answers that it takes, where not the run's
+    extras = {"n": prompt.drawing.n, "cluster": prompt.cluster}  # n: answers that it takes, where not the run's
     return {
         "prompt_hash": prompt.prompt_hash,
-        **{key: value for key, value in own.items() if value is not None},
+        **{key: value for key, value in extras.items() if value is not None},
         "item_id": prompt.item_id,
         "benchmark": prompt.benchmark,
         "dataset": prompt.dataset,

@@ -116,7 +116,7 @@ class TransformersEngine:
     def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:
         """Logits behind each of the batch, [batch, vocabulary], in float32."""
         if self.row_tokens:
-            tree = tree_of([one.token_ids for one in batch])
+            tree = tree_of([encoded.token_ids for encoded in batch])
             row = {name: tensor.to(self.device) for name, tensor in padded_rows([tree], self.padding_id).items()}
             return logits_at(self.model, row, torch.tensor([[0, path[-1]] for path in tree.paths], device=self.device))
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
