@@ -15,7 +15,7 @@ re-run.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -115,10 +115,10 @@ class Card(Generic[Run, Row]):
     held: str = ""
     # A run → the sampling run of the model under test: another one where the run is a judge's about that.
     tested_run: Callable[[Path], Path] = lambda path: path
-    # A run → the prompt arms in it that cost no training, each as a run: they stand beside the base as PATCH.
+    # A run → the prompt arms in it, each as a run: rows beside its own.
     prompt_arms: Callable[[Run], Mapping[str, Run]] = lambda _: {}
-    # A run → what each free rule makes of it, in the order of their cost; {} where there are no margins.
-    rules: Callable[[Run, Options], Mapping[str, Run]] = lambda _, __: {}
+    # A run → what each free rule makes of it, or each of those named; {} where there are no margins.
+    rules: Callable[..., Mapping[str, Run]] = lambda *_: {}
     # A run under thresholds that were fitted on another one; None: the study has none.
     calibrated: "Callable[[Run, Sequence[Fit]], Run] | None" = None
     # All rows, and the Run of those that have one → what `changes` compares, the base first.
@@ -153,6 +153,8 @@ class Evaluation(Generic[Run]):
     changes: Callable[[Mapping[str, Run], Options], list[Change]] | None = None  # between two Runs, paired by unit
     family: Callable[[Change], tuple[Any, ...]] = family_of  # p is adjusted over the changes that have this in common
     headline: Mapping[str, Any] | None = None  # column of scores → value: the figures that another harness prints
+    # Column of scores → which of its values --fail-if looks at, where a condition does not name the column
+    gated: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
     measure_words: Mapping[str, str] | None = None  # measure → what tables call it
     facts: "Callable[[Results], dict[str, Any]]" = lambda _: {}
     tables: "Callable[[Results], list[TableSpec]] | None" = None  # over the long frames; None: every score and change
@@ -180,7 +182,7 @@ class Evaluation(Generic[Run]):
         assert self.observe, "an evaluation has `observe`, or `scores` and `changes`"
         return observed_scores(self.observe, judges, options)
 
-    def unparsed_in(self, judges: Mapping[str, Run]) -> str:
+    def unparsed_in(self, judges: Mapping[str, Run], way_out: str = PARSE_ALL) -> str:
         """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
         worst = {
             name: max(shares.items(), key=lambda of: of[1])
@@ -190,7 +192,7 @@ class Evaluation(Generic[Run]):
         listed = [
             f"{share:.0f}% of the replies of {name} in {where}" for name, (where, share) in worst.items() if share
         ]
-        return f"{' and '.join(listed)} are unparsed. {PARSE_ALL}" if listed else ""
+        return f"{' and '.join(listed)} are unparsed. {way_out}".strip() if listed else ""
 
     def changes_of(self, judges: Mapping[str, Run], options: Options) -> list[Change]:
         """Every measure's change between two judges where both were asked."""

@@ -60,8 +60,6 @@ class Encoder:
             check_switches_thinking(tokenizer)
         self.answers = AnswerTokens((), {})
         self.contract = reply_contract(tokenizer, config.chat_template, config.template_args)
-        if config.verdict in ("margin", "options"):
-            check_answers_at_once(self.contract, tokenizer.name_or_path)
         if config.verdict == "margin":
             self.answers = answer_tokens(tokenizer, contract=self.contract)
 
@@ -75,7 +73,7 @@ class Encoder:
         """Each of at least one prompt. Raises ModelError when the chat template or the tokenizer refuses one."""
         config = self.config
         texts = [
-            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.template_args)
+            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt))
             for prompt in prompts
         ]
         return [
@@ -89,7 +87,9 @@ class Encoder:
         """A prompt with the answers that are read behind it. Raises ModelError where they cannot be."""
         config = self.config
         options: Mapping[str, Tokens] = {answer: (token,) for answer, token in self.answers.ids.items()}
-        if config.verdict == "options":
+        if config.verdict in ("margin", "options"):  # a turn that reads itself has thinking switched off
+            check_answers_at_once(self.contract, self.tokenizer.name_or_path)
+        if config.verdict == "options" or prompt.reads:
             options = option_tokens(
                 self.tokenizer, prompt.answer_space, text, config.chat_template, self.contract.before
             )

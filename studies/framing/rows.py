@@ -7,6 +7,7 @@ from evenhand.config import Closed
 from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import Record
+from evenhand.study import set_hash
 
 FAMILIES = 4
 
@@ -44,6 +45,11 @@ def row_of(record: Record, source: ItemSource, columns: Columns) -> Row:
     group = item_id if columns.group is None else name_in(record, columns.group)
     cluster = None if columns.cluster is None else name_in(record, columns.cluster)
     return Row(item_id, group, str(record.values.get("dataset", source.name)), record.values, record.where, cluster)
+
+
+def row_hash(row: Row) -> str:
+    """Over what an item says, whatever its file is called."""
+    return set_hash([row.values])
 
 
 def are_families(groups: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from eval.__main__ import calibrate_main, read_options
 from eval.scorecard.card import contrast_p
-from eval.scorecard.command import load_cards
+from eval.scorecard.command import card_texts, load_cards
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
@@ -104,8 +104,10 @@ def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path
         **variants,
     )
     arm = run(tmp_path, "sft", SFT, arms=("none", "honest"), **variants)
-    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft"]
-    assert [*scored(base, f"sft={arm}", draws=20)] == ["base", "sft", "base + honest"]
+    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft", "sft + honest"]
+    rows = scored(base, f"sft={arm}", draws=20)
+    kinds = {"base": "base", "sft": "trained", "base + honest": "patch", "sft + honest": "trained"}
+    assert {name: row["kind"] for name, row in rows.items()} == kinds
 
 
 HUNDRED = made_items("bbq", 100)
@@ -362,7 +364,6 @@ def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
     [
         ((0.0,), (0.9, 0.8), "not tested: one of the two was trained with a single seed)"),
         ((0.0, 0.0), (0.9, 0.8), "the difference is significant)"),
-        ((0.0,), (0.9,), "the difference is significant)"),
         ((0.0,), (0.0,), "the difference is not significant)"),
     ],
 )
@@ -384,19 +385,16 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     named = words(tmp_path, good=(0.0, 0.0, 0.0), bent=(0.9, 0.8, 0.85), same=(0.0, 0.1, 0.05))
+    named += [f"yes={run(tmp_path, f'yes-{i}', lambda _: lean(9.0), MANY, verdict='margin')}" for i in range(3)]
 
-    def p_of(arm: str, *beside: object) -> float:
+    def p_of(*beside: object) -> dict[str, float]:
         scored(*named[:4], *beside, "--reference", "good")
-        said = re.search(rf"{arm} against good, own-C1 \|DDS\|: \S+ \[.*?\], p <?(\S+)\.\s", printed(capsys))
-        assert said
-        return float(said[1])
+        said = re.findall(r"(\w+) against good, own-C1 \|DDS\|: \S+ \[[^]]*\], p <?(\.\d+)", printed(capsys))
+        return {arm: float(p) for arm, p in said}
 
-    alone, among_two = p_of("bent", *named[4:7]), p_of("bent", *named[4:])
-    assert among_two == pytest.approx(2 * alone, rel=0.1)
-    assert p_of("same", *named[4:]) > 0.05 > among_two
-    seeds = [run(tmp_path, f"yes-{i}", lambda _: lean(9.0), MANY, verdict="margin") for i in range(3)]
-    saturated = [f"yes={seed}" for seed in seeds]
-    assert p_of("bent", *named[4:7], *saturated) == pytest.approx(alone)
+    alone, among_three = p_of(*named[4:7]), p_of(*named[4:])  # of the three one is saturated
+    assert among_three["bent"] == pytest.approx(2 * alone["bent"], abs=1.5e-4)  # printed to four digits
+    assert among_three["same"] > 0.05 > among_three["bent"]
     assert contrast_p([[SimpleNamespace(p=None)] * 2]) is None  # type: ignore[list-item]
 
 
@@ -509,9 +507,15 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
     def card(base: str, *names: str) -> tuple[str, str]:
         words = [str(runs[base]), *(f"{name}={runs[name]}" for name in names), "--margin=10", "--draws=100"]
         (made_card,) = load_cards(read_options("scorecard", words))[1].values()
-        return made_card.best_free, made_card.ranked()["recommended"]
+        return made_card.best_free, made_card.ranking["recommended"]
 
     assert card("before", "worse") == card("before", "loses") == card("patched") == ("threshold", "threshold")
     assert card("before", "plain", "knows") == ("threshold", "knows")  # plain is the lowest
     assert card("even", "knows")[1] == "knows"
+    names, reference = ("plain", "even", "worse", "loses", "knows"), "knows + threshold"
+    words = [str(runs["before"]), *(f"{name}={runs[name]}" for name in names), "--draws=100", "--margin=10"]
+    (many,) = load_cards(read_options("scorecard", [*words, "--reference", reference]))[1].values()
+    assert {row: [*rows] for row, rows in many.against.items()} == {reference: [*names]}
+    lines = card_texts(many, is_all=False)[1].splitlines()[2:5]  # of more than are printed
+    assert [line.split()[0] for line in lines] == ["base", "knows", "threshold"]
     assert card("pulled")[0] == "both orders + threshold"  # not as asked: that is saturated
