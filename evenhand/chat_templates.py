@@ -253,7 +253,7 @@ def answer_tokens(
     return single_tokens(encode_options(tokenizer, answers, prompt, before=before), tokenizer.name_or_path)
 
 
-def single_tokens(tokens: Mapping[str, Sequence[int]], name: str) -> AnswerTokens:
+def single_tokens(tokens: Mapping[str, Tokens], name: str) -> AnswerTokens:
     """The same, of the answers' tokens by the tokenizer of this name."""
     lead = tuple(os.path.commonprefix(list(tokens.values())))
     rests = {answer: ids[len(lead) :] for answer, ids in tokens.items()}
@@ -277,16 +277,16 @@ def encode_options(
     check_no_open_thought(text, tokenizer.name_or_path)
     line = text.rsplit("\n", 1)[-1] if before or not chat_template else ""
     space = before or (" " if line and not line[-1].isspace() else "")
-    before = encode(tokenizer, line) if line else []
+    line_ids = encode(tokenizer, line) if line else []
     replies = encode_batch(tokenizer, [line + space + option for option in options])
     by_option: dict[str, Tokens] = {}
     for option, tokens in zip(options, replies, strict=True):
-        if tokens[: len(before)] != before:
+        if tokens[: len(line_ids)] != line_ids:
             raise ModelError(
                 f"{tokenizer.name_or_path}: cannot tell the tokens of option '{option}' from those of '{line}' before "
                 "it; use `chat_template: true` with this model"
             )
-        by_option[option] = tuple(tokens[len(before) :])
+        by_option[option] = tuple(tokens[len(line_ids) :])
     return by_option
 
 
