@@ -159,8 +159,8 @@ def results_as_read(study: str, runs: Sequence[FinishedRun], options: Options) -
 
     yield results(runs)
     if all(run.self_read for run in runs):
-        own = results([as_read_by_itself(run) for run in runs])
-        yield replace(own, readings=compared_readings(evaluation, runs))
+        reread = results([as_read_by_itself(run) for run in runs])
+        yield replace(reread, readings=compared_readings(evaluation, runs))
 
 
 def load_runs(evaluation: Evaluation[Any], paths: Sequence[Path]) -> list[FinishedRun]:

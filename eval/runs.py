@@ -99,8 +99,8 @@ def as_read_by_itself(run: FinishedRun) -> FinishedRun:
 
     def reading(reply: Completion, key: tuple[str, int]) -> Completion:
         read = run.self_read.get(key)
-        said = reply if reply.is_error else replace(reply, text="", finish_reason="stop") if read is None else read
-        return replace(said, prompt_hash=key[0], sample_index=key[1])
+        silent = replace(reply, text="", finish_reason="stop")
+        return replace(reply if reply.is_error else read or silent, prompt_hash=key[0], sample_index=key[1])
 
     replies = {
         hash_: [reading(reply, (hash_, reply.sample_index)) for reply in of_prompt]

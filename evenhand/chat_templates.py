@@ -37,7 +37,7 @@ OPEN_THOUGHT = re.compile(r"[<\[]\|?(?:seed:|start_)?(?:think|thinking|thought|r
 THINKS = (
     "by its chat template a thought comes before the answer, so the next token is no answer, and its probabilities say "
     "nothing. Switch thinking off in model.chat_template_args ({enable_thinking: false} for many models), or take a "
-    "verdict that is written (`verdict: reason` or `answer`)"
+    "verdict that is written (`verdict: reason` or `answer`) without `self_read`"
 )
 
 

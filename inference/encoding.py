@@ -58,6 +58,9 @@ class Encoder:
         self.tokenizer, self.config = tokenizer, config
         if config.patch and config.patch.thinking is not None:
             check_switches_thinking(tokenizer)
+        if config.self_read:  # before replies are paid for
+            read = reply_contract(tokenizer, config.chat_template, config.args_for(True))
+            check_answers_at_once(read, tokenizer.name_or_path)
         self.answers = AnswerTokens((), {})
         self.contract = reply_contract(tokenizer, config.chat_template, config.template_args)
         if config.verdict == "margin":
@@ -73,7 +76,7 @@ class Encoder:
         """Each of at least one prompt. Raises ModelError when the chat template or the tokenizer refuses one."""
         config = self.config
         texts = [
-            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt))
+            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt.reads))
             for prompt in prompts
         ]
         return [

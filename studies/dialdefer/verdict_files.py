@@ -128,8 +128,8 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
         if not kept:
             raise DataError(left_out[0])
         name = paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-        how, own = parser if is_parsed[judge.model] else None, rows[rows["model"] == judge.model]
-        readings = [*reading_shares(zip(own["condition"].astype(str), own["read"], strict=True))]
+        how, of_judge = parser if is_parsed[judge.model] else None, rows[rows["model"] == judge.model]
+        readings = [*reading_shares(zip(of_judge["condition"].astype(str), of_judge["read"], strict=True))]
         judges.append(replace(judge, panels=kept, files=name, parser=how, left_out=left_out, readings=readings))
     return judges, ignored
 

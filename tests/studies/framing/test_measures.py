@@ -26,7 +26,7 @@ from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scorecard_runs import scored
 
 OPTIONS = Options(n_draws=400, seed=1)
-SIMULATIONS = 400
+SIMULATIONS = 250
 N_ITEMS = 80
 
 
