@@ -19,9 +19,10 @@ from evenhand.errors import ConfigError
 from evenhand.terminal import command_parser
 
 MOST_NODES = 100_000  # values and keys of a config, aliases written out
+MOST_LEVELS = 100
 
 
-class StrictLoader(yaml.SafeLoader):
+class StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml: ten times as fast
     """YAML whose repeated keys are errors: of two values the reader would see one and the run take the other."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -35,10 +36,20 @@ class StrictLoader(yaml.SafeLoader):
 def parse_yaml(text: str) -> Any:
     """The value that a text of YAML stands for. Raises yaml.YAMLError alone."""
     try:
+        check_depth(text)
         check_aliases(text)
         return yaml.load(text, Loader=StrictLoader)
     except (ValueError, LookupError, AttributeError, RecursionError) as error:  # 2024-99-99, `!!bool x`
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None
+
+
+def check_depth(text: str) -> None:
+    """Raises yaml.YAMLError where a text has more levels than any config; libyaml would overflow the stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=StrictLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_LEVELS:
+            raise yaml.YAMLError(f"it is nested more than {MOST_LEVELS} levels deep")
 
 
 def check_aliases(text: str) -> None:

@@ -169,7 +169,13 @@ def by_unit(lines: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 def planned_line(prompt: Prompt) -> dict[str, Any]:
     """A prompt's line in the plan, as it is read back: with lists in the place of tuples."""
     factors = plain(prompt.factors)
-    own = {"n": prompt.drawing.n, "cluster": prompt.cluster}  # n: answers that it takes, where not the run's
+    schema = prompt.drawing.json_schema
+    own = {
+        "n": prompt.drawing.n,  # answers that it takes, where not the run's
+        "cluster": prompt.cluster,
+        "reads": prompt.reads and list(prompt.reads),
+        "schema": schema and digest(schema, 8),  # so that no run goes on under another one
+    }
     return {
         "prompt_hash": prompt.prompt_hash,
         **{key: value for key, value in own.items() if value is not None},

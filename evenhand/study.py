@@ -134,6 +134,10 @@ class StudySection(Closed):
     def on_own_items(self) -> Self:
         """The same section over units of ours, which are always there: what doctor renders without data."""
 
+    def symbol_question(self, prompt: Prompt) -> str | None:
+        """What asks the judge, behind its written reply, for the symbol of its answer alone; None: nothing does."""
+        return None
+
     @abstractmethod
     def describe(self) -> str:
         """Its data in a few words, with how many there are. Raises DataError as `units` does."""

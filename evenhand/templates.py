@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateSyntaxError
+from jinja2 import Environment, StrictUndefined, Template, TemplateSyntaxError
 from jinja2.exceptions import TemplateError
 from jinja2.runtime import LoopContext
 from jinja2.sandbox import SandboxedEnvironment
@@ -54,16 +54,16 @@ def valid_template(text: str) -> str:
 
 
 @cache
-def compiled(text: str) -> Template:
+def compiled(text: str, environment: Environment = ENVIRONMENT) -> Template:
     """A template from its text."""
-    return ENVIRONMENT.from_string(text)
+    return environment.from_string(text)
 
 
-def rendered(text: str, values: Mapping[str, Any], where: str) -> str:
+def rendered(text: str, values: Mapping[str, Any], where: str, environment: Environment = ENVIRONMENT) -> str:
     """A template with values filled in. Raises DataError that says where for a name without a value."""
     wrong = (TemplateError, AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
     try:
-        return compiled(text).render(values)
+        return compiled(text, environment).render(values)
     except wrong as error:
         names = ", ".join(sorted(values))
         raise DataError(f"{where}: {error}; names with a value here: {names}") from None

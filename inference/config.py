@@ -12,14 +12,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from evenhand.chat_templates import THINKING_NAMES
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import NO_SECRET, Closed, HiddenError, config_tree, is_none, leaves, parse_config
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from evenhand.study import StudyRun, Units
+from evenhand.study import StudyRun, StudySection, Units
 from inference.patch import PatchConfig, patched_units
+from inference.self_reading import self_read_units
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
 SECRET_NAME = re.compile(  # of a field of a request, or a part of an address
@@ -163,6 +165,8 @@ class InferenceConfig(StudyRun):
     model: ModelConfig
     chat_template: bool = True  # false: bare text
     verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # how a reply is had; each study has its own
+    # Behind each written reply the judge is asked for the symbol alone, whose probabilities are read beside the text
+    self_read: bool = Field(default=False, exclude_if=lambda is_set: not is_set)
     # What this arm changes in how the judge is asked, at no cost of training; null asks as the study does
     patch: PatchConfig | None = Field(default=None, exclude_if=is_none)
     sampling: SamplingConfig = SamplingConfig()
@@ -174,9 +178,19 @@ class InferenceConfig(StudyRun):
         """Variables of the chat template, the patch's in place of the model's own."""
         return {**self.model.chat_template_args, **(self.patch.template_args if self.patch else {})}
 
+    def args_for(self, reads: object) -> dict[str, Any]:
+        """The same of a prompt with this `reads`: where there is one, nothing is thought before the symbol."""
+        return self.template_args | (dict.fromkeys(THINKING_NAMES, False) if reads else {})
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether log-probabilities of named tokens are read."""
+        return self.verdict in ("margin", "options") or self.self_read
+
     def units(self) -> Units:
-        """What is asked about, patched; see StudySection.units."""
-        return patched_units(self.study, self.verdict, self.patch)
+        """What is asked about, patched, and whether the judge reads its replies itself; see StudySection.units."""
+        units = patched_units(self.study, self.verdict, self.patch)
+        return self_read_units(units, self.study.symbol_question) if self.self_read else units
 
     @field_validator("engine", mode="before")
     @classmethod
@@ -193,6 +207,16 @@ class InferenceConfig(StudyRun):
                 f"'engine={{kind: {kind}{dtype}}}'"
             )
         return engine
+
+    @model_validator(mode="after")
+    def can_read_itself(self) -> Self:
+        is_asked = type(self.study).symbol_question is not StudySection.symbol_question
+        if self.self_read and not (is_asked and self.verdict in ("answer", "reason")):
+            raise ValueError(
+                f"self_read is for written replies that name a symbol, and this is verdict {self.verdict} of "
+                f"`{self.study.key}`: leave it out"
+            )
+        return self
 
     @model_validator(mode="after")
     def verdict_can_be_had(self) -> Self:

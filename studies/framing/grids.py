@@ -5,7 +5,6 @@ answer gets its part.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from eval.estimates.resampling import FloatArray
-from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts
+from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts, reading_shares
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
@@ -115,6 +114,7 @@ class FramedRun(FinishedRun):
 
     section: FramingSection
     judged: Mapping[str, Grid] | None = None  # by a rule instead of as replied; see studies.framing.thresholds
+    file_doubts: tuple[str, ...] = ()  # of a file of verdicts
     left_out: tuple[str, ...] = ()  # framings that what is over all framings leaves out
 
     @property
@@ -134,6 +134,7 @@ class FramedRun(FinishedRun):
         left_out = [f"{n_excluded} items are left out, since they do not fit the context window."] if n_excluded else []
         return [
             *left_out,
+            *self.file_doubts,
             *copy_doubts(self.plan),
             *answer_doubts(chain.from_iterable(self.replies.values()), self.verdict),
         ]
@@ -229,13 +230,8 @@ class FramedRun(FinishedRun):
 
     def readings(self) -> Iterator[tuple[str, str, float, int]]:
         """(framing, how its replies were read or why not, % of them, how many), of texts, the most frequent first."""
-        counts: dict[str, Counter[str]] = {}
-        for prompt in self.plan:
-            of_framing = counts.setdefault(prompt.condition, Counter())
-            of_framing.update(choice.reading for choice in self.choices[prompt.prompt_hash] if choice.reading)
-        for framing, of_framing in counts.items():
-            for state, n in of_framing.most_common():
-                yield framing, state, 100 * n / of_framing.total(), n
+        choices = ((prompt.condition, choice) for prompt in self.plan for choice in self.choices[prompt.prompt_hash])
+        return reading_shares((framing, choice.reading) for framing, choice in choices if choice.reading)
 
     def scores(
         self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]
@@ -262,14 +258,14 @@ class FramedRun(FinishedRun):
                 fields["right"] = counts[label] / len(parsed)
                 if label != self.answers[0]:
                     fields["accepts_wrong"] = float(shares[0])
-        logs = replies[0].answer_logprobs if replies else None
-        if logs is not None and all(symbol in logs for symbol in symbols):
-            log = np.array([logs[symbols[names.index(name)]] for name in self.answers])
+        of_replies = [logs for reply in replies if (logs := reply.answer_logprobs) and all(s in logs for s in symbols)]
+        if of_replies:  # (n_replies, n_answers); several where the judge reads its own samples
+            log = np.array([[logs[symbols[names.index(name)]] for name in self.answers] for logs in of_replies])
             with np.errstate(invalid="ignore"):
-                p = np.exp(log - log.max())
-                fields["soft"] = float(p @ self.values / p.sum())
-                if len(log) == 2:
-                    fields["odds"] = float(np.clip(log[0] - log[1], -LARGEST_ODDS, LARGEST_ODDS))
+                p = np.exp(log - log.max(axis=1, keepdims=True))
+                fields["soft"] = float(np.mean(p @ self.values / p.sum(axis=1)))
+                if len(self.answers) == 2:
+                    fields["odds"] = float(np.mean(np.clip(log[:, 0] - log[:, 1], -LARGEST_ODDS, LARGEST_ODDS)))
         return PromptScores(fields, [*shares], n_errors)
 
 

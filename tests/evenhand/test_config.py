@@ -100,6 +100,8 @@ def test_a_bad_config_is_refused_with_key_and_fix(
         (b"a: 1\na: 2", "key 'a' occurs twice"),
         (b"\xff\xfe", "is not UTF-8"),
         (b"a: !!python/object/apply:os.system [id]", "not valid YAML"),
+        (b"[" * 100_000, "more than 100 levels"),
+        (b"- " * 100_000, "more than 100 levels"),
     ],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:

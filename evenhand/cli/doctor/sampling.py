@@ -51,7 +51,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     if isinstance(engine, OpenAIConfig):
         return Examined(kind="sampling", checks=[*checks, server_check(config, engine)])
     model = find_model(config.model)
-    checks += [*model.checks, engine_check(engine, config.verdict)]
+    checks += [*model.checks, engine_check(engine, "self_read" if config.self_read else config.verdict)]
     counted = None
     if model.tokenizer is not None:
         try:
@@ -131,7 +131,7 @@ def engine_check(engine: LocalEngine, verdict: str | None) -> Check:
     if installed is None:
         fix = f"make venv, or make venv-cuda for GPUs; or 'engine={{kind: transformers, dtype: {dtype_of(engine)}}}'"
         return wrong("engine", "vLLM is not installed", fix)
-    if verdict in BY_TOKEN and not vllm_reads_tokens():
+    if verdict in (*BY_TOKEN, "self_read") and not vllm_reads_tokens():
         return wrong("engine", f"{installed}, and verdict is {verdict}: {NOT_BY_TOKEN}", BY_TRANSFORMERS)
     n_here, n_wanted = len(usable_gpus()), engine.tensor_parallel_size
     if 0 < n_here < n_wanted:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
+from eval.options import Options
+from eval.results import results_of_files
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.measures import NoVerdict
@@ -184,8 +186,8 @@ def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Pat
 LINE = json.dumps(verdict_rows("bbq", 1)[0])
 HEADER = "model,dataset,item_id,condition,choice"
 BAD_LINES: list[tuple[str, bytes, str]] = [
-    ("v.jsonl", b"{half a li", "is no JSON object (Expecting property name enclosed in double quotes)"),
-    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line); save the file as UTF-8"),
+    ("v.jsonl", b"{half a li", "is no JSON object (Expecting property name enclosed in double quotes"),
+    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line)"),
     ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
     ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
 ]
@@ -205,9 +207,9 @@ def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are
     assert refused(tmp_path, rows) == "v.jsonl:7: field 'item_id' is absent"
     assert refused(tmp_path, rows[7:]).startswith("v.jsonl:3: field 'choice' is absent, and so is a response")
     rows = [{name: v for name, v in row.items() if name != "item_id"} for row in rows]
-    assert refused(tmp_path, rows, "w.csv").startswith("w.csv:1: there is no column 'item_id'.")
-    assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: row 1: there is no column 'item_id'.")
-    assert refused(tmp_path, "\n\n") == "v.jsonl: holds no verdict; is this the right file?"
+    assert refused(tmp_path, rows, "w.csv").startswith("w.csv: there is no column 'item_id';")
+    assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: there is no column 'item_id';")
+    assert refused(tmp_path, "\n\n") == "v.jsonl: holds no row; is this the right file?"
     rows = [{"Arm" if name == "arm" else name: v for name, v in row.items()} for row in verdict_rows("bbq", 1, arm="x")]
     assert refused(tmp_path, rows) == "v.jsonl:1: column 'Arm' must be written 'arm'"
     assert refused(tmp_path, f"{HEADER},choice\n", "v.csv") == "v.csv:1: column 'choice' is there 2 times; keep one"
@@ -270,3 +272,19 @@ def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> N
     widths = [row["high"] - row["low"] for row in (once, clustered, apart)]
     assert widths[1] == pytest.approx(widths[0], rel=0.05)
     assert widths[2] < 0.8 * widths[0]
+
+
+def test_files_say_how_each_reply_was_read_and_of_judges_that_differ_in_it_each_by_name(tmp_path: Path) -> None:
+    given, texts = ([{**row, "model": model} for row in verdict_rows("bbq")] for model in ("given", "texts"))
+    for row in texts:
+        row["response"] = reply(row.pop("choice"))
+    given[0]["choice"], texts[0]["response"] = None, "?"
+    path = write(tmp_path / "v.jsonl", [*given, *texts])
+    judges, _ = load_external([path], "lenient")
+    assert [[row for row in judge.readings if row[0] == "c1_true"] for judge in judges] == [
+        [("c1_true", "given", 90.0, 9), ("c1_true", "given null", 10.0, 1)],
+        [("c1_true", "lenient", 90.0, 9), ("c1_true", "unparsed", 10.0, 1)],
+    ]
+    results = results_of_files(Options(verb="score", sources=(path,), out=tmp_path, n_draws=20))
+    (note,) = [table.note for table in results.tables if table.name == "dialdefer_scores"]
+    assert "external, as given (given); external, strict parser where no choice is given (texts)" in note

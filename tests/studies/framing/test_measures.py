@@ -460,7 +460,7 @@ def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path,
     assert ("placebo 1", "net_shift") not in of.index
     report_main([str(tmp_path / "a.csv"), "--draws", "100", "--out", str(tmp_path / "report")])
     assert "placebo 1" in (tmp_path / "report" / "report.html").read_text()
-    wrong = [("order", "back", "it is given or swapped"), ("framing", "placebo 3", "number placebos from 1")]
+    wrong = [("order", "back", "given, swapped"), ("framing", "placebo 3", "number placebos from 1")]
     for column, value, problem in [*wrong, ("answers", "1|2|3", "one order")]:
         more = [{**rows[0], column: value}] if column != "answers" else []
         kept = [{**row, "answers": value, "answer": "1", "label": ""} for row in rows] if not more else rows
