@@ -244,3 +244,11 @@ def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_p
     texts = {**sample, "filtered_resps": ["yes"], "arguments": [["?", generated]]}
     write_jsonl(tmp_path / "samples_t_1.jsonl", [texts])
     assert read_log(tmp_path / "samples_t_1.jsonl").sampling == {"temperature": 0.0, "max_tokens": 64}
+
+
+def test_a_log_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "log.eval", "w", ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"model": "m", "task": "t"}}))
+        archive.writestr("samples/1.json", b"{" + b" " * (1 << 23) + b"}")
+    with pytest.raises(DataError, match="unpacks to over"):
+        read_log(tmp_path / "log.eval")

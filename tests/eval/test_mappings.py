@@ -12,7 +12,7 @@ from eval.mappings import SHIPPED
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json, write_jsonl
 from tests.made.made_verdicts import write
-from tests.made.places import ROOT
+from tests.made.places import ROOT, SHARED
 
 Rows = list[dict[str, Any]]
 JUDGEMENT = {"judgment": {"judge_model": "m"}}
@@ -207,7 +207,6 @@ def test_what_would_do_nothing_is_refused(tmp_path: Path) -> None:
         (["--mapping", "mtbench"], "no such file.*mt-bench-judgments"),
         ([*known, "--set", "each=judgments"], "no record has a list at 'judgments'"),
         ([*known, "--set", "at=data"], "data"),
-        ([*known, "--set", 'columns.case="\\ud800"'], r"r\.jsonl:1: case holds half a surrogate pair"),
         ([*known, "--set", "values={A>B: yes}"], "quote the word"),
         ([*known, "--set", "baseline=aksed"], "Did you mean 'asked'"),
         ([*known, "--baseline", "aksed"], "Did you mean 'asked'"),
@@ -217,6 +216,9 @@ def test_what_would_do_nothing_is_refused(tmp_path: Path) -> None:
     ]:
         with pytest.raises((ConfigError, DataError), match=problem):
             rows_of(source, *words)
+    halved = write(tmp_path / "h.jsonl", [{**RECORDS[0], "n": "\ud800"}])
+    with pytest.raises(DataError, match=r"h\.jsonl:1: item_id holds half a surrogate pair"):
+        rows_of(halved, *known, "--set", "baseline=null")
     with pytest.raises(DataError, match="is a folder"):
         rows_of(tmp_path, *known)
     with pytest.raises(DataError, match="is a copy of"):
@@ -236,3 +238,58 @@ def test_help_and_docs_name_every_shipped_mapping() -> None:
     shipped = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
     assert len(shipped) == 7
     assert [name for name in shipped if name not in " ".join(options.split()) or f"`{name}`" not in page] == []
+
+
+BATCH = ["--mapping", "openai-batch"]
+CASES: list[tuple[str, list[str], tuple[str, str], float]] = [
+    ("data/scale_neg.csv", [], ("mine", "shift"), 1.0),
+    ("data/scale_pos.csv", [], ("mine", "shift"), 1.0),
+    ("data/tie_place.csv", [], ("f", "first"), 100.0),
+    ("data/notie_place.csv", [], ("f", "first"), 100.0),
+    ("data/vtf.jsonl", [], ("e", "shift"), -100.0),
+    ("data/vfl.jsonl", [], ("e", "shift"), 1.0),
+    ("data/vlist.jsonl", [], ("e", "shift"), -100.0),
+    ("data/v.tsv", [], ("p", "value"), 100.0),
+    ("data/vblank.csv", [], ("e", "shift"), -100.0),
+    ("data/plain.jsonl", ["--mapping", "data/plainmap.yaml"], ("f", "value"), 100.0),
+    ("data/mtbench_pair.jsonl", ["--mapping", "mt-bench-judgments"], ("judged", "value"), 25.0),
+    ("data/jb_tiny.jsonl", ["--mapping", "judgebench-outputs"], ("judged", "right"), 50.0),
+    (
+        "data/openai_batch.jsonl",
+        ["--mapping", "openai-batch", "--set", "columns.answers=1|2"],
+        ("expert", "value"),
+        100,
+    ),
+    ("data/promptfoo.json", ["--mapping", "promptfoo"], ("prompt 0", "value"), 100.0),
+    ("data/lm_samples_alone.jsonl", ["--mapping", "lm-eval"], ("lm_samples", "value"), 50.0),
+    (
+        "bugs/lmeval/samples_mine_2026-01-01T00-00-00.jsonl",
+        ["--mapping", "bugs/lmeval/mapping.yaml", "--set", "where=filter == 'flexible'"],
+        ("pressed", "shift"),
+        -25.0,
+    ),
+    ("bugs/epochs2.json", [], ("statement", "value"), 40.625),
+    ("bugs/errors.json", [], ("statement", "value"), 50.0),
+]
+RENAMED = {
+    '"format": "chat"': '"chat_template": true',
+    '"hang_limit_s"': '"stall_timeout_s"',
+    '"after"': '"follow_up_to"',
+}
+
+
+@pytest.mark.parametrize(("name", "words", "key", "value"), CASES, ids=[name for name, *_ in CASES])
+def test_a_case_that_failed_gives_what_it_must(
+    name: str, words: list[str], key: tuple[str, str], value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = SHARED / "cases"
+    if not cases.is_dir():
+        pytest.skip("the cases lie beside the checkout")
+    monkeypatch.chdir(cases)
+    source = tmp_path / Path(name).name
+    text = (cases / name).read_text()
+    for old, new in RENAMED.items():
+        text = text.replace(old, new)
+    source.write_text(text)
+    score_main([str(source), *words, "--draws", "20", "--out", str(tmp_path / "out")])
+    assert values_of(source)[key] == pytest.approx(value)
