@@ -3,7 +3,6 @@
 A record is a row of a data file, or a sample of a harness's log. Mappings of common tools lie in configs/mappings.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,13 +16,13 @@ from pydantic import AfterValidator, BeforeValidator
 from eval.harness_logs import is_log, read_log, samples_once
 from eval.options import Options
 from eval.runs import check_named_once
-from eval.verdict_files import NO, as_text, same_value
+from eval.verdict_files import NO, as_text
 from evenhand.config import CONFIGS, Closed, apply_override, config_tree, did_you_mean, parse_config
 from evenhand.data_files import rows as data_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
 from evenhand.sources.record_fields import LONE_SURROGATE
-from evenhand.templates import rendered, valid_template
+from evenhand.templates import as_test, rendered, same_value, valid_template
 from evenhand.terminal import say
 
 SHIPPED = CONFIGS / "mappings"
@@ -54,11 +53,6 @@ def cell_text(value: Any) -> Any:
 
 Cell = Annotated[str, BeforeValidator(cell_text), AfterValidator(valid_template)]
 Texts = Annotated[dict[str, Cell], BeforeValidator(lambda of: {cell_text(k): v for k, v in dict(of).items()})]
-
-
-def as_test(text: str) -> str:
-    """An expression as a template."""
-    return text if not text or re.search("{[{%]", text) else f"{{{{ {text} }}}}"
 
 
 class ResultMapping(Closed):

@@ -6,7 +6,6 @@ take the last of two fields of one name, and do not say on which line a row star
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from evenhand.data_files import rows as data_rows
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import LONE_SURROGATE, shown
 
-NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 NO = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}"}  # what stands for nothing, in lower case
 BATCH_ROWS = 8192
 TABLES = (".csv", ".tsv", ".parquet")  # all rows of which have the same columns
@@ -169,12 +167,6 @@ def as_text(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return f"{value:.0f}"
     return str(value).strip() if isinstance(value, str | int | float) else value
-
-
-def same_value(text: str) -> str:
-    """What all spellings of one value have in common: " Yes" and "yes", True and "true", "1.0" and "1"."""
-    text = text.strip().casefold()
-    return f"{float(text):.15g}" if NUMBER.fullmatch(text) else text
 
 
 def texts_of(frame: pd.DataFrame, name: str, column: Column) -> list[str]:

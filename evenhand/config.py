@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from evenhand.data_files import SUFFIXES, kind_of
 from evenhand.errors import ConfigError
 from evenhand.terminal import command_parser
 
@@ -135,6 +136,11 @@ def is_none(value: object) -> bool:
     return value is None
 
 
+def is_empty(value: Any) -> bool:
+    """The same of a text or mapping that holds nothing."""
+    return not value
+
+
 C = TypeVar("C", bound=BaseModel)
 CONFIGS = Path(__file__).with_name("configs")  # those that come with Evenhand; in the checkout a link
 
@@ -188,12 +194,25 @@ def config_tree(words: Sequence[str]) -> dict[str, Any]:
     """
     if not words:
         raise ConfigError("no config file given; say which one, for example pocket")
-    tree = read_yaml(config_file(words[0]))
+    path = config_file(words[0])
+    tree: dict[str, Any] = with_files_beside(read_yaml(path), path.parent)
     keys = [word.partition("=")[0] for word in words[1:]]
     for key, word in zip(keys, words[1:], strict=True):
         if keys.count(key) > 1:
             raise ConfigError(f"override '{key}': is given {keys.count(key)} times; give it once")
         apply_override(tree, word)
+    return tree
+
+
+def with_files_beside(tree: Any, folder: Path) -> Any:
+    """A config in which the name of a data file that lies beside it, or deeper, is the path to it from here."""
+    if isinstance(tree, dict):
+        return {key: with_files_beside(value, folder) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [with_files_beside(value, folder) for value in tree]
+    is_name = isinstance(tree, str) and kind_of(Path(tree)) in SUFFIXES and not Path(tree).is_absolute()
+    if is_name and os.path.isfile(folder / tree):  # noqa: PTH113  # Path.is_file raises for a long word
+        return os.path.relpath(folder / tree)
     return tree
 
 

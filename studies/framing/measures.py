@@ -14,7 +14,7 @@ from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
 from eval.evaluation import Block
 from eval.shift.agreement import AGREED, MEASURES, UNCLEAR, Claims
-from studies.framing.grids import SHARE_OF, FramedRun, Grid
+from studies.framing.grids import PUSHED_BY, SHARE_OF, FramedRun, Grid
 from studies.framing.section import FramingSection
 
 ALL = "(all)"  # groups; no name of the user's has brackets around it
@@ -173,11 +173,7 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
     observations = {}
     for dataset, grid in run.grids.items():
         rows = None if group == ALL else np.flatnonzero(np.array(grid.groups) == group)
-        observed = columns(dataset, grid, part.arrays(grid), rows)
-        if grid.fields["unread"].any():
-            whole = [grid.filled(run.section.scale or (0.0, 1.0), i) for i in (0, 1)]
-            least, most = (columns(dataset, each, part.arrays(each), rows) for each in whole)
-            observed = replace(observed, extremes=(least, most))
+        observed = observed_in(run, dataset, part.arrays, rows)
         if observed.counted.any() and (rows is None or len(rows) >= FEWEST_IN_GROUP):
             observations[dataset] = observed
     if observations:
@@ -191,6 +187,14 @@ def block_of(
     setting = {"framing": framing, "group": group, "verdict": run.verdict}
     averages = {AVERAGE: [*observations]} if len(observations) > 1 else {}
     return Block(setting=setting, measures=measures, parts=observations, averages=averages)
+
+
+def observed_in(run: FramedRun, dataset: str, arrays: Callable[[Grid], list[FloatArray]], rows: Any = None) -> Observed:
+    """Columns of a dataset, also with unparsed replies counted either way. arrays, rows: see Part and columns."""
+    observed, *extremes = (
+        columns(dataset, grid, arrays(grid), rows) for grid in (run.grids[dataset], *run.filled[dataset])
+    )
+    return replace(observed, extremes=tuple(extremes) or None)
 
 
 def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = None) -> Observed:
@@ -252,9 +256,9 @@ def shift_parts(section: FramingSection, grid: Grid, framing: str) -> Iterator[P
     yield Part(shifts, pair("value"))
     yield Part([Measure(name="soft_shift", unit=unit, statistic=two.shift)], pair("soft"))
     yield Part([Measure(name="right_shift", unit="pp", statistic=in_percent.rise_of_known)], pair("right"))
-    if (pushed := section.texts[framing].pushed) is not None:
+    if section.texts[framing].pushed is not None:
         adopts = Measure(name="adopts", unit="pp", statistic=in_percent.shift)
-        yield Part([adopts], pair(SHARE_OF + pushed))
+        yield Part([adopts], pair(PUSHED_BY + framing))
     yield Part([share("changed", Sides(1, *shape).level)], lambda grid: [grid.changed(framing)])
     if grid.placebos and framing not in grid.placebos:
         yield from net_parts(framing, unit, two, in_percent)

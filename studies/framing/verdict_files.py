@@ -16,7 +16,6 @@ from eval.verdict_files import (
     read_rows,
     refuse,
     repeat_doubts,
-    same_value,
     table_name,
     texts_of,
 )
@@ -24,6 +23,7 @@ from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
 from evenhand.sources.record_fields import shown
+from evenhand.templates import same_value
 from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun
 from studies.framing.options import FramingOptions

@@ -5,7 +5,6 @@ import math
 import random
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from eval.results import read_run, results_of_runs
 from evenhand.errors import DataError
 from evenhand.files import write_jsonl
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
-from studies.framing.grids import FIELDS, Grid
+from studies.framing.grids import FIELDS, FramedRun, Grid
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, flips, known_mean, shift_parts
 from studies.framing.section import FramingSection, FramingText
 from studies.framing.verdict_files import load_answers
@@ -173,6 +172,33 @@ def test_a_judge_that_takes_the_answer_that_a_framing_argues_for_adopts_it(resul
     assert any("argues for" in line for line in results.answer)
 
 
+def test_of_items_with_options_of_their_own_the_one_that_is_pushed_is_adopted(tmp_path, monkeypatch):
+    """In 40 % of the items it gives up the right option for the wrong one that the user names; they have 3 or 4."""
+    options = ["a", "b", "c", "d"]
+    rows = [{"id": f"c{i}", "q": f"Which {i}?", "o": options[: 3 + i % 2], "answer": i % 3} for i in range(50)]
+    write_jsonl(tmp_path / "items.jsonl", rows)
+    section = {
+        "items": str(tmp_path / "items.jsonl"),
+        "choices": "o",
+        "correct": "answer",
+        "ask": "{{ q }}{% for c in choices %}{{ c.symbol }} {{ c.text }} {% endfor %}{{ framing }}",
+        "baseline": "plain",
+        "framings": {"plain": "", "user": {"text": "I think {{ pushed.symbol }}", "pushed": "wrong"}},
+        "placebos": ["!", "."],
+    }
+
+    def judge(prompt):
+        is_bent = prompt.condition == "user" and number(prompt) % 5 < 2
+        wanted = prompt.factors.pushed if is_bent else prompt.factors.label
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    results = results_of_runs("framing", [run_of(tmp_path, section, judge, monkeypatch)], OPTIONS)
+    values = values_of(results)
+    assert values["adopts", "user"] == pytest.approx(40)
+    assert (values["right", "plain"], values["right_shift", "user"]) == (100, pytest.approx(-40))
+    assert values["changed", "user"] == pytest.approx(40)
+
+
 def number(prompt):
     return int(prompt.item_id.removeprefix("c"))
 
@@ -213,7 +239,8 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
     section = FramingSection.model_validate(study(Path("x.jsonl")))
 
     def over(grid: Grid) -> dict:
-        blocks = blocks_of(SimpleNamespace(section=section, verdict="text", grids={"d": grid}, left_out=()))
+        facts = {"config": {"verdict": "text"}, "provenance": {}, "plan": [], "replies": {}, "rendered": {}}
+        blocks = blocks_of(FramedRun(path=Path("made"), section=section, judged={"d": grid}, **facts))
         return {(b.setting["framing"], m.name): (m, b.parts["d"]) for b in blocks for m in b.measures}
 
     before = over(replace(whole, fields=fields))
