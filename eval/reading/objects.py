@@ -3,10 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 
 OK = "ok"
@@ -28,15 +26,6 @@ LOOSE_VALUE = rf"(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n]{{1,80}}))"
 LOOSE_PAIR = re.compile(rf"[\"'{{,\n/\s]([A-Za-z][\w ]{{2,30}}?)[\"']?\s*[:=]\s*{LOOSE_VALUE}")
 # A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
-
-
-def patterns_in(file: Path, section: str, **parts: str) -> dict[str, re.Pattern[str]]:
-    """The regular expressions of a section of a YAML file by their names: each a pattern, or parts that are joined, in
-    which <name> stands for a pattern above it or for one of `parts`."""
-    texts = dict(parts)
-    for name, joined in shipped_yaml(file)[section].items():
-        texts[name] = re.sub(r"(?<!\?P)<([a-z_]+)>", lambda match: texts[match[1]], "".join(joined))
-    return {name: re.compile(text) for name, text in texts.items()}
 
 
 def json_in(text: str) -> Any:

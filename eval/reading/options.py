@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, SPEC, part
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, P
 
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
-ORDINALS = [part("first"), part("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
+ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
 # What judges are told to write, by the name under which a study asks for it.
 PRESETS = {
@@ -79,9 +79,9 @@ class Options:
     @staticmethod
     def says_true(text: str) -> bool | None:
         """Whether an answer's text says that a claim is true; None where it says neither."""
-        if re.search(rf"(?i){part('untruth')}|\bnot {part('truth')}", text):
+        if re.search(rf"(?i){P.text('untruth')}|\bnot {P.text('truth')}", text):
             return False
-        return True if re.search(rf"(?i){part('truth')}", text) else None
+        return True if re.search(rf"(?i){P.text('truth')}", text) else None
 
     @cached_property
     def forms(self) -> dict[str, int]:
@@ -90,7 +90,7 @@ class Options:
         forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
         named = {symbol.casefold(): place for place, symbol in enumerate(self.symbols)} | forms
         if {"yes", "no"} <= named.keys():
-            forms |= {form: named[name] for name in ("yes", "no") for form in SPEC["words"][name].split(", ")}
+            forms |= {form: named[name] for name in ("yes", "no") for form in P.words[name].split(", ")}
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 
@@ -161,18 +161,18 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         unit = rf"(?:\.0+)?{points}{total}{points}"
     end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
-    kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]
+    kinds = [rf"(?i:(?<!\w){P.text('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]
     if options.is_short and not is_polar:
-        what = rf"(?: (?:one|{part('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
+        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
         ordinals = "|".join(ORDINALS[: len(symbols)])
         kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
     if options.is_numbers:
         before = "|".join(f"(?<={word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer"))
         kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
-    symbol = "|".join(form + (part("article") if form == "A" else "") for form in exact)
+    symbol = "|".join(form + (P.text("article") if form == "A" else "") for form in exact)
     if not options.is_short:  # "the correct answer" is no verdict
-        symbol = rf"(?i:{any_case})" + (rf"(?! {part('verdict')})" if is_polar else "")
-    kinds.append(rf"{part('counted')}(?<![{LETTERS}.,/<≤≥-])(?P<symbol>{symbol}){end}")
+        symbol = rf"(?i:{any_case})" + (rf"(?! {P.text('verdict')})" if is_polar else "")
+    kinds.append(rf"{P.text('counted')}(?<![{LETTERS}.,/<≤≥-])(?P<symbol>{symbol}){end}")
     return re.compile("|".join(kinds), re.MULTILINE)
 
 

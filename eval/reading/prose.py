@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from eval.reading.options import Options
-from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, SPEC, M, P, filled, place_of
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P, Vocabulary, place_of
 
 # How firmly an option is claimed. One that is alone or leads its line stands against none behind it, "better" against
 # none at all; "shown" is "[[A]]".
@@ -19,15 +19,7 @@ BETTER, LABEL, ALONE, STATED, FINAL, SHOWN = range(6)
 LONGEST_CLAUSE = 300  # characters; a longer one claims nothing
 SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)")
 # Words that do not tell who speaks in a framing.
-COMMON = " ".join(SPEC["words"][name] for name in ("verdict", "noun", "claim", "filler", "i"))
-
-
-@lru_cache
-def frames() -> list[tuple[int, re.Pattern[str]]]:
-    """(level, frame) of all frames."""
-    return [
-        (LEVELS.index(level), re.compile(filled(frame))) for entry in SPEC["frames"] for level, frame in entry.items()
-    ]
+COMMON = " ".join(P.words[name] for name in ("verdict", "noun", "claim", "filler", "i"))
 
 
 class Claim(NamedTuple):
@@ -63,15 +55,15 @@ class Quotable:
 class Prose:
     """What a text claims and mentions, in its order."""
 
-    def __init__(self, lines: list[str], options: Options, quotable: Quotable) -> None:
+    def __init__(self, lines: list[str], options: Options, quotable: Quotable, words: Vocabulary) -> None:
         """lines: marked, in lower case."""
-        self.options, self.quotable = options, quotable
+        self.options, self.quotable, self.words = options, quotable, words
         self.claims: list[Claim] = []
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         for line, text in enumerate(lines):
             for n, sentence in enumerate(filter(None, SENTENCE.split(text))):
                 is_told = False
-                for m, clause in enumerate(filter(None, P["clause"].split(sentence))):
+                for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
                     is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=not n and not m)
 
     def read(self, clause: str, line: int, is_told: bool, *, begins_line: bool = False) -> bool:
@@ -79,25 +71,27 @@ class Prose:
         if len(clause) > LONGEST_CLAUSE:
             self.add(line, re.findall(M, clause))
             return False
-        while taken := P["takes_back"].match(clause):
+        while taken := self.words["takes_back"].match(clause):
             self.claims.clear()
             clause, is_told = clause[taken.end() :], False
-        opens = P["opens"].match(clause)
+        opens = self.words["opens"].match(clause)
         is_contrast = bool(opens and opens["contrast"])
         clause = clause[opens.end() :] if opens else clause
         rebuts = is_told and is_contrast
-        is_told = is_told and not is_contrast and not P["own"].match(clause)
-        clause = P["concedes"].sub("", clause)
-        lead = P["lead"].match(P["not_that"].sub("", clause)) if begins_line else None
-        if lead and not P["alone"].fullmatch(clause):
+        is_told = is_told and not is_contrast and not self.words["own"].match(clause)
+        clause = self.words["concedes"].sub("", clause)
+        lead = self.words["lead"].match(self.words["not_that"].sub("", clause)) if begins_line else None
+        if lead and not self.words["alone"].fullmatch(clause):
             return self.read_lead(lead, line, is_told=is_told)
-        if clause.rstrip("\"') ").endswith("?") or (self.quotable.repeats(clause) and not P["own"].match(clause)):
+        if clause.rstrip("\"') ").endswith("?") or (
+            self.quotable.repeats(clause) and not self.words["own"].match(clause)
+        ):
             return is_told
-        claimed, level = self.claimed_once(P["pairs"].sub("", P["idiom"].sub("", clause)))
+        claimed, level = self.claimed_once(self.words["pairs"].sub("", self.words["idiom"].sub("", clause)))
         if is_told or self.tells(clause):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
-        if P["cannot"].search(clause):
+        if self.words["cannot"].search(clause):
             self.claims.clear()
         self.add(line, [] if rebuts and level is None else claimed, level, is_contrast=is_contrast)
         return False
@@ -107,16 +101,20 @@ class Prose:
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
         if (
             mention >= chr(NOUN)
-            and (its_text := P["alone"].fullmatch(rest))
+            and (its_text := self.words["alone"].fullmatch(rest))
             and place_of(its_text["m"]) == place_of(mention)
         ):
             rest = ""  # "Opinion 1: bikes are cheap"
         is_item = lead["mark"] == ")" and self.options.is_numbers
-        is_subject = lead["mark"] == "," and self.options.is_short and not P["goes_on"].match(rest)
+        is_subject = lead["mark"] == "," and self.options.is_short and not self.words["goes_on"].match(rest)
         is_bad = (
-            (is_subject and not P["is"].search(lead[0]))
-            or (P["reported"].match(rest) or P["if"].match(rest.strip())) is not None
-            or (not polar and place_of(mention) not in self.options.common and P["bad_rest"].match(rest) is not None)
+            (is_subject and not self.words["is"].search(lead[0]))
+            or (self.words["reported"].match(rest) or self.words["if"].match(rest.strip())) is not None
+            or (
+                not polar
+                and place_of(mention) not in self.options.common
+                and self.words["bad_rest"].match(rest) is not None
+            )
         )
         self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)
@@ -130,7 +128,7 @@ class Prose:
 
     def claimed(self, clause: str) -> tuple[list[str], int | None]:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
-        polar, truth = self.options.polar, P["is_true"].fullmatch(clause)
+        polar, truth = self.options.polar, self.words["is_true"].fullmatch(clause)
         is_bare = truth and not truth["claim"] and not truth["not"]  # "Right: it is in Rome" agrees with nobody
         if (
             polar
@@ -140,23 +138,30 @@ class Prose:
         ):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
-        clause = P["not_that"].sub("", clause)
-        if alone := P["alone"].fullmatch(clause):
-            return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(
-                clause
-            ) else ALONE
-        clause = P["counted_number"].sub("", clause) if self.options.is_numbers else clause
+        clause = self.words["not_that"].sub("", clause)
+        if alone := self.words["alone"].fullmatch(clause):
+            return [alone["m"]], FINAL if self.words["final"].search(clause) else STATED if self.words[
+                "verdict"
+            ].search(clause) else ALONE
+        clause = self.words["counted_number"].sub("", clause) if self.options.is_numbers else clause
         mentions = re.findall(M, clause)
         shown = [mention for mention in mentions if SHOWN_AS <= ord(mention) < NOUN]
-        if shown and not P["unclaimed"].search(clause):
+        if shown and not self.words["unclaimed"].search(clause):
             return shown, SHOWN
         if len({*mentions}) > 1:
             return mentions, None
-        for level, frame in frames():
-            framed = [match for match in frame.finditer(clause) if not P["unclaimed"].search(clause[: match.end("m")])]
-            if framed and not (level == BETTER and (P["wrong"].search(clause) or P["if"].search(clause))):
+        for name, frame in self.words.frames:
+            level = LEVELS.index(name)
+            framed = [
+                match
+                for match in frame.finditer(clause)
+                if not self.words["unclaimed"].search(clause[: match.end("m")])
+            ]
+            if framed and not (
+                level == BETTER and (self.words["wrong"].search(clause) or self.words["if"].search(clause))
+            ):
                 return [match["m"] for match in framed], level
-        return ([] if P["wrong"].search(clause) else mentions), None  # "A is wrong" is nothing against B
+        return ([] if self.words["wrong"].search(clause) else mentions), None  # "A is wrong" is nothing against B
 
     def add(self, line: int, mentions: list[str], level: int | None = None, *, is_contrast: bool = False) -> None:
         """Some options that are claimed or, without a level, mentioned."""
@@ -168,7 +173,11 @@ class Prose:
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
-        if P["own"].match(clause) and not P["reported"].search(clause):
+        if self.words["own"].match(clause) and not self.words["reported"].search(clause):
             return False
         is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
-        return is_named or P["speaker"].search(clause) is not None or P["reported"].search(clause) is not None
+        return (
+            is_named
+            or self.words["speaker"].search(clause) is not None
+            or self.words["reported"].search(clause) is not None
+        )

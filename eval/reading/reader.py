@@ -14,14 +14,14 @@ from typing import NamedTuple
 from eval.reading.objects import values_of, without_thinking
 from eval.reading.options import PRESETS, Options, options_of, words_only
 from eval.reading.prose import ALONE, BETTER, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, Prose, Quotable
-from eval.reading.vocabulary import P, filled
+from eval.reading.vocabulary import P, Vocabulary
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
 LONGEST = 5_000  # characters of prose; of more, its two ends
 SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
-LABELLED = re.compile(filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
-FINAL_WORDS = re.compile(filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
+LABELLED = re.compile(P.filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
+FINAL_WORDS = re.compile(P.filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
 
 
 class Reading(NamedTuple):
@@ -39,11 +39,12 @@ def read(
     pattern: re.Pattern[str] | None = None,
     quotable: str = "",
     is_cut: bool = False,
+    words: Vocabulary = P,
 ) -> Reading:
     """What a reply says. symbols: what it may name; texts: the answers that these stand for, if they are not the same.
 
     pattern: the study's own, with the answer in its group; its last match counts. quotable: what the prompt says that
-    the judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end.
+    the judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end. words: the study's own vocabulary.
     """
     options = options_of(tuple(symbols), tuple(texts))
     text = without_thinking(text).strip()
@@ -54,7 +55,7 @@ def read(
     values, prose = values_of(text, is_key)
     if values:
         behind = text.rpartition("}")[2] if "}" in text else ""
-        said = written(behind, options, pattern, quotable, is_cut).place
+        said = written(behind, options, pattern, quotable, is_cut, words).place
         if P["corrected"].search(behind.lower()):
             return Reading(said, CONTRADICTION if said is None else PROSE)
         counted = values[-1:] if P["corrected"].search(prose.lower()) else dict.fromkeys(values)
@@ -66,11 +67,16 @@ def read(
     values = [] if options.is_short else values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]
     if values:  # {"safety": "unsafe"}
         return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
-    return written(prose, options, pattern, quotable, is_cut)
+    return written(prose, options, pattern, quotable, is_cut, words)
 
 
 def written(
-    text: str, options: Options, pattern: re.Pattern[str] | None = None, quotable: str = "", is_cut: bool = False
+    text: str,
+    options: Options,
+    pattern: re.Pattern[str] | None = None,
+    quotable: str = "",
+    is_cut: bool = False,
+    words: Vocabulary = P,
 ) -> Reading:
     """What a text without JSON says."""
     if pattern and (found := [match[match.lastindex or 0] for match in pattern.finditer(text)]):
@@ -84,7 +90,7 @@ def written(
     lines = [line for line in LABELLED.sub("\n", marked).splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
     if not lines or is_turned:
         return Reading(None, CUT if is_cut else NONE)
-    return settled(Prose(lines, options, quotable_of(options.symbols, quotable)), len(lines) - 1, is_cut)
+    return settled(Prose(lines, options, quotable_of(options.symbols, quotable), words), len(lines) - 1, is_cut)
 
 
 @lru_cache(maxsize=256)

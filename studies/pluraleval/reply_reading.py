@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, patterns_in, without_thinking
+from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, without_thinking
 from eval.reading.options import QUOTATION, plain
 from eval.reading.reader import read
+from eval.reading.vocabulary import patterns_in
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
 from studies.pluraleval.records import STANCES

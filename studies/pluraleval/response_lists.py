@@ -14,7 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from eval.reading.objects import CUT, OK, patterns_in
+from eval.reading.objects import CUT, OK
+from eval.reading.vocabulary import patterns_in
 from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 from studies.pluraleval.reply_reading import NONE, Read, one_line, own_words, with_plain_digits
