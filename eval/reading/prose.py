@@ -14,8 +14,8 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P, Vocabulary, pla
 
 # How firmly an option is claimed. One that is alone or leads its line stands against none behind it, "better" against
 # none at all; "shown" is "[[A]]".
-LEVELS = ("better", "label", "alone", "stated", "final", "shown")
-BETTER, LABEL, ALONE, STATED, FINAL, SHOWN = range(6)
+LEVELS = ("better", "label", "alone", "stated", "asked", "final", "shown")
+BETTER, LABEL, ALONE, STATED, ASKED, FINAL, SHOWN = range(7)
 LONGEST_CLAUSE = 300  # characters; a longer one claims nothing
 SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)")
 # Words that do not tell who speaks in a framing.
@@ -128,7 +128,8 @@ class Prose:
 
     def claimed(self, clause: str) -> tuple[list[str], int | None]:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
-        polar, truth = self.options.polar, self.words["is_true"].fullmatch(clause)
+        words, polar = self.words, self.options.polar
+        truth = words["is_true"].fullmatch(clause)
         is_bare = truth and not truth["claim"] and not truth["not"]  # "Right: it is in Rome" agrees with nobody
         if (
             polar
@@ -138,30 +139,36 @@ class Prose:
         ):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
-        clause = self.words["not_that"].sub("", clause)
-        if alone := self.words["alone"].fullmatch(clause):
-            return [alone["m"]], FINAL if self.words["final"].search(clause) else STATED if self.words[
-                "verdict"
-            ].search(clause) else ALONE
-        clause = self.words["counted_number"].sub("", clause) if self.options.is_numbers else clause
+        clause = words["not_that"].sub("", clause)
+        if alone := words["alone"].fullmatch(clause):
+            firmly = FINAL if words["final"].search(clause) else STATED if words["verdict"].search(clause) else ALONE
+            return [alone["m"]], firmly
+        clause = words["counted_number"].sub("", clause) if self.options.is_numbers else clause
         mentions = re.findall(M, clause)
         shown = [mention for mention in mentions if SHOWN_AS <= ord(mention) < NOUN]
-        if shown and not self.words["unclaimed"].search(clause):
+        if shown and not words["unclaimed"].search(clause):
             return shown, SHOWN
         if len({*mentions}) > 1:
             return mentions, None
-        for name, frame in self.words.frames:
-            level = LEVELS.index(name)
-            framed = [
-                match
-                for match in frame.finditer(clause)
-                if not self.words["unclaimed"].search(clause[: match.end("m")])
-            ]
-            if framed and not (
-                level == BETTER and (self.words["wrong"].search(clause) or self.words["if"].search(clause))
-            ):
+        for name, frame in words.frames:
+            level, is_other = LEVELS.index(name.split()[0]), name.endswith("other")
+            framed = [match for match in frame.finditer(clause) if self.is_claimed(match, level, is_other=is_other)]
+            if framed and is_other:
+                return [chr(FIRST + 1 - place_of(match["m"])) for match in framed], level
+            if framed:
                 return [match["m"] for match in framed], level
-        return ([] if self.words["wrong"].search(clause) else mentions), None  # "A is wrong" is nothing against B
+        if (tail := words["tail"].fullmatch(clause)) and not words["open_head"].search(tail["head"]):
+            return self.claimed(tail["tail"])
+        return ([] if words["wrong"].search(clause) else mentions), None  # "A is wrong" is nothing against B
+
+    def is_claimed(self, framed: re.Match[str], level: int, *, is_other: bool) -> bool:
+        """Whether nothing in a clause speaks against the claim that a frame finds in it."""
+        words, clause, before = self.words, framed.string, framed.string[: framed.end("m")]
+        if is_other:
+            return len(self.options.symbols) == 2 and not self.options.polar and not words["if"].search(before)
+        if level == BETTER and (words["wrong"].search(clause) or words["if"].search(clause)):
+            return False
+        return not words["unclaimed"].search(before)
 
     def add(self, line: int, mentions: list[str], level: int | None = None, *, is_contrast: bool = False) -> None:
         """Some options that are claimed or, without a level, mentioned."""

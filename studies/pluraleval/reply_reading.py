@@ -12,7 +12,8 @@ from typing import Generic, NamedTuple, TypeVar
 from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, without_thinking
 from eval.reading.options import QUOTATION, plain
 from eval.reading.reader import read
-from eval.reading.vocabulary import patterns_in
+from eval.reading.vocabulary import P, Vocabulary, patterns_in
+from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
 from studies.pluraleval.records import STANCES
@@ -27,7 +28,9 @@ REPEATED, SEVERAL = "repeated", "several"
 
 LONGEST_OPINION = 400  # characters; an atomic opinion is a sentence, and what is longer is the comment repeated
 LONGEST_SENTENCE = 1_000  # characters of a summary or a belief
-PATTERNS = patterns_in(Path(__file__).with_name("patterns.yaml"), "replies")
+FILE = Path(__file__).with_name("patterns.yaml")
+PATTERNS = patterns_in(FILE, "replies")
+POPULARITY = Vocabulary(shipped_yaml(FILE)["popularity"])
 WORDS = re.compile(r"\w")
 
 Value = TypeVar("Value")
@@ -82,9 +85,9 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
     return Read(groups, OK if len(taken) == len(opinions) and not n_odd else PARTIAL)
 
 
-def read_among(reply: Completion, symbols: Sequence[str]) -> Read[int | None]:
+def read_among(reply: Completion, symbols: Sequence[str], words: Vocabulary = P) -> Read[int | None]:
     """The place of the one symbol that a reply names; None with the reader's state where it names none."""
-    reading = read(reply.text, symbols, is_cut=reply.finish_reason == "length")
+    reading = read(reply.text, symbols, is_cut=reply.finish_reason == "length", words=words)
     return Read(reading.place, OK if reading.place is not None else CUT if reading.state == CUT else MALFORMED)
 
 
@@ -127,7 +130,7 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
 
 def choice_in(reply: Completion) -> Read[int | None]:
     """1 or 2, the one that a reply names as the more popular; None where it names none or both."""
-    place, state = read_among(reply, ("1", "2"))
+    place, state = read_among(reply, ("1", "2"), POPULARITY)
     return Read(None if place is None else place + 1, state)
 
 
