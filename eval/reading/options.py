@@ -38,6 +38,7 @@ def plain(text: str) -> str:
         r"[\u2212\u2013\ufe63\uff0d] ?(?=\d)", "-", next((turn for turn in TURN.split(text) if turn.strip()), "")
     )
     text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
+    text = re.sub(r"(?<=[^|\n]) \| (?=\w+:)", "\n", text)  # "Answer: A | Confidence: 90 %"
     lines = MARKUP.sub("", text).splitlines()
     said = [line for line in lines if not BESIDE.match(line)]
     return "\n".join(said if any(map(str.strip, said)) else lines).strip()
@@ -121,6 +122,10 @@ class Options:
             note = r"(?: \([^()]*\))?"
             ends = rf"{self.symbols[0]}{note} ?(?:to|-|–|bis|à|a|through) ?{self.symbols[-1]}(?!\d){note}"
             text = re.sub(rf"(?i)\(?(?:on a scale )?(?:of |from )?(?<!\d){ends}\)?", "", text)
+        if self.is_short:  # what the symbols stand for: "1 = correct, 2 = incorrect"
+            text = re.sub(
+                r"(?<!\w)\w{1,2} ?= ?[^=,;\n]{1,40}(?:[,;\n] ?(?:and )?\w{1,2} ?= ?[^=,;\n.)]{1,40})+", "", text
+            )
         if self.is_numbers and (items := ITEM.findall(text)) and items[0] == "1":
             text = ITEM.sub("1) " if len(items) == 1 else "", text)
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
@@ -161,11 +166,11 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         unit = rf"(?:\.0+)?{points}{total}{points}"
     end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
-    kinds = [rf"(?i:(?<!\w){P.text('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]
+    kinds = [rf"(?i:(?<!\w){P.text('noun')} ?(?:n[o°]\.?|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]
     if options.is_short and not is_polar:
-        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
+        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b|\W*$)|(?(the)(?=[,:;.()—–])|(?!)))"
         ordinals = "|".join(ORDINALS[: len(symbols)])
-        kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
+        kinds.append(rf"(?i:(?<!\w)(?:(?P<the>the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
     if options.is_numbers:
         before = "|".join(f"(?<={word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer"))
         kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")

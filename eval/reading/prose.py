@@ -59,12 +59,15 @@ class Prose:
         """lines: marked, in lower case."""
         self.options, self.quotable, self.words = options, quotable, words
         self.claims: list[Claim] = []
+        self.supposes = False  # of the sentence that is read
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         for line, text in enumerate(lines):
-            for n, sentence in enumerate(filter(None, SENTENCE.split(text))):
-                is_told = False
+            begins_line = True
+            for sentence in filter(None, SENTENCE.split(text)):
+                is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
                 for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
-                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=not n and not m)
+                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=begins_line and not m)
+                begins_line = begins_line and sentence.rstrip().endswith("?")
 
     def read(self, clause: str, line: int, is_told: bool, *, begins_line: bool = False) -> bool:
         """Takes a clause in; whether it, or what stands before it (is_told), tells what others say."""
@@ -159,7 +162,7 @@ class Prose:
                 return [match["m"] for match in framed], level
         if (tail := words["tail"].fullmatch(clause)) and not words["open_head"].search(tail["head"]):
             return self.claimed(tail["tail"])
-        return ([] if words["wrong"].search(clause) else mentions), None  # "A is wrong" is nothing against B
+        return ([] if words["faults"].search(clause) else mentions), None  # "A is wrong" is nothing against B
 
     def is_claimed(self, framed: re.Match[str], level: int, *, is_other: bool) -> bool:
         """Whether nothing in a clause speaks against the claim that a frame finds in it."""
@@ -173,6 +176,8 @@ class Prose:
     def add(self, line: int, mentions: list[str], level: int | None = None, *, is_contrast: bool = False) -> None:
         """Some options that are claimed or, without a level, mentioned."""
         for mention in mentions:
+            if self.supposes:
+                level, is_contrast = None, is_contrast or level is not None
             is_shown = level is not None and SHOWN_AS <= ord(mention) < NOUN
             self.claims.append(
                 Claim(place_of(mention), SHOWN if is_shown else level, line, mention >= chr(NOUN), is_contrast)
@@ -181,6 +186,8 @@ class Prose:
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
         if self.words["own"].match(clause) and not self.words["reported"].search(clause):
+            return False
+        if (truth := self.words["is_true"].fullmatch(clause)) and re.search(r"(?:made|given) by", truth["claim"] or ""):
             return False
         is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
         return (

@@ -30,7 +30,7 @@ LONGEST_OPINION = 400  # characters; an atomic opinion is a sentence, and what i
 LONGEST_SENTENCE = 1_000  # characters of a summary or a belief
 FILE = Path(__file__).with_name("patterns.yaml")
 PATTERNS = patterns_in(FILE, "replies")
-POPULARITY = Vocabulary(shipped_yaml(FILE)["popularity"])
+COMMENTS, POPULARITY = (Vocabulary(shipped_yaml(FILE)[judged]) for judged in ("comments", "popularity"))
 WORDS = re.compile(r"\w")
 
 Value = TypeVar("Value")
@@ -93,7 +93,7 @@ def read_among(reply: Completion, symbols: Sequence[str], words: Vocabulary = P)
 
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None without a valid one."""
-    number = read_among(reply, [str(number) for number in range(n_clusters + 1)])
+    number = read_among(reply, [str(number) for number in range(n_clusters + 1)], COMMENTS)
     if number.value is None and PATTERNS["no_cluster"].search(without_thinking(reply.text)):
         return Read(0, OK)
     return number
@@ -111,9 +111,12 @@ def sentence_in(reply: Completion) -> Read[str]:
 
 def stance_in(reply: Completion) -> Read[str]:
     """The one stance that a reply names or, in other words for it, describes; empty where it names none or several."""
-    place, state = read_among(reply, STANCES)
+    place, state = read_among(reply, STANCES, COMMENTS)
     text = re.sub("|".join(STANCES), "", QUOTATION.sub("", plain(without_thinking(reply.text))))
-    described = [n for n, stance in enumerate(STANCES) if PATTERNS[stance.lower()].search(text)]
+    described = []
+    for stance in ("NEUTRAL", "AGAINST", "SUPPORTING"):  # in this order: "neither supports nor opposes"
+        text, n_found = PATTERNS[stance.lower()].subn("", text)
+        described += [STANCES.index(stance)] if n_found else []
     is_clear = len(described) == 1 and not PATTERNS["denied"].search(text)
     if place is None and is_clear and state != CUT:
         return Read(STANCES[described[0]], OK)
@@ -131,6 +134,11 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
 def choice_in(reply: Completion) -> Read[int | None]:
     """1 or 2, the one that a reply names as the more popular; None where it names none or both."""
     place, state = read_among(reply, ("1", "2"), POPULARITY)
+    shares = {number: float(share.rstrip(" %")) for number, share in PATTERNS["share"].findall(plain(own_words(reply)))}
+    if place is None and len(shares) == 2 and state != CUT and shares["1"] != shares["2"]:
+        return Read(int(max(shares, key=lambda number: shares[number])), OK)
+    if place is None and re.search(r"(?i)\brank", reply.text) and (order := ranking_in(reply, 2).value):
+        return Read(order[0] + 1, OK)
     return Read(None if place is None else place + 1, state)
 
 
