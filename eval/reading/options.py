@@ -29,6 +29,7 @@ BESIDE = re.compile(
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no NFKC makes a 2 of a square
 QUOTATION = re.compile(r"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 ITEM = re.compile(r"(?:^|(?<=[.!?;] ))\W*(\d{1,2})[.)] (?=\w)", re.MULTILINE)  # of a list, which begins with 1
+KEYED = re.compile(r"(?<!\w)\w{1,2} ?= ?[^=,;\n]{1,40}(?:[,;\n] ?(?:and )?\w{1,2} ?= ?[^=,;\n.)]{1,40})+")
 LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words
 
 
@@ -123,9 +124,7 @@ class Options:
             ends = rf"{self.symbols[0]}{note} ?(?:to|-|–|bis|à|a|through) ?{self.symbols[-1]}(?!\d){note}"
             text = re.sub(rf"(?i)\(?(?:on a scale )?(?:of |from )?(?<!\d){ends}\)?", "", text)
         if self.is_short:  # what the symbols stand for: "1 = correct, 2 = incorrect"
-            text = re.sub(
-                r"(?<!\w)\w{1,2} ?= ?[^=,;\n]{1,40}(?:[,;\n] ?(?:and )?\w{1,2} ?= ?[^=,;\n.)]{1,40})+", "", text
-            )
+            text = KEYED.sub("", text)
         if self.is_numbers and (items := ITEM.findall(text)) and items[0] == "1":
             text = ITEM.sub("1) " if len(items) == 1 else "", text)
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
@@ -166,13 +165,15 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         unit = rf"(?:\.0+)?{points}{total}{points}"
     end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
-    kinds = [rf"(?i:(?<!\w){P.text('noun')} ?(?:n[o°]\.?|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]
+    kinds = [rf"(?i:(?<!\w){P.text('noun')} ?(?:n[o°]\.?|nr\.|number|#)? ?(?P<noun>(?<!s )(?:{spelt})){end})"]
     if options.is_short and not is_polar:
         what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b|\W*$)|(?(the)(?=[,:;.()—–])|(?!)))"
         ordinals = "|".join(ORDINALS[: len(symbols)])
         kinds.append(rf"(?i:(?<!\w)(?:(?P<the>the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
     if options.is_numbers:
-        before = "|".join(f"(?<={word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer"))
+        before = "|".join(
+            rf"(?<=(?<!\w){word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer")
+        )
         kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
     symbol = "|".join(form + (P.text("article") if form == "A" else "") for form in exact)
     if not options.is_short:  # "the correct answer" is no verdict

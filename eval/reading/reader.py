@@ -44,7 +44,8 @@ def read(
     """What a reply says. symbols: what it may name; texts: the answers that these stand for, if they are not the same.
 
     pattern: the study's own, with the answer in its group; its last match counts. quotable: what the prompt says that
-    the judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end. words: the study's own vocabulary.
+    the judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end.
+    words: the study's own vocabulary.
     """
     options = options_of(tuple(symbols), tuple(texts))
     text = without_thinking(text).strip()

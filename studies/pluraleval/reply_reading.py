@@ -112,7 +112,8 @@ def sentence_in(reply: Completion) -> Read[str]:
 def stance_in(reply: Completion) -> Read[str]:
     """The one stance that a reply names or, in other words for it, describes; empty where it names none or several."""
     place, state = read_among(reply, STANCES, COMMENTS)
-    text = re.sub("|".join(STANCES), "", QUOTATION.sub("", plain(without_thinking(reply.text))))
+    text = QUOTATION.sub("", plain(without_thinking(reply.text)))
+    text = re.sub("|".join(STANCES), "", PATTERNS["not_neutral"].sub("", text))
     described = []
     for stance in ("NEUTRAL", "AGAINST", "SUPPORTING"):  # in this order: "neither supports nor opposes"
         text, n_found = PATTERNS[stance.lower()].subn("", text)
