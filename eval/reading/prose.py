@@ -59,6 +59,7 @@ class Prose:
         """lines: marked, in lower case."""
         self.options, self.quotable, self.words = options, quotable, words
         self.claims: list[Claim] = []
+        self.n_opening = 0  # claims of the first sentence
         self.supposes = False  # of the sentence that is read
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         for line, text in enumerate(lines):
@@ -67,6 +68,8 @@ class Prose:
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
                 for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
                     is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=begins_line and not m)
+                if not line and begins_line:
+                    self.n_opening = len(self.claims)
                 begins_line = begins_line and sentence.rstrip().endswith("?")
 
     def read(self, clause: str, line: int, is_told: bool, *, begins_line: bool = False) -> bool:
@@ -76,6 +79,7 @@ class Prose:
             return False
         while taken := self.words["takes_back"].match(clause):
             self.claims.clear()
+            self.n_opening = 0
             clause, is_told = clause[taken.end() :], False
         opens = self.words["opens"].match(clause)
         is_contrast = bool(opens and opens["contrast"])
@@ -142,7 +146,10 @@ class Prose:
         ):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
+        others = "".join(match[0] for match in words["not_that"].finditer(clause))
         clause = words["not_that"].sub("", clause)
+        if {*map(place_of, re.findall(M, others))} & {*map(place_of, re.findall(M, clause))}:  # "1 more than 1"
+            return [], None
         if alone := words["alone"].fullmatch(clause):
             firmly = FINAL if words["final"].search(clause) else STATED if words["verdict"].search(clause) else ALONE
             return [alone["m"]], firmly

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
 from eval.reading.options import PRESETS, Options, options_of, words_only
-from eval.reading.prose import ALONE, BETTER, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, Prose, Quotable
+from eval.reading.prose import ALONE, BETTER, FINAL, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, Prose, Quotable
 from eval.reading.vocabulary import P, Vocabulary
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
 LONGEST = 5_000  # characters of prose; of more, its two ends
 SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
+UNFINISHED = re.compile(r"\{\s*[\"']|\A[`json\s]*\{")  # of JSON, in which the verdict may be still to come
 LABELLED = re.compile(P.filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
 FINAL_WORDS = re.compile(P.filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
 
@@ -63,7 +64,7 @@ def read(
         repeated = [options.forms.get(words_only(value)) for value in values_of(text, lambda _: True)[0]]
         places = {written(value, options).place for value in counted}
         return one_of([*places, said, *(repeated if any(place is not None for place in places) else [])], JSON)
-    if is_cut and text.lstrip("`json \n").startswith("{"):
+    if is_cut and UNFINISHED.search(prose):
         return Reading(None, CUT)
     values = [] if options.is_short else values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]
     if values:  # {"safety": "unsafe"}
@@ -151,10 +152,19 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
 
 
 def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
-    """The claims that count: no headings, nothing in a list of the options, and no comparisons in a cut reply."""
-    labels = [claim for claim in prose.claims if claim.level == LABEL]
+    """The claims that count: no headings, and nothing in a list of the options.
+
+    In a reply that was cut off, what a sentence behind the first one claims may be still taken back.
+    """
+    claims = [
+        claim._replace(level=None, is_contrast=True)
+        if is_cut and n >= prose.n_opening and claim.level is not None and claim.level < FINAL
+        else claim
+        for n, claim in enumerate(prose.claims)
+    ]
+    labels = [claim for claim in claims if claim.level == LABEL]
     listed = {claim.line for claim in labels} if len({claim.place for claim in labels}) > 1 else set[int]()
-    headings = {claim.place for claim in prose.claims if claim.level == ALONE and claim.is_noun}
+    headings = {claim.place for claim in claims if claim.level == ALONE and claim.is_noun}
 
     def counts(claim: Claim) -> bool:
         if claim.line in listed:
@@ -165,4 +175,4 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
             return len(headings) == 1 and not is_cut and claim.line in (0, last)
         return not (is_cut and claim.level == BETTER)
 
-    return list(filter(counts, prose.claims))
+    return list(filter(counts, claims))
