@@ -219,6 +219,8 @@ def texts_of(items: list[list[str]]) -> list[str]:
 
     if len(items) > 1 and all(len(item) > 1 and PATTERNS["title_line"].fullmatch(item[0].strip()) for item in items):
         items = [item[1:] for item in items]
+    if len(items) > 2 and (repeated := set.intersection(*(set(map(str.strip, item)) for item in items))):
+        items = [[line for line in item if line.strip() not in repeated] or item for item in items]
     shared = set.intersection(*(set(map(label, item)) for item in items)) if len(items) > 1 else set[str]()
     sizes = {lead: sum(len(line) for item in items for line in item if label(line) == lead) for lead in shared}
     chosen = max(sizes, key=lambda lead: (not lead, sizes[lead]), default="")
