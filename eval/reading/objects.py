@@ -22,7 +22,7 @@ STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
 # A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
 NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
 QUOTED_KEY = re.compile(r"[\"'][A-Za-z][\w ]{2,30}[\"']\s*:")
-LOOSE_VALUE = rf"(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n]{{1,80}}))"
+LOOSE_VALUE = rf"(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n\"']{{1,80}}))"
 LOOSE_PAIR = re.compile(rf"[\"'{{,\n/\s]([A-Za-z][\w ]{{2,30}}?)[\"']?\s*[:=]\s*{LOOSE_VALUE}")
 # A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')

@@ -14,8 +14,8 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P, Vocabulary, pla
 
 # How firmly an option is claimed. One that is alone or leads its line stands against none behind it, "better" against
 # none at all; "shown" is "[[A]]".
-LEVELS = ("better", "label", "alone", "stated", "asked", "final", "shown")
-BETTER, LABEL, ALONE, STATED, ASKED, FINAL, SHOWN = range(7)
+LEVELS = ("partly", "better", "label", "alone", "stated", "asked", "final", "shown")
+_, BETTER, LABEL, ALONE, STATED, ASKED, FINAL, SHOWN = range(8)
 LONGEST_CLAUSE = 300  # characters; a longer one claims nothing
 SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)")
 # Words that do not tell who speaks in a framing.
@@ -176,7 +176,7 @@ class Prose:
         words, clause, before = self.words, framed.string, framed.string[: framed.end("m")]
         if is_other:
             return len(self.options.symbols) == 2 and not self.options.polar and not words["if"].search(before)
-        if level == BETTER and (words["wrong"].search(clause) or words["if"].search(clause)):
+        if level <= BETTER and (words["wrong"].search(clause) or words["if"].search(clause)):
             return False
         return not words["unclaimed"].search(before)
 

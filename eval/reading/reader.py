@@ -141,7 +141,7 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
         against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
     if prose.options.is_scale:  # "Score: 10 - 3 = 7"
         against |= {claim.place for claim in behind if claim.line == chosen.line}
-    if level == BETTER:
+    if level < BETTER:
         against |= {claim.place for claim in claims}
     if against != {chosen.place}:
         return Reading(None, TWO)
@@ -173,6 +173,6 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
             return claim.line in (0, None if is_cut else last) and not (claim.is_noun and is_cut)
         if claim.level == ALONE and claim.is_noun and last:  # "Response A", a heading unless it is the only one
             return len(headings) == 1 and not is_cut and claim.line in (0, last)
-        return not (is_cut and claim.level == BETTER)
+        return not (is_cut and claim.level is not None and claim.level <= BETTER)
 
     return list(filter(counts, claims))
