@@ -43,20 +43,27 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
 def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
     options = read_options("score", argv)
+    from eval.evaluation import evaluation_of
     from eval.report.tables import say_written, write_long
-    from eval.results import results_of_files, results_of_runs
+    from eval.results import load_runs, results_as_read, results_of_files
 
     if options.are_files:
         every: Iterable[tuple[Results, Path | None]] = [(results_of_files(options), options.out)]
     else:
-        runs = [(study, path) for study, paths in runs_by_study(options.sources).items() for path in paths]
-        every = ((results_of_runs(study, [path], options), options.out or path / "scores") for study, path in runs)
+        every = (
+            (results, options.out or path / "scores")
+            for study, paths in runs_by_study(options.sources).items()
+            for path in paths
+            for results in results_as_read(study, load_runs(evaluation_of(study), [path]), options)
+        )
     scored = []
     for results, out in every:  # one after another: what follows may fail
         assert out, "files need --out"
         results.say()  # print first: writing may fail on a full disk
-        say_written(write_long(out, "scores", {results.study: results.score_rows}), is_all=options.is_all)
-        scored.append(results)
+        say_written(
+            write_long(out, f"{results.stem}scores", {results.study: results.score_rows}), is_all=options.is_all
+        )
+        scored += [results] if results.readings is None else []  # what is handed on is as written
     if options.card or options.report_to or options.fail_if:
         from eval.publishing import hand_on
 
@@ -71,13 +78,14 @@ def compare_main(argv: Sequence[str]) -> None:
         raise DataError(f"{single[0]}: is the only run of its study here; name the run before or after it as well")
     from eval.evaluation import evaluation_of
     from eval.reruns import say_reruns
-    from eval.results import judges_of, load_runs, results_of
+    from eval.results import load_runs, results_as_read
 
-    out, every = options.out or next(iter(runs.values()))[-1] / "compare", []
+    out = options.out or next(iter(runs.values()))[-1] / "compare"
+    every: list[Results] = []
     for study, paths in runs.items():
         evaluation = evaluation_of(study)
         loaded = load_runs(evaluation, paths)
-        every.append(results_of(study, judges_of(evaluation, loaded, options), options, is_before_after=True))
+        every += results_as_read(study, loaded, options)
         say_reruns(evaluation, loaded, out, is_all=options.is_all)
     say_and_report(every, out)
 
@@ -85,14 +93,19 @@ def compare_main(argv: Sequence[str]) -> None:
 def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
     options = read_options("report", argv)
-    from eval.results import results_of_files, results_of_runs
+    from eval.evaluation import evaluation_of
+    from eval.results import load_runs, results_as_read, results_of_files
 
     if options.are_files:
         assert options.out, "files need --out"
         every, out = [results_of_files(options)], options.out
     else:
         runs = runs_by_study(options.sources)
-        every = [results_of_runs(study, paths, options) for study, paths in runs.items()]
+        every = [
+            results
+            for study, paths in runs.items()
+            for results in results_as_read(study, load_runs(evaluation_of(study), paths), options)
+        ]
         out = options.out or next(iter(runs.values()))[-1] / "report"
     say_and_report(every, out)
 
@@ -129,9 +142,12 @@ def say_and_report(every: Sequence["Results"], out: Path) -> None:
     from eval.report.page import write_report  # loads matplotlib, which scoring alone does not need
     from eval.report.tables import say_written, write_long
 
-    changes = write_long(out, "compare", {results.study: results.change_rows for results in every})
-    scores = write_long(out, "scores", {results.study: results.score_rows for results in every})
-    say_written([*write_report(every, out), *scores, *changes], is_all=every[0].options.is_all)
+    files = write_report(every, out)
+    for stem in dict.fromkeys(results.stem for results in every):
+        alike = [results for results in every if results.stem == stem]
+        files += write_long(out, f"{stem}scores", {results.study: results.score_rows for results in alike})
+        files += write_long(out, f"{stem}compare", {results.study: results.change_rows for results in alike})
+    say_written(files, is_all=every[0].options.is_all)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ all margins, a threshold of its own undoes that without training. A trained miti
 this.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import numpy as np
 from eval.estimates.comparability import config_differences, sampled_checkpoint
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
-from eval.scorecard.arms import CALIBRATED
+from eval.scorecard.arms import CALIBRATED, training_folder, trainings
 from evenhand.errors import DataError
 from evenhand.files import write_json
-from evenhand.run_directory import read_json
+from evenhand.run_directory import ITEMS_FILE, read_json
 from evenhand.terminal import say
 
 DDS, ACCEPTANCE = "dds", "acceptance"  # what thresholds are fitted for
@@ -103,10 +103,29 @@ def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
         )
 
 
-def write_fits(options: Options, train: Any, test: Any, fits: Sequence[Fit], answer: str) -> None:
+def training_doubts(run: Any, hashes: Collection[str]) -> list[str]:
+    """That a run's model was trained on items of it, or that this is not known. hashes: see StudyTraining.unit_hash."""
+    folder, doubts = training_folder(run.config), list[str]()
+    folders = [trained for trained, _ in trainings(run.config, run.path) if (trained / ITEMS_FILE).is_file()]
+    if folder and not (folders and hashes):
+        missing = "its items are not here as they were" if folders else f"{folder / ITEMS_FILE} is not here"
+        doubts.append(f"whether its items were trained on is not known: {missing}")
+    for trained in folders:
+        known = {*read_json(trained / ITEMS_FILE)["hashes"]}
+        if n_trained := sum(each in known for each in hashes):
+            doubts.append(
+                f"{trained.name} was trained on {n_trained} of its {len(hashes)} items; on new ones margins may lie "
+                "elsewhere. Fit thresholds on items that no training had"
+            )
+    return doubts
+
+
+def write_fits(
+    options: Options, train: Any, test: Any, fits: Sequence[Fit], answer: str, hashes: Collection[str]
+) -> None:
     """Print the thresholds, what to know of the runs' answers, and where they are written, as thresholds.json.
 
-    answer: what the first answer is called.
+    answer: what the first answer is called. hashes: of the items fitted on, see training_doubts.
     """
     fitted = f"fitted by {options.objective} on {fits[0]['n_items']} items, none of which is scored"
     say(f"Thresholds of {train.judge}, {fitted}:")
@@ -115,8 +134,8 @@ def write_fits(options: Options, train: Any, test: Any, fits: Sequence[Fit], ans
             f"{', '.join(filter(None, [fit['condition'], fit['variant']]))}: {fit['threshold_nats']:+.3f} nats; gives "
             f"{answer} in {fit['share_after']:.1%} (at 0: {fit['share_before']:.1%})"
         )
-    for run in (train, test):
-        for doubt in run.doubts:
+    for run, doubts in ((train, [*train.doubts, *training_doubts(train, hashes)]), (test, test.doubts)):
+        for doubt in doubts:
             say(f"Warning: {run.name}: {doubt}")
     file = (options.out or test.path / CALIBRATED) / "thresholds.json"
     facts = {"train_run": train.name, "test_run": test.name, "objective": options.objective, "calibrations": fits}

@@ -115,10 +115,10 @@ class Card(Generic[Run, Row]):
     held: str = ""
     # A run → the sampling run of the model under test: another one where the run is a judge's about that.
     tested_run: Callable[[Path], Path] = lambda path: path
-    # A run → the prompt arms in it that cost no training, each as a run: they stand beside the base as PATCH.
+    # A run → the prompt arms in it, each as a run: rows beside its own.
     prompt_arms: Callable[[Run], Mapping[str, Run]] = lambda _: {}
-    # A run → what each free rule makes of it, in the order of their cost; {} where there are no margins.
-    rules: Callable[[Run, Options], Mapping[str, Run]] = lambda _, __: {}
+    # A run → what each free rule makes of it, or each of those named; {} where there are no margins.
+    rules: Callable[..., Mapping[str, Run]] = lambda *_: {}
     # A run under thresholds that were fitted on another one; None: the study has none.
     calibrated: "Callable[[Run, Sequence[Fit]], Run] | None" = None
     # All rows, and the Run of those that have one → what `changes` compares, the base first.

@@ -3,8 +3,8 @@
 completions → verdicts → observed columns → estimates and changes → one long frame → tables, sentences, plots.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,18 @@ from eval.estimates.changes import Change, Score, adjusted, changes_frame, score
 from eval.estimates.comparability import Difference, check_comparable, differing
 from eval.evaluation import Evaluation, evaluation_of
 from eval.options import Options
-from eval.report.tables import TableSpec, console, sentences, significance, wrapped
-from eval.runs import FinishedRun, check_named_once, judge_names, load_finished, runs_by_study
+from eval.report.tables import TABLES, TableSpec, console, sentences, significance, table_from, wrapped
+from eval.runs import (
+    SELF_READ,
+    FinishedRun,
+    as_read_by_itself,
+    check_named_once,
+    judge_names,
+    load_finished,
+    runs_by_study,
+)
 from eval.scorecard.arms import split_word
+from eval.self_reading import compared_readings, reading_sentences
 from evenhand.errors import DataError
 from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import shown
@@ -36,6 +45,23 @@ class Results:
     score_rows: Sequence[Score] = ()
     change_rows: Sequence[Change] = ()  # of each judge from the base; none where they stand side by side
     differences: Mapping[str, Sequence[Difference]] = field(default_factory=dict)
+    # As the judges read their own replies: what they wrote against it (eval.self_reading). None: as written
+    readings: pd.DataFrame | None = None
+
+    @property
+    def key(self) -> str:
+        """What its files and its part of a page are called."""
+        return self.study if self.readings is None else f"{self.study}_{SELF_READ}"
+
+    @property
+    def stem(self) -> str:
+        """What the names of its files of scores and changes begin with."""
+        return "" if self.readings is None else f"{SELF_READ}_"
+
+    @property
+    def heading(self) -> str:
+        """The question that it answers."""
+        return self.evaluation.heading + ("" if self.readings is None else " As the judge reads its own replies")
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -56,6 +82,8 @@ class Results:
     def tables(self) -> list[TableSpec]:
         """All tables that have a row."""
         tables = self.evaluation.tables(self) if self.evaluation.tables else [scores_table(self), changes_table(self)]
+        if self.readings is not None:
+            tables = [table_from(TABLES, "self_reading", self.readings), *tables]
         return [table for table in tables if len(table.frame)]
 
     @cached_property
@@ -86,13 +114,16 @@ class Results:
     @property
     def answer(self) -> list[str]:
         """The sentences that a report opens with."""
-        return [line for part in ("scores", "changes") for line in self.sentences.get(part, [])]
+        lines = [line for part in ("scores", "changes") for line in self.sentences.get(part, [])]
+        return lines if self.readings is None else [*reading_sentences(self.readings), *lines]
 
     def say(self) -> None:
         """Print the answer, the first lines of the first table, and the first warning; with --all everything."""
-        is_all = self.options.is_all
+        is_all, n_tables = self.options.is_all, 1 if self.readings is None else 2
+        if self.readings is not None:
+            say(f"\n{self.heading}")
         say(wrapped(self.answer if is_all else self.answer[:MOST_PRINTED]))
-        for table in self.shown if is_all else self.shown[:1]:
+        for table in self.shown if is_all else self.shown[:n_tables]:
             say("\n" + (f"{console(table)}\n{wrapped([table.note])}" if is_all else console(table, MOST_PRINTED)))
         say_warnings(self.warnings, differing(self.differences, is_serious=False), is_all=is_all)
 
@@ -108,10 +139,24 @@ def check_study_options(options: Options) -> None:
 
 
 def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Results:
-    """The results of some runs, the base first. Raises DataError where runs are not alike, unless that is allowed."""
-    evaluation = evaluation_of(study)
-    judges = judges_of(evaluation, load_runs(evaluation, paths), options)
-    return results_of(study, judges, options, is_before_after=options.is_before_after and len(paths) > 1)
+    """The results of some runs as written, the base first; see results_as_read."""
+    return next(results_as_read(study, load_runs(evaluation_of(study), paths), options))
+
+
+def results_as_read(study: str, runs: Sequence[FinishedRun], options: Options) -> Iterator[Results]:
+    """The results of some runs as written, the base first; then, where all were asked so, as the judges read it.
+
+    Raises DataError where runs are not alike, unless that is allowed.
+    """
+    evaluation, is_before_after = evaluation_of(study), options.is_before_after and len(runs) > 1
+
+    def results(runs: Sequence[FinishedRun]) -> Results:
+        return results_of(study, judges_of(evaluation, runs, options), options, is_before_after=is_before_after)
+
+    yield results(runs)
+    if all(run.self_read for run in runs):
+        own = results([as_read_by_itself(run) for run in runs])
+        yield replace(own, readings=compared_readings(evaluation, runs))
 
 
 def load_runs(evaluation: Evaluation[Any], paths: Sequence[Path]) -> list[FinishedRun]:

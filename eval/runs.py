@@ -1,7 +1,8 @@
 """Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from evenhand.run_directory import (
     read_plan_lines,
 )
 
+SELF_READ = "self_read"  # in the place of a run's verdict: as the judge reads its own replies
 SUFFIXES = (".jsonl", ".csv", ".parquet")
 # (prompt hash, sample) → what its reply was read as; None: it could not be read. Lacks replies that are no verdicts.
 Verdicts = Mapping[tuple[str, int], str | None]
@@ -50,6 +52,7 @@ class PlannedPrompt:
     answer_space: tuple[str, ...] = ()
     n: int | None = None  # answers that it takes, where not as many as the run's
     cluster: str | None = None  # of its unit
+    reads: tuple[str, int] | None = None  # the reply that it asks the judge to read: its prompt's hash and sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +62,12 @@ class FinishedRun:
     path: Path
     config: Mapping[str, Any]
     provenance: Mapping[str, Any]
-    plan: Sequence[PlannedPrompt]  # without the units that were left out
+    plan: Sequence[PlannedPrompt]  # without the units that were left out, and the turns behind `self_read`
     replies: Mapping[str, Sequence[Completion]]  # prompt hash → replies in the order of their samples
     rendered: Mapping[str, str]  # prompt hash → digest of what the model read; lacks what a server rendered unseen
     excluded: Mapping[str, str] = field(default_factory=dict)  # unit that was left out → why
+    # (prompt hash, sample) of a written reply → what the judge said when it was asked for its symbol (self_read)
+    self_read: Mapping[tuple[str, int], Completion] = field(default_factory=dict)
 
     @property
     def n_samples(self) -> int:
@@ -82,7 +87,27 @@ class FinishedRun:
 
 def judge_in(config: Mapping[str, Any], where: str) -> str:
     """What tables call the model of a config, with its patch; `where` heads the message of a ConfigError."""
-    return " + ".join([parse_config(ModelConfig, dict(config["model"]), where).shown_as, *patch_of(config)])
+    judge = " + ".join([parse_config(ModelConfig, dict(config["model"]), where).shown_as, *patch_of(config)])
+    return f"{judge}, read by itself" if config.get("verdict") == SELF_READ else judge
+
+
+def as_read_by_itself(run: FinishedRun) -> FinishedRun:
+    """A run with what the judge reads in each of its replies in the place of the reply, and the verdict SELF_READ.
+
+    A reply without a word was not read; an engine error stays one. Prompts for free text are left out.
+    """
+
+    def reading(reply: Completion, key: tuple[str, int]) -> Completion:
+        read = run.self_read.get(key)
+        said = reply if reply.is_error else replace(reply, text="", finish_reason="stop") if read is None else read
+        return replace(said, prompt_hash=key[0], sample_index=key[1])
+
+    replies = {
+        hash_: [reading(reply, (hash_, reply.sample_index)) for reply in of_prompt]
+        for hash_, of_prompt in run.replies.items()
+    }
+    plan = [prompt for prompt in run.plan if prompt.answer_space]
+    return replace(run, plan=plan, replies=replies, self_read={}, config={**run.config, "verdict": SELF_READ})
 
 
 def patch_of(config: Mapping[str, Any]) -> list[str]:
@@ -110,22 +135,27 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
         )
         fields: dict[str, Any] = {key: str(line[key]) for key in ("item_id", "dataset", "condition", "benchmark")}
         fields |= {"factors": factors, "answer_space": tuple(line["answer_space"])}
-        fields["cluster"] = line.get("cluster")
+        fields["cluster"], reads = line.get("cluster"), line.get("reads")
+        fields["reads"] = reads and (str(reads[0]), int(reads[1]))
         shared = {key: kept.setdefault(value, value) for key, value in fields.items()}
         plan.append(PlannedPrompt(prompt_hash=str(line["prompt_hash"]), n=line.get("n"), **shared))
+    replies = answers.replies if with_errors else answers.without_errors
+    turns = {prompt.reads: prompt.prompt_hash for prompt in plan if prompt.reads}
+    asked_back = {*turns.values()}
     run = FinishedRun(
         path=path,
         config=config,
         provenance=read_json(path / PROVENANCE_FILE),
-        plan=plan,
-        replies=answers.replies if with_errors else answers.without_errors,
+        plan=[prompt for prompt in plan if not prompt.reads],
+        replies={hash_: of_prompt for hash_, of_prompt in replies.items() if hash_ not in asked_back},
+        self_read={key: replies[hash_][0] for key, hash_ in turns.items() if replies.get(hash_)},
         rendered=answers.rendered,
         excluded=excluded,
     )
     if not plan:
         raise DataError(f"{path}: its plan is empty, so there is nothing to score")
     planned = {prompt.prompt_hash: prompt.n or run.n_samples for prompt in plan}
-    if n_missing := sum(len(run.replies.get(hash_, ())) < n for hash_, n in planned.items()):
+    if n_missing := sum(len(replies.get(hash_, ())) < n for hash_, n in planned.items()):
         raise DataError(
             f"{path}: {n_missing} of {len(planned)} prompts have no completion; scores need them all.\n"
             f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
@@ -133,9 +163,12 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
     return run
 
 
-def clusters_of(plan: Iterable[PlannedPrompt]) -> dict[tuple[str, str], str]:
-    """(dataset, unit) → its cluster in the dataset, called by its smallest unit. In one cluster are units that were
-    given one cluster's name, and those that share a prompt, since its reply counts for both."""
+def clusters_of(plan: Iterable[PlannedPrompt], *, is_across: bool = False) -> dict[tuple[str, str], str]:
+    """(dataset, unit) → its cluster, called by its smallest unit. In one cluster are units that were given one
+    cluster's name, and those that share a prompt, since its reply counts for both.
+
+    Clusters are of one dataset; with is_across of all together, and called "DATASET UNIT".
+    """
     owners: dict[tuple[str, str, str], tuple[str, str]] = {}  # a prompt, or a cluster's name → its first unit
     parents: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -148,9 +181,10 @@ def clusters_of(plan: Iterable[PlannedPrompt]) -> dict[tuple[str, str], str]:
         named = [] if prompt.cluster is None else [("cluster", prompt.cluster)]
         for key in (("prompt", prompt.prompt_hash), *named):
             unit = root((prompt.dataset, prompt.item_id))
-            first, second = sorted((unit, root(owners.setdefault((prompt.dataset, *key), unit))))
+            place = "" if is_across else prompt.dataset
+            first, second = sorted((unit, root(owners.setdefault((place, *key), unit))))
             parents[second] = first
-    return {unit: root(unit)[1] for unit in parents}
+    return {unit: " ".join(root(unit)) if is_across else root(unit)[1] for unit in parents}
 
 
 def copy_doubts(plan: Iterable[PlannedPrompt]) -> list[str]:
@@ -160,6 +194,17 @@ def copy_doubts(plan: Iterable[PlannedPrompt]) -> list[str]:
     n_copies = len(units) - len({(dataset, unit) for (dataset, _), unit in owners.items()})
     words = f"{n_copies} of its {len(units)} items have the text of another one, under another id"
     return [f"{words}: both are one cluster, resampled as a whole. Ask each once."] if n_copies else []
+
+
+def reading_shares(states: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, float, int]]:
+    """(condition, how a reply was read or why not), one a reply → each pair once, with its % of the condition's replies
+    and how many, the most frequent first."""
+    counts: dict[str, Counter[str]] = {}
+    for condition, state in states:
+        counts.setdefault(condition, Counter())[state] += 1
+    for condition, of_condition in counts.items():
+        for state, n in of_condition.most_common():
+            yield condition, state, 100 * n / of_condition.total(), n
 
 
 def check_named_once(paths: Iterable[Path]) -> None:

@@ -236,7 +236,8 @@ UNNAMED = "no name"
 def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[str]:
     """A plain sentence for each reason to doubt the answers of one run; errors are no answers.
 
-    verdict: of "margin" also how likely the answers are over the whole run is tested; scores test each cell.
+    verdict: of "margin" and "self_read" also how likely the answers are over the whole run is tested; scores test each
+    cell.
     """
     answerers, totals = Counter[str](), list[float]()
     for completion in completions:
@@ -244,7 +245,7 @@ def answer_doubts(completions: Iterable[Completion], verdict: str = "") -> list[
             continue
         if completion.sample_index == 0:
             answerers[completion.answered_by or UNNAMED] += 1
-        if verdict == "margin" and (total := answer_probability(completion)) is not None:
+        if verdict in ("margin", "self_read") and (total := answer_probability(completion)) is not None:
             totals.append(total)
     doubts, n = list[str](), len(answerers)
     if n > 1:

@@ -2,10 +2,13 @@
 
 import argparse
 import difflib
+import math
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -13,6 +16,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from evenhand.errors import ConfigError
+from evenhand.terminal import command_parser
+
+MOST_NODES = 100_000  # values and keys of a config, aliases written out
 
 
 class StrictLoader(yaml.SafeLoader):
@@ -29,9 +35,25 @@ class StrictLoader(yaml.SafeLoader):
 def parse_yaml(text: str) -> Any:
     """The value that a text of YAML stands for. Raises yaml.YAMLError alone."""
     try:
+        check_aliases(text)
         return yaml.load(text, Loader=StrictLoader)
     except (ValueError, LookupError, AttributeError, RecursionError) as error:  # 2024-99-99, `!!bool x`
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None
+
+
+def check_aliases(text: str) -> None:
+    """Raises yaml.YAMLError where aliases make more nodes of a text than a config has: a kilobyte can make billions."""
+    sizes: dict[int, float] = {}
+
+    def size(node: Any) -> float:
+        if id(node) not in sizes:
+            sizes[id(node)] = math.inf  # until it is known: an alias to what it stands in has no end
+            parts = chain.from_iterable(node.value) if isinstance(node, yaml.MappingNode) else node.value
+            sizes[id(node)] = 1 + (0 if isinstance(node, yaml.ScalarNode) else sum(map(size, parts)))
+        return sizes[id(node)]
+
+    if "*" in text and (node := yaml.compose(text, Loader=StrictLoader)) and size(node) > MOST_NODES:
+        raise yaml.YAMLError(f"its aliases (*NAME) repeat more than {MOST_NODES:,} values; write out what is meant")
 
 
 # Old spelling of a key or of a value → what is written now. Only a word that is unknown is looked up here.
@@ -53,6 +75,37 @@ RENAMED = {
 
 class HiddenError(ValueError):
     """What a validator raises about a value that may hold a secret: the message does not show the value."""
+
+
+NO_SECRET = (
+    "looks like a secret, and no config holds one: export it (OPENAI_API_KEY=...) and name the variable in "
+    "engine.api_key_env; it is sent as a bearer token"
+)
+SECRET_VALUE = re.compile(  # as services write their keys
+    r"\b(Bearer|Basic) +(?=\S*\d)\S{16}|\b((sk|gsk|xai|nvapi)[-_]|(hf|ghp|github_pat)_)(?=[\w-]*\d)\w[\w-]{15}"
+    r"|\bAIza[\w-]{30}|\bAKIA[A-Z\d]{16}|\beyJ[\w-]{8,}\.eyJ"
+)
+
+
+def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """(path of keys, value) of everything in nested lists and mappings, the mappings too; each once, however often
+    YAML's aliases repeat it."""
+    waiting, seen = deque([(key, value)]), set[int]()
+    while waiting:
+        key, value = waiting.popleft()
+        yield key, value
+        if isinstance(value, dict | list) and id(value) not in seen:
+            seen.add(id(value))
+            children = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting.extend((f"{key}.{name}".lstrip("."), child) for name, child in children)
+
+
+def check_no_secret(tree: Any) -> Any:
+    """The tree as it is. Raises HiddenError where a text in it looks like a key of some service."""
+    for key, value in leaves(tree):
+        if isinstance(value, str) and SECRET_VALUE.search(value):
+            raise HiddenError(f"{key}: {NO_SECRET}")
+    return tree
 
 
 class Closed(BaseModel):
@@ -98,11 +151,9 @@ def config_file(word: str) -> Path:
     return min(named, key=lambda file: file.parent.name not in ("inference", "training"))
 
 
-def config_parser(verb: str, about: str | None, example: str = "") -> argparse.ArgumentParser:
+def config_parser(verb: str, main: Callable[..., None], epilog: str) -> argparse.ArgumentParser:
     """The parser of `evenhand VERB CONFIG [key=value ...]`: `config` and `overrides`, by parse_intermixed_args."""
-    parser = argparse.ArgumentParser(
-        prog=f"evenhand {verb}", description=about, epilog=example and f"example: {example}"
-    )
+    parser = command_parser(verb, main, epilog)
     parser.add_argument(
         "config", help="a YAML file, a run's own config.yaml, or the name of one that comes along: pocket"
     )

@@ -9,23 +9,28 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import Field, model_validator
 
 from evenhand.config import CONFIGS, Closed, is_none
+from evenhand.data_files import SUFFIXES, kind_of, rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import digest
-from evenhand.sources.raw_files import csv_records, json_records, opened
 from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
 from evenhand.study import drawn
 
 Item = TypeVar("Item")
 HUB = "hf://datasets/"
-KINDS = (".jsonl", ".json", ".csv", ".parquet")
 TEST_SHARE = 0.3
+
+
+def is_empty(value: str) -> bool:
+    """Whether a key is left out of the resolved config."""
+    return not value
 
 
 class ItemSource(Closed):
     """Where items come from: one of `file` and `dataset`."""
 
-    # JSON lines, a JSON array, CSV or parquet, on disk or as hf://datasets/ORGANISATION/NAME/PATH
+    # CSV, TSV, JSON lines, JSON or parquet, on disk or as hf://datasets/ORGANISATION/NAME/PATH
     file: str | None = Field(default=None, exclude_if=is_none)
+    at: str = Field(default="", exclude_if=is_empty)  # of a JSON document, the key that holds the rows: results.items
     dataset: str | None = Field(default=None, exclude_if=is_none)  # a dataset of another study: pocket, truthfulqa ...
     split: Literal["all", "train", "test"] = "test"  # of a file `all`, unless a split is named
     # Of a file: the share of its groups that are the test split, drawn by a hash of the group
@@ -40,15 +45,15 @@ class ItemSource(Closed):
     def takes_a_word(cls, given: Any) -> Any:
         """A file or a dataset may be named by a word alone; of a file all is asked."""
         if isinstance(given, str):
-            given = {"file" if given.endswith(KINDS) or "/" in given else "dataset": given}
+            given = {"file" if kind_of(Path(given)) in SUFFIXES or "/" in given else "dataset": given}
         return {"split": "all", **given} if isinstance(given, dict) and given.get("file") else given
 
     @model_validator(mode="after")
     def names_one(self) -> Self:
         if (self.file is None) == (self.dataset is None):
             raise ValueError("name one of `file` and `dataset`")
-        if self.file is not None and not self.file.endswith(KINDS):
-            raise ValueError(f"file: takes {', '.join(KINDS)} or {HUB}ORGANISATION/NAME/PATH, and not {self.file}")
+        if self.file is not None and kind_of(Path(self.file)) not in SUFFIXES:
+            raise ValueError(f"file: takes {', '.join(SUFFIXES)} or {HUB}ORGANISATION/NAME/PATH, and not {self.file}")
         if self.dataset is not None and self.split == "all":
             raise ValueError("split: a dataset has a test and a train split, and they are not asked together")
         if self.draw_seed is not None and self.n_items is None:
@@ -76,33 +81,12 @@ class ItemSource(Closed):
         return kept if n is None or self.draw_seed is None else drawn(kept, n, f"{self.name} {self.draw_seed}")
 
 
-def file_records(file: str) -> Iterator[Record]:
-    """The items of a user's file, each with its place; an empty cell of CSV is null."""
+def file_records(file: str, at: str = "") -> Iterator[Record]:
+    """The items of a user's file, each with its place; see evenhand.data_files."""
     path = downloaded(file) if file.startswith(HUB) else Path(file)
     if file.startswith("configs/") and not path.exists():  # that comes with Evenhand
         path = CONFIGS.parent / file
-    if path.suffix == ".csv":
-        with opened(path) as lines:
-            for record in csv_records(lines, str(path), ()):
-                values = {name: cell if cell != "" else None for name, cell in record.values.items()}
-                yield Record(values, record.where, record.index)
-    elif path.suffix == ".parquet":
-        yield from table_records(path)
-    else:
-        yield from json_records(path)
-
-
-def table_records(path: Path) -> Iterator[Record]:
-    """The rows of a parquet table."""
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        table = pyarrow.parquet.read_table(path)
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read as parquet ({error})") from None
-    for index, values in enumerate(table.to_pylist()):
-        yield Record(values, f"{path}: row {index + 1}", index)
+    yield from rows(path, at)
 
 
 def downloaded(address: str) -> Path:

@@ -6,7 +6,7 @@ A stage reads one record type and writes the next; none is changed afterwards to
 import hashlib
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Annotated, Any
@@ -58,6 +58,9 @@ class Prompt:
     answer_space: tuple[str, ...] = ("1", "2")
     drawing: SamplingOverride = AS_THE_RUN
     cluster: str | None = None  # units of one cluster are resampled together; None: this unit by itself
+    # The reply whose verdict the judge is asked for, behind it: its prompt's hash and its sample. The probabilities of
+    # the answers are read then, whatever the run's verdict is
+    reads: tuple[str, int] | None = None
 
     @cached_property
     def prompt_hash(self) -> str:
@@ -74,6 +77,8 @@ class Prompt:
         drawing = plain(self.drawing)
         if own := {key: value for key, value in drawing.items() if value is not None and key != "json_schema"}:
             content["drawing"] = own
+        if self.reads:
+            content["is_read"] = True
         return digest(content, 16)
 
 
@@ -117,6 +122,16 @@ def completion_from(record: Mapping[str, Any]) -> Completion:
     except ValidationError as error:
         wrong = error.errors()[0]
         raise ValueError(f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+
+
+def answer_schema(symbols: Sequence[str], keys: Sequence[str] = ("answer",)) -> str:
+    """JSON schema of a reply with these keys in their order: `reasoning` is a text, the other is one of the symbols.
+
+    It is an object, since OpenAI's strict mode takes no bare string.
+    """
+    kinds = {key: {"type": "string"} | ({} if key == "reasoning" else {"enum": list(symbols)}) for key in keys}
+    closed = {"required": list(keys), "additionalProperties": False}
+    return json.dumps({"type": "object", "properties": kinds, **closed}, ensure_ascii=False)
 
 
 def plain(record: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from evenhand.records import Prompt, digest, plain
 CONFIG_FILE = "config.yaml"
 PROVENANCE_FILE = "provenance.json"
 PLAN_FILE = "plan.jsonl"
+ITEMS_FILE = "items.json"  # of a training run: hashes of what it trained on, or chose its checkpoint by
 DONE_FILE = "DONE.json"
 
 # Where a server stands and how patiently it is asked, how much memory an engine takes: no answer depends on it.
@@ -168,7 +169,13 @@ def by_unit(lines: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 def planned_line(prompt: Prompt) -> dict[str, Any]:
     """A prompt's line in the plan, as it is read back: with lists in the place of tuples."""
     factors = plain(prompt.factors)
-    own = {"n": prompt.drawing.n, "cluster": prompt.cluster}  # n: answers that it takes, where not the run's
+    schema = prompt.drawing.json_schema
+    own = {
+        "n": prompt.drawing.n,  # answers that it takes, where not the run's
+        "cluster": prompt.cluster,
+        "reads": prompt.reads and list(prompt.reads),
+        "schema": schema and digest(schema, 8),  # so that no run goes on under another one
+    }
     return {
         "prompt_hash": prompt.prompt_hash,
         **{key: value for key, value in own.items() if value is not None},

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from evenhand.config import Closed
+from evenhand.config import Closed, check_no_secret
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import Completion, Prompt, digest
 
@@ -134,6 +134,10 @@ class StudySection(Closed):
     def on_own_items(self) -> Self:
         """The same section over units of ours, which are always there: what doctor renders without data."""
 
+    def symbol_question(self, prompt: Prompt) -> str | None:
+        """What asks the judge, behind its written reply, for the symbol of its answer alone; None: nothing does."""
+        return None
+
     @abstractmethod
     def describe(self) -> str:
         """Its data in a few words, with how many there are. Raises DataError as `units` does."""
@@ -148,6 +152,11 @@ class StudyRun(Closed):
     """A run's config with a study's section in it, under the study's key: registry.with_section makes its schema."""
 
     study_key: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def holds_no_secret(cls, given: Any) -> Any:
+        return check_no_secret(given)
 
     @property
     def study(self) -> StudySection:

@@ -11,7 +11,7 @@ from inference.sampling import parse_shard, sample
 
 def main(argv: Sequence[str]) -> None:
     """Sample every prompt of a config that has no answer yet; the same command continues a run that was cut off."""
-    parser = config_parser("sample", main.__doc__, "evenhand sample pocket sampling.max_tokens=120 --shard 0/4")
+    parser = config_parser("sample", main, "example: evenhand sample pocket sampling.max_tokens=120 --shard 0/4")
     parser.add_argument(
         "--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task"
     )

@@ -5,30 +5,31 @@ It is written into config.yaml, reports and errors, so what it says of a server 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from evenhand.chat_templates import THINKING_NAMES
 from evenhand.checkpoints import ModelConfig
-from evenhand.config import Closed, HiddenError, config_tree, is_none, parse_config
+from evenhand.config import NO_SECRET, Closed, HiddenError, config_tree, is_none, leaves, parse_config
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from evenhand.study import StudyRun, Units
+from evenhand.study import StudyRun, StudySection, Units
 from inference.patch import PatchConfig, patched_units
+from inference.self_reading import self_read_units
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
-WAY = "export it (OPENAI_API_KEY=...) and name the variable in engine.api_key_env; it is sent as a bearer token"
-SECRET_NAME = re.compile(
-    r"api[_-]?key|access[_-]?(key|token)|auth[_-]?token|authorization|bearer|credential|passw(or)?d|secret"
-    r"|^(token|key)$",
+SECRET_NAME = re.compile(  # of a field of a request, or a part of an address
+    r"api[_-]?key|(access|private|subscription)[_-]?(key|token)|auth[_-]?token|authorization|bearer|cookie|credential"
+    r"|passw(or)?d|secret|^(x[_-])?(auth|token|key|pat)$",
     re.IGNORECASE,
 )
-SECRET_VALUE = re.compile(r"\b(Bearer|Basic) +\S{8}|\b(sk|hf|gsk|xai|nvapi|ghp)[-_]\w[\w-]{15}")
+RANDOM = re.compile(r"(?=\w*\d)(?=\w*[a-z])(?=\w*[A-Z])[a-zA-Z\d]{20,}")  # a part of an address that is no name
 
 
 class SamplingConfig(Closed):
@@ -86,8 +87,9 @@ class VllmConfig(Closed):
 
 def checked_address(url: str) -> str:
     """The address as it is. Raises ValueError where it is none, or where a password or a key may stand in it."""
-    if re.search("[@?#]", url):
-        raise HiddenError(f"has an @, ? or #, behind which a password or key may stand. No config holds one: {WAY}")
+    parts = url.split("/")[3:]
+    if re.search("[@?#]", url) or any(map(RANDOM.fullmatch, parts)) or any(map(SECRET_NAME.fullmatch, parts[:-1])):
+        raise HiddenError(f"its @, ?, # or path {NO_SECRET}")
     if not re.fullmatch(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?(/[\x21-\x7e]*)?", url):
         raise ValueError("is no address; write http://HOST:PORT/v1")
     return url
@@ -99,21 +101,17 @@ def checked_body(body: dict[str, Any]) -> dict[str, Any]:
         json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError):
         raise HiddenError("cannot be sent as JSON: quote dates, leave .nan, .inf and cycles out") from None
-    for name, value in leaves(body):
-        if SECRET_NAME.search(name) or (isinstance(value, str) and SECRET_VALUE.search(value)):
-            raise HiddenError(f"its '{name}' looks like a secret. A key has no place in a config: {WAY}")
+    for key, _ in leaves(body):
+        if any(map(SECRET_NAME.search, key.split("."))):
+            raise HiddenError(f"its '{key}' {NO_SECRET}")
     return body
 
 
-def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """(name, value) of everything in nested lists and mappings, the mappings too; an element has its list's name."""
-    yield name, value
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from leaves(inner, str(key))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from leaves(inner, name)
+def checked_variable(name: str) -> str:
+    """The name as it is. Raises ValueError where it is no name of a variable of the environment."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise HiddenError("is no name of a variable of the environment, such as OPENAI_API_KEY; is it the key itself?")
+    return name
 
 
 class OpenAIConfig(Closed):
@@ -122,7 +120,7 @@ class OpenAIConfig(Closed):
     kind: Literal["openai"]
     base_url: Annotated[str, AfterValidator(checked_address)]  # e.g. http://127.0.0.1:8000/v1
     # The variable that holds the key (with _FILE behind its name: the file that does); the key never enters a config.
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: Annotated[str, AfterValidator(checked_variable)] = "OPENAI_API_KEY"
     concurrency: int = Field(default=32, ge=1)  # requests at a time
     timeout_s: float = Field(default=120.0, gt=0)  # seconds without a response
     max_retries: int = Field(default=6, ge=0)  # after 429, 5xx and timeouts, with back-off
@@ -167,6 +165,8 @@ class InferenceConfig(StudyRun):
     model: ModelConfig
     chat_template: bool = True  # false: bare text
     verdict: Literal["reason", "margin", "options", "answer"] = "reason"  # how a reply is had; each study has its own
+    # Behind each written reply the judge is asked for the symbol alone, whose probabilities are read beside the text
+    self_read: bool = Field(default=False, exclude_if=lambda is_set: not is_set)
     # What this arm changes in how the judge is asked, at no cost of training; null asks as the study does
     patch: PatchConfig | None = Field(default=None, exclude_if=is_none)
     sampling: SamplingConfig = SamplingConfig()
@@ -178,9 +178,19 @@ class InferenceConfig(StudyRun):
         """Variables of the chat template, the patch's in place of the model's own."""
         return {**self.model.chat_template_args, **(self.patch.template_args if self.patch else {})}
 
+    def args_for(self, prompt: Prompt) -> dict[str, Any]:
+        """The same for one prompt: where the judge reads its own reply, nothing is thought before the symbol."""
+        return self.template_args | (dict.fromkeys(THINKING_NAMES, False) if prompt.reads else {})
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether log-probabilities of named tokens are read."""
+        return self.verdict in ("margin", "options") or self.self_read
+
     def units(self) -> Units:
-        """What is asked about, patched; see StudySection.units."""
-        return patched_units(self.study, self.verdict, self.patch)
+        """What is asked about, patched, and whether the judge reads its replies itself; see StudySection.units."""
+        units = patched_units(self.study, self.verdict, self.patch)
+        return self_read_units(units, self.study.symbol_question) if self.self_read else units
 
     @field_validator("engine", mode="before")
     @classmethod
@@ -197,6 +207,16 @@ class InferenceConfig(StudyRun):
                 f"'engine={{kind: {kind}{dtype}}}'"
             )
         return engine
+
+    @model_validator(mode="after")
+    def can_read_itself(self) -> Self:
+        is_asked = type(self.study).symbol_question is not StudySection.symbol_question
+        if self.self_read and not (is_asked and self.verdict in ("answer", "reason")):
+            raise ValueError(
+                f"self_read is for written replies that name a symbol, and this is verdict {self.verdict} of "
+                f"`{self.study.key}`: leave it out"
+            )
+        return self
 
     @model_validator(mode="after")
     def verdict_can_be_had(self) -> Self:

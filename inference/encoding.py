@@ -69,7 +69,7 @@ class Encoder:
         """Each of at least one prompt. Raises ModelError when the chat template or the tokenizer refuses one."""
         config = self.config
         texts = [
-            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.template_args)
+            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt))
             for prompt in prompts
         ]
         return [
@@ -85,7 +85,7 @@ class Encoder:
         options: Mapping[str, Tokens] = {answer: (token,) for answer, token in self.answers.ids.items()}
         if options:
             check_no_open_thought(text, self.tokenizer.name_or_path)
-        if config.verdict == "options":
+        if config.verdict == "options" or prompt.reads:
             options = option_tokens(self.tokenizer, prompt.answer_space, text, config.chat_template)
         longest = max(map(len, options.values())) if options else config.sampling.for_prompt(prompt).max_tokens
         return Encoded(prompt, text, token_ids, options, len(token_ids) + longest)

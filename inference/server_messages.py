@@ -62,7 +62,7 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
     if config.engine.send_seed and sampling.temperature > 0:
         body["seed"] = sampling.seed
     if facts.is_vllm:
-        body |= vllm_fields(config)
+        body |= vllm_fields(config, prompt)
     elif config.patch and config.patch.thinking is not None:
         raise ConfigError(
             "patch.thinking goes to a chat template, and vLLM servers alone hand it on; set engine.extra_body to what "
@@ -75,7 +75,7 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
         )
     if config.verdict == "margin":
         body |= margin_fields(config, facts.answers)
-    elif config.engine.json_mode == "json_schema" and schema:
+    elif schema and (config.engine.json_mode == "json_schema" or prompt.reads):
         named = {"name": "verdict", "strict": True, "schema": json.loads(schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": named}
     elif config.engine.json_mode == "json_object" and schema:
@@ -84,7 +84,7 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
     return {key: value for key, value in body.items() if value is not None}
 
 
-def vllm_fields(config: InferenceConfig) -> dict[str, Any]:
+def vllm_fields(config: InferenceConfig, prompt: Prompt) -> dict[str, Any]:
     """What only vLLM understands, and needs to answer as the offline engines do."""
     # Left out, these would come from the model's generation_config.json (Qwen2.5: repetition_penalty 1.05, top_k 20),
     # and the same greedy question would get another answer.
@@ -94,7 +94,7 @@ def vllm_fields(config: InferenceConfig) -> dict[str, Any]:
         "repetition_penalty": config.sampling.repetition_penalty,
     }
     if config.chat_template:
-        fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.template_args}
+        fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.args_for(prompt)}
         fields["return_prompt_text"] = True
     return fields
 

@@ -129,8 +129,8 @@ class TransformersEngine:
 
     def read(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
         """log P of each node's children, over the whole vocabulary: of options at the sampling temperature."""
-        is_margin = self.config.verdict == "margin"
-        temperature = 1.0 if is_margin else self.config.sampling.for_prompt(batch[0].prompt).temperature
+        is_own = self.config.verdict != "options"  # of margins, and of what the judge reads itself
+        temperature = 1.0 if is_own else self.config.sampling.for_prompt(batch[0].prompt).temperature
         logprobs = (self.next_token(batch) / temperature).log_softmax(dim=-1)
         completions: list[Completion] = []
         for node, row in zip(batch, logprobs, strict=True):

@@ -38,8 +38,9 @@ class VllmEngine:
         assert isinstance(config.engine, VllmConfig)
         self.config = config
         self.settings = config.engine
-        if config.verdict in BY_TOKEN and not vllm_reads_tokens():
-            raise ConfigError(f"verdict {config.verdict}: {NOT_BY_TOKEN}; {BY_TRANSFORMERS}")
+        if config.reads_tokens and not vllm_reads_tokens():
+            what = "self_read" if config.self_read else f"verdict {config.verdict}"
+            raise ConfigError(f"{what}: {NOT_BY_TOKEN}; {BY_TRANSFORMERS}")
         self.numbers = count()
         device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
@@ -48,6 +49,7 @@ class VllmEngine:
         if config.verdict in BY_TOKEN:
             # CUDA graphs are for decoding, and nothing is decoded: capturing them would cost time and memory.
             options["compilation_config"] = {"cudagraph_mode": "NONE"}
+        if config.reads_tokens:
             # Of written replies nothing hangs on it, and on CPU vLLM would cast the head anew for every token.
             options["hf_overrides"] = with_float32_head
         if config.verdict == "options":  # what is sampled from at the temperature; for margins it is never looked at

@@ -13,8 +13,8 @@ from training.run_folder import METRICS_FILE, read_metrics
 
 def main(argv: Sequence[str]) -> None:
     """Fine-tune a judge with QLoRA, by the method its config names; the same command continues a run cut off."""
-    example = "accelerate launch -m training pocket-sft optimiser.max_steps=40"
-    options = config_parser("train", main.__doc__, example).parse_intermixed_args(argv)
+    example = "example: accelerate launch -m training pocket-sft optimiser.max_steps=40"
+    options = config_parser("train", main, example).parse_intermixed_args(argv)
     config = load_training_config([options.config, *options.overrides])
     config.load_units()
     from training.processes import processes

@@ -67,6 +67,10 @@ class StudyTraining(Generic[Section, TrainedUnit]):
     def content_hash(self, units: Sequence[TrainedUnit]) -> str:
         """16 hex digits over the content."""
 
+    def unit_hash(self, unit: TrainedUnit) -> str:
+        """By which `evenhand calibrate` knows a unit that was trained on, in whatever file it lies."""
+        return self.content_hash([unit])
+
     @abstractmethod
     def check_test_data(self, units: Sequence[TrainedUnit], section: Section) -> None:
         """Raises DataError naming both when something to be trained on gives away what is held out for testing."""

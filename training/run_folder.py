@@ -1,8 +1,8 @@
 """A training run's folder, known without the trainers: its files, checkpoints and adapters.
 
-`runs/training/<name>-<digest>/`: config.yaml, provenance.json, excluded.jsonl (prompts left out for their length),
-metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last; where it was stopped (training.guard),
-DIVERGED.json instead of the last two.
+`runs/training/<name>-<digest>/`: config.yaml, provenance.json, items.json (hashes of items), excluded.jsonl (prompts
+left out for their length), metrics.jsonl, checkpoints/ to continue from, adapter/, and DONE.json last; where it was
+stopped (training.guard), DIVERGED.json instead of the last two.
 """
 
 import json

@@ -17,10 +17,10 @@ from transformers import PrinterCallback, ProgressCallback, set_seed
 
 from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, resolve
 from evenhand.device import on_gpu, torch_device, torch_device_name
-from evenhand.files import write_jsonl
+from evenhand.files import write_json, write_jsonl
 from evenhand.float32 import use_onednn
 from evenhand.lease import held
-from evenhand.run_directory import check_writable, finish, is_done, open_run
+from evenhand.run_directory import ITEMS_FILE, check_writable, finish, is_done, open_run
 from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, schedule
 from training.callbacks import MarkComplete, MetricsFile, ProgressBar, Selection, StopWhenAsked
@@ -55,6 +55,7 @@ class TrainingInputs:
     tokenizer: Any
     base_facts: dict[str, Any]  # the base's fingerprint
     item_set_hash: str
+    unit_hashes: list[str]  # of everything that was loaded, see StudyTraining.unit_hash
     examples: list[Example]
     dev: list[Example]  # set aside to choose the checkpoint by; empty without a dev split
     excluded: list[Excluded]
@@ -115,6 +116,7 @@ def inputs_of(config: TrainingConfig) -> TrainingInputs:
         tokenizer=tokenizer,
         base_facts=fingerprint(config.model, base),
         item_set_hash=study.content_hash(units),
+        unit_hashes=sorted(map(study.unit_hash, units)),
         examples=examples,
         dev=dev,
         excluded=excluded,
@@ -146,6 +148,7 @@ def open_training(config: TrainingConfig, inputs: TrainingInputs) -> Iterator[No
             drop_half_written(path)
             open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name)
             write_jsonl(path / EXCLUDED_FILE, map(asdict, inputs.excluded))
+            write_json(path / ITEMS_FILE, {"hashes": inputs.unit_hashes})
         state.wait_for_everyone()
         yield
 

@@ -59,9 +59,6 @@ def scores_of(all_labels: Sequence[Labels]) -> list[Score]:
     for labels in all_labels:
         task, items = labels.task, labels.task.by_id()
         pairs = [(items[item_id].unit, items[item_id].judge, answer) for item_id, answer in labels.answers.items()]
-        if task.is_comparison:
-            scores += rows(task, labels.annotator, "", preferences(pairs))
-            continue
         scores += rows(task, labels.annotator, "judge", against_judge(pairs, task))
         counts = Counter(pair[1:] for pair in pairs)
         for judge, person in product(task.answers, repeat=2):
@@ -99,22 +96,10 @@ def against_judge(pairs: Sequence[Pair], task: Task) -> dict[str, Estimate]:
     return figures
 
 
-def preferences(pairs: Sequence[Pair]) -> dict[str, Estimate]:
-    """How often the first run is preferred where one is, with the sign test, and how often none is."""
-    decided = [(unit, choice == side, 1.0) for unit, side, choice in pairs if choice != "tie"]
-    n_first = sum(is_first for _, is_first, _ in decided)
-    sign_test_p = mcnemar_p(n_first, len(decided) - n_first)  # both are binomial with p = 1/2
-    return {
-        "preferred": share_of(decided),
-        "sign_test_p": point_estimate(sign_test_p, len(decided)),
-        "ties": share_of([(unit, choice == "tie", 1.0) for unit, _, choice in pairs]),
-    }
-
-
 def rows(task: Task, annotator: str, against: str, figures: Mapping[str, Estimate], **setting: str) -> list[Score]:
     return [
         Score(
-            run=" ".join(task.runs),
+            run=task.run,
             judge=task.judge,
             setting={"what": task.name, "annotator": annotator, "against": against, **setting},
             dataset=DATASET,
@@ -136,14 +121,13 @@ def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str
         columns = {p.annotator: {"items labelled": f"{len(p.answers)} of {p.n_rows}"} for p in people}
         for score in (score for score in scores if score.setting["what"] == task.name):
             setting = score.setting
-            is_pair = setting["against"] not in ("", "judge")
+            is_pair = setting["against"] != "judge"
             head = f"{setting['annotator']} and {setting['against']}" if is_pair else str(setting["annotator"])
             cell_of = setting.get("judge_says"), setting.get("person_says")
-            name = FIGURES[score.measure]["name"].format(*cell_of, *task.answers, first=task.runs[0])
+            name = FIGURES[score.measure]["name"].format(*cell_of, *task.answers)
             columns.setdefault(head, {})[name] = cell(score)
         lines = pd.DataFrame(columns).fillna("").itertuples(name=None)
-        judge = "" if task.is_comparison else f", judge: {task.judge}"
-        title = f"{task.name} of {' and '.join(task.runs)}{judge}; % with 95 % intervals"
+        title = f"{task.name} of {task.run}, judge: {task.judge}; % with 95 % intervals"
         tables.append(console(with_rows(task.name, title, dict.fromkeys(["", *columns], ""), lines)))
     return "\n\n".join(tables)
 

@@ -21,17 +21,17 @@ def main(argv: Sequence[str]) -> None:
     from eval.annotation.labels import read_labels, sheet
     from eval.annotation.tasks import annotated_study, draw_items
 
-    study = annotated_study(options.runs[0])
-    tasks = {task.name: task for task in load_part(study, STUDIES[study].annotation)(options.runs) if task.items}
+    study = annotated_study(options.run)
+    tasks = {task.name: task for task in load_part(study, STUDIES[study].annotation)(options.run) if task.items}
     if not tasks:
-        raise DataError(f"{', '.join(map(str, options.runs))}: holds nothing that people could label")
+        raise DataError(f"{options.run}: holds nothing that people could label")
     if options.labels:
         from eval.report.tables import write_long
 
         labels = read_labels(options.labels, tasks)
         scores = scores_of(labels)
         say(agreement_text(labels, scores))
-        files = write_long(options.out or options.runs[0] / "agreement", "agreement", {study: scores})
+        files = write_long(options.out or options.run / "agreement", "agreement", {study: scores})
         say("\nwritten: " + ", ".join(map(str, files)))
         return
     if options.what and options.what not in tasks:
@@ -49,15 +49,13 @@ def annotate_options(argv: Sequence[str]) -> argparse.Namespace:
     """The words of `evenhand annotate`."""
     parser = command_parser("annotate", main)
     add = parser.add_argument
-    add("runs", nargs="+", type=Path, metavar="RUN", help="a finished run or built folder; two stand side by side")
+    add("run", type=Path, metavar="RUN", help="a finished run or built folder")
     add("--labels", nargs="+", type=Path, metavar="FILE", help="score such files once they are filled in")
     add("--out", type=Path, help="the CSV file; with --labels the folder of agreement.json (default: RUN/agreement)")
     add("--what", help="what is labelled, where a run has several kinds (default: the first)")
     add("--n", type=positive, default=100, help="items in the file (default: 100)")
     add("--seed", type=int, default=0, help="seed of their draw (default: 0)")
     options = parser.parse_args(argv)
-    if len(options.runs) > 2:
-        parser.error("name one run, or two that are shown side by side")
     if not options.labels and not options.out:
         parser.error("--out FILE.csv is needed, or --labels FILE... to score labels")
     return options

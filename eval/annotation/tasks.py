@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
@@ -20,29 +20,20 @@ class Item:
 
     unit: str  # what intervals are over
     texts: tuple[tuple[str, str], ...]  # heading and text, as the person reads them
-    judge: str  # the judge's answer, which is not shown; in a comparison the side that the first run stands on
+    judge: str  # the judge's answer, which is not shown
 
     @property
     def item_id(self) -> str:
         """16 hex digits of what the person reads."""
         return digest([self.unit, self.texts], 16)
 
-    def swapped(self) -> "Item":
-        """A comparison with the first run on the right."""
-        *context, (left, first), (right, second) = self.texts
-        return replace(self, texts=(*context, (left, second), (right, first)), judge=SIDES[1])
-
-
-SIDES = ("left", "right", "tie")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One kind of question about a run, or about two runs side by side.
+    """One kind of question about a run.
 
     A task with two answers has a direction of error: the judge is lenient where it gives the first one and people the
-    second. The answers to a comparison are left, right and tie; the last two texts of its items are the two sides, the
-    first run's on the left.
+    second.
     """
 
     name: str
@@ -50,10 +41,9 @@ class Task:
     guide: str  # when to give which answer
     answers: tuple[str, ...]
     items: Sequence[Item]  # to draw from
-    in_run: Mapping[str, int]  # answer → how often the judge gave it in the whole run; empty in a comparison
-    runs: tuple[str, ...]  # names of the run directories
+    in_run: Mapping[str, int]  # answer → how often the judge gave it in the whole run
+    run: str  # name of the run directory
     judge: str  # what tables call it
-    is_comparison: bool = False
 
     @property
     def digest(self) -> str:
@@ -62,9 +52,8 @@ class Task:
         return digest([*wording, sorted((item.item_id, item.judge) for item in self.items)], 16)
 
     def by_id(self) -> dict[str, Item]:
-        """Item id → every item that may be drawn; of a comparison in both orders."""
-        swapped = [item.swapped() for item in self.items] if self.is_comparison else []
-        return {item.item_id: item for item in (*self.items, *swapped)}
+        """Item id → every item that may be drawn."""
+        return {item.item_id: item for item in self.items}
 
 
 def draw_items(task: Task, n: int, seed: int) -> list[Item]:
@@ -77,10 +66,7 @@ def draw_items(task: Task, n: int, seed: int) -> list[Item]:
         for item in sorted((item for item in distinct if item.judge == answer), key=lambda _: draws.random()):
             by_unit.setdefault(item.unit, []).append(item)
         by_answer.append(in_turn(by_unit.values()))
-    chosen = in_turn(by_answer)[:n]
-    if task.is_comparison:
-        chosen = [item.swapped() if draws.random() < 0.5 else item for item in chosen]
-    return sorted(chosen, key=lambda _: draws.random())
+    return sorted(in_turn(by_answer)[:n], key=lambda _: draws.random())
 
 
 def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:

@@ -27,7 +27,7 @@ from evenhand.errors import DataError
 Statistic = Callable[[FloatArray], FloatArray]
 # What was asked, and how replies were read and counted, by name.
 Setting = Mapping[str, str | int | None]
-OverDatasets = Literal["mean", "mean of absolute values", "absolute value of the mean"]
+OverDatasets = Literal["mean", "mean of absolute values"]
 IntervalKind = Literal["percentile", "cluster_t"]
 Row = tuple[str, float, float]  # unit, value, weight
 TWO_CLUSTERS = (
@@ -112,21 +112,16 @@ class Measure:
     @property
     def is_folded(self) -> bool:
         """Whether it is of absolute values."""
-        return self.over_datasets in ("mean of absolute values", "absolute value of the mean")
+        return self.over_datasets == "mean of absolute values"
 
     def over(self, of_datasets: Sequence[FloatArray]) -> FloatArray:
         """The measure over several datasets from its values on each, of any shape."""
         values = np.stack(of_datasets)
-        if self.over_datasets == "mean of absolute values":
-            return np.asarray(np.abs(values).mean(axis=0))
-        mean = np.asarray(values.mean(axis=0))
-        return np.abs(mean) if self.is_folded else mean
+        return np.asarray((np.abs(values) if self.is_folded else values).mean(axis=0))
 
     def slopes(self, values: FloatArray) -> FloatArray:
         """By how much `over` rises with each dataset's value, at these values; both of shape (n_datasets,)."""
-        signed = values if self.over_datasets == "mean of absolute values" else values.mean()
-        signs = np.where(signed < 0, -1.0, 1.0) if self.is_folded else 1.0
-        return np.asarray(np.full(len(values), signs) / len(values))
+        return np.where(self.is_folded & (values < 0), -1.0, 1.0) / len(values)
 
 
 def added_up(dataset: str, parts: Sequence[Iterable[Row]]) -> Observed:
@@ -321,6 +316,14 @@ def influences(observed: Observed, measure: Measure) -> FloatArray:
     moved = steps(observed)
     used = measure.statistic(np.eye(observed.earned.shape[1])) != 0
     is_in = (observed.counted[:, used] > 0).any(axis=1)
+    if measure.is_square and observed.fitted > 0:
+        # On new units what is left varies as on these: so the slope at a shift d with an error e is 2 √(d² + e²/2),
+        # which gives the variance of a square of N(0, e²).
+        linear = measure.core or measure.statistic
+        shifts, moved_shifts = linear(observed.means).ravel(), linear(moved).reshape(len(moved), -1)
+        sizes = np.sqrt(shifts**2 + observed.fitted * np.square(moved_shifts).sum(axis=0) / 2)
+        slopes = 2 * np.where(shifts < 0, -sizes, sizes)
+        return np.where(is_in, (moved_shifts * slopes).mean(axis=-1), np.nan)
     if measure.is_square:
         slopes = measure.statistic(observed.means + moved) - measure.statistic(observed.means - moved)
         return np.where(is_in, slopes / 2, np.nan)
@@ -380,8 +383,6 @@ def unparsed_range(measure: Measure, parts: Sequence[Observed]) -> tuple[float, 
     if not any(part.extremes for part in parts):
         return 0.0, 0.0
     ends = np.stack([[extreme_values(measure, part, sign) for part in parts] for sign in (-1, 1)])  # (2, n_parts, k)
-    if measure.over_datasets == "absolute value of the mean":
-        ends = ends.mean(axis=1, keepdims=True)
     if measure.is_folded or measure.core:
         least, most = np.abs(ends).min(axis=0), np.abs(ends).max(axis=0)
         ends = np.stack([np.where(ends.prod(axis=0) < 0, 0.0, least), most]) ** (2 if measure.is_square else 1)

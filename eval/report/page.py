@@ -46,17 +46,18 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
     """report.html, plots/*.png and *.svg, tables/*.md, *.csv and *.tex in a folder; the paths written."""
     views, written = [], list[Path]()
     for results in every:
-        drawn, files = figures(results.evaluation.plots(results), folder)
+        place = folder / results.stem.strip("_")  # the same names stand in both
+        drawn, files = figures(results.evaluation.plots(results), place)
+        files += write_tables(place / "tables", results.tables)
         written += files
         views.append(view(results, drawn))
-        if items := results.evaluation.write_items(results, folder / results.study):
-            views[-1]["browser"] = f"{results.study}/{items[0].name}"
+        if items := results.evaluation.write_items(results, folder / results.key):
+            views[-1]["browser"] = f"{results.key}/{items[0].name}"
             written += items
     first, *others = every[0].judges
     more = f" and {len(others)} {'after' if every[0].is_before_after else 'more'}" if others else ""
     write_page(folder / "report.html", f"Evenhand: {first}{more}", views)
-    tables = [table for results in every for table in results.tables]
-    return [folder / "report.html", *written, *write_tables(folder / "tables", tables)]
+    return [folder / "report.html", *written]
 
 
 def write_page(path: Path, title: str, studies: Sequence[Mapping[str, Any]]) -> None:
@@ -82,8 +83,8 @@ def figures(plots: Iterable[Plot], folder: Path) -> tuple[list[dict[str, str]], 
 def view(results: Results, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """What the page's template shows of one study. drawn: see `figures`."""
     return {
-        "key": results.study,
-        "heading": results.evaluation.heading,
+        "key": results.key,
+        "heading": results.heading,
         "answer": results.answer,
         "warnings": results.warnings,
         "reading": results.sentences["reading"],

@@ -1,7 +1,7 @@
 """The rows of a scorecard, as every study sees them: which run, which training at which cost, which base."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -51,15 +51,21 @@ class CardArm:
         names = {"arm": self.name, "seed_of": self.arm, "kind": self.kind, "rule": self.rule or None}
         return {**names, "run": self.path.name, **self.cost}
 
+    @property
+    def is_named(self) -> bool:
+        """Whether it is no row that is made of another one's run."""
+        return not (self.rule or self.note)
+
     def under(self, rule: str, kind: str, note: str = "") -> "CardArm":
         """The row's run under a rule; of the base it is called by the rule."""
         name, arm = (rule if self.kind == BASE else f"{own} + {rule}" for own in (self.name, self.arm))
         return replace(self, name=name, arm=arm, kind=kind, rule=rule, note=note)
 
     def patched(self, patch: str, run: str) -> "CardArm":
-        """The base as a run of its own asked it under a patch of the prompt."""
-        name, config = f"{BASE} + {patch}", {**self.config, "patch": {"name": patch}}
-        return replace(self, name=name, arm=name, kind=PATCH, note=f"{patch}, asked in {run}", config=config)
+        """The row's model under a prompt arm of its run."""
+        name, arm = (f"{own} + {patch}" for own in (self.name, self.arm))
+        kind, config = PATCH if self.kind == BASE else self.kind, {**self.config, "patch": {"name": patch}}
+        return replace(self, name=name, arm=arm, kind=kind, note=f"{patch}, asked in {run}", config=config)
 
 
 def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
@@ -115,7 +121,7 @@ def kind_of(base: CardArm, run: Path, config: Mapping[str, Any]) -> str:
 
 def training_doubts(rows: Sequence[CardArm]) -> list[str]:
     """Why arms are no different trainings or patches of the base, the first row."""
-    base, *arms = [row for row in rows if not row.rule and not row.note]  # those with a run of their own
+    base, *arms = [row for row in rows if row.is_named]
     doubts = [
         f"{row.name} was trained from checkpoint {row.base_hash}, and the base's run is of {base.checkpoint}"
         for row in arms
@@ -140,7 +146,7 @@ def patch_warnings(rows: Sequence[CardArm]) -> list[str]:
     return [
         f"{row.name} was asked under {patch} and the base under {patches[0]}: the change is of training and patch"
         for row, patch in zip(rows, patches, strict=True)
-        if row.kind == TRAINED and not row.rule and row.patch != rows[0].patch
+        if row.kind == TRAINED and row.is_named and row.patch != rows[0].patch
     ]
 
 
@@ -238,8 +244,14 @@ def done_file(config: Mapping[str, Any], sampling_run: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
+def trainings(config: Mapping[str, Any], sampling_run: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """(folder, config) of each training that made a checkpoint, the last first, as far as they are here."""
+    while file := done_file(config, sampling_run):
+        config = read_yaml(file.with_name(CONFIG_FILE))
+        yield file.parent, config
+
+
 def first_model(config: Mapping[str, Any], sampling_run: Path) -> str:
     """The model that a checkpoint was trained from, through all training runs that are here; else its own name."""
-    file = done_file(config, sampling_run)
-    name = str(config["model"]["name"])
-    return name if file is None else first_model(read_yaml(file.with_name(CONFIG_FILE)), sampling_run)
+    configs = [config, *(of_training for _, of_training in trainings(config, sampling_run))]
+    return str(configs[-1]["model"]["name"])

@@ -83,10 +83,10 @@ class PooledFigure:
         """A level and its ends in three columns, as they are printed."""
         return {column: self.figure.shown(value) for column, value in ends_of(name, level).items()}
 
-    @property
-    def table(self) -> TableSpec:
-        """A line an arm, for the console."""
+    def table(self, first: Sequence[str] = ()) -> TableSpec:
+        """A line an arm, for the console; first: arms that stand above the others."""
         lines, digits = self.lines(), self.figure.digits
+        lines = lines.sort_values("arm", key=lambda arms: ~arms.isin(first), kind="stable")
         return TableSpec(
             name=self.figure.name, title=self.figure.words, frame=lines, columns=card_columns(lines, digits)
         )
@@ -267,17 +267,18 @@ class StudyCard:
             "margin": self.margin,
             "is_right_known": self.is_right_known,
             "against": list(self.against_lines()),
-            "blank": [arm.name for arm in self.arms if arm.name not in self.judges and not (arm.rule or arm.note)],
+            "blank": [arm.name for arm in self.arms if arm.name not in self.judges and arm.is_named],
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
             "base_unranked": self.unranked.get(BASE),
         }
-        return sentences(WORDS, {**facts, **self.ranked()})
+        return sentences(WORDS, {**facts, **self.ranking})
 
-    def ranked(self) -> dict[str, Any]:
+    @cached_property
+    def ranking(self) -> dict[str, Any]:
         """What the template says of the arm with the lowest value that surely keeps what it gets right; of the next."""
         if not self.lowest:
-            return {"lowest": "", "best": None, "left_out": {}, "free": None, "further": []}
+            return {"lowest": "", "best": None, "recommended": "", "left_out": {}, "free": None, "further": []}
         main = self.of_base[self.lowest]
         words = main.figure.words
         levels = {arm: pooled.after.value for arm, pooled in main.pooled.items() if arm not in self.ruled_arms}

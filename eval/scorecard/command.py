@@ -67,18 +67,13 @@ def make_card(
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
-    made = made_of_base(arms, base, card, options, is_beside=is_beside)
+    made = made_rows(arms, loaded, card, options, is_beside=is_beside)
     judged = {**loaded, **{arm.name: run for arm, run in made}}
     judges = card.rows([*arms, *(arm for arm, _ in made if not is_beside)], judged, options) if card.rows else judged
     arms = [*arms, *(arm for arm, _ in made if not is_beside and arm.name in judges)]
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
-    names = list(dict.fromkeys(name for arm in arms[1:] for name in (arm.arm, arm.name)))
-    if unknown := [name for name in options.references if name not in names]:
-        raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
-    references = [arm for arm in arms[1:] if arm.name in judges and {arm.name, arm.arm} & {*options.references}]
     unranked = {name: card.unrankable(judge) for name, judge in judges.items()}
-    others = {arm.name: [a for a in arms[1:] if a.arm != arm.arm and a.kind != FREE] for arm in references}
     whole = StudyCard(
         study=study,
         evaluation=evaluation,
@@ -86,31 +81,32 @@ def make_card(
         runs=loaded,
         judges=judges,
         changes=changes_against(evaluation, arms[0], arms[1:], judges, unranked, options),
-        against={
-            arm.name: changes_against(evaluation, arm, others[arm.name], judges, unranked, options)
-            for arm in references
-        },
+        against={},
         unranked=unranked,
         differences=differences,
         options=options,
     )
-    return with_trained_rules(whole) if made and not is_beside else whole
+    return with_references(with_trained_rules(whole) if made and not is_beside else whole)
 
 
-def made_of_base(
-    arms: Sequence[CardArm], run: Any, card: Card[Any, Any], options: Options, *, is_beside: bool
+def made_rows(
+    arms: Sequence[CardArm], runs: Mapping[str, Any], card: Card[Any, Any], options: Options, *, is_beside: bool
 ) -> list[tuple[CardArm, Any]]:
-    """The prompt arms in the base's run, and that under thresholds of a file, if the options name some, and under each
-    free rule. Raises DataError where one has the name of a sampled row. is_beside: of the free rules in the rows."""
-    arm, rules = arms[0], card.rules(run, options)
+    """The prompt arms in the rows' runs, and the base's run under thresholds of a file, if the options name some, and
+    under each free rule. Raises DataError where one has the name of a sampled row. is_beside: the free rules alone."""
+    arm, run = arms[0], runs[BASE]
+    rules = card.rules(run, options)
     if is_beside:
         return [(row, rules[row.rule]) for row in arms if row.kind == FREE and row.rule in rules]
-    made = [(arm.under(rule, FREE), ruled) for rule, ruled in rules.items()]
+    made = [
+        (row.patched(patch, runs[row.name].name), patched)
+        for row in arms
+        for patch, patched in card.prompt_arms(runs[row.name]).items()
+    ]
     if options.calibrated and card.calibrated:
         fits, source = read_fits(options.calibrated, run.name)
-        made.insert(0, (arm.under(CALIBRATED, CALIBRATED, f"thresholds {source}"), card.calibrated(run, fits)))
-    prompt_arms = card.prompt_arms(run)
-    made = [(arm.patched(name, run.name), prompt_arms[name]) for name in prompt_arms] + made
+        made.append((arm.under(CALIBRATED, CALIBRATED, f"thresholds {source}"), card.calibrated(run, fits)))
+    made += [(arm.under(rule, FREE), ruled) for rule, ruled in rules.items()]
     if twice := {row.name for row, _ in made} & {name for row in arms for name in (row.name, row.arm)}:
         raise DataError(f"two rows would be called '{min(twice)}'; give the arm another name")
     return made
@@ -120,7 +116,7 @@ def with_trained_rules(card: StudyCard) -> StudyCard:
     """The card with a further row for each training: under the rule that is the best of the base's free ones."""
     rule, own = card.best_free, card.evaluation.own_card
     trained = [arm for arm in card.arms if rule in RULES and arm.kind == TRAINED and arm.name in card.runs]
-    of_rows = [(arm, own.rules(card.runs[arm.name], card.options).get(rule)) for arm in trained]
+    of_rows = [(arm, own.rules(card.runs[arm.name], card.options, [rule]).get(rule)) for arm in trained]
     made = {arm.name: run for arm, run in of_rows if run is not None}
     if not made:
         return card
@@ -137,6 +133,19 @@ def with_trained_rules(card: StudyCard) -> StudyCard:
         changes={**card.changes, **changes},
         unranked={**unranked, **card.unranked},
     )
+
+
+def with_references(card: StudyCard) -> StudyCard:
+    """The card with the changes against the rows of --reference. Raises DataError where no row is called so."""
+    references, judges = card.options.references, card.judges
+    names = list(dict.fromkeys(name for arm in card.arms[1:] for name in (arm.arm, arm.name)))
+    if unknown := [name for name in references if name not in names]:
+        raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
+    against = {}
+    for arm in (arm for arm in card.arms[1:] if arm.name in judges and {arm.name, arm.arm} & {*references}):
+        others = [other for other in card.arms[1:] if other.arm != arm.arm and not family_of_arm(other)]
+        against[arm.name] = changes_against(card.evaluation, arm, others, judges, card.unranked, card.options)
+    return replace(card, against=against)
 
 
 def changes_against(
@@ -190,7 +199,8 @@ def scorecard(options: Options) -> None:
     views[0]["folded"].append(cost)
     views[0]["warnings"] = [*doubts, *views[0]["warnings"]]
     views[0]["method"] += of_arms
-    title = f"Evenhand: {len({arm.arm for arm in arms[1:]})} arms of {options.sources[0].name}"
+    n_arms = len({arm.arm for arm in arms[1:] if not arm.rule})
+    title = f"Evenhand: {f'{n_arms} arms' if n_arms else 'free rules'} of {options.sources[0].name}"
     write_page(out / "scorecard.html", title, views)
     say_written([out / "scorecard.html", *files], is_all=options.is_all)
 
@@ -199,13 +209,10 @@ def card_texts(card: StudyCard, *, is_all: bool) -> list[str]:
     """The recommendation, and the arms in the figure that they are ranked by; with is_all every sentence and figure."""
     ranked = [pooled for pooled in card.figures if pooled.figure.name == card.lowest] or card.figures[:1]
     ranking, reading = card.sentences["ranking"], card.sentences["reading"]
-    return [
-        wrapped([*ranking, *reading] if is_all else ranking or reading[:1]),
-        *(
-            console(pooled.table, None if is_all else MOST_PRINTED + 1)
-            for pooled in (card.figures if is_all else ranked)
-        ),
-    ]
+    if is_all:
+        return [wrapped([*ranking, *reading]), *(console(pooled.table()) for pooled in card.figures)]
+    first = (BASE, card.best_free, card.ranking["recommended"])
+    return [wrapped(ranking or reading[:1]), *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked)]
 
 
 def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard]]:
@@ -235,5 +242,5 @@ def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard
 
 def cost_table(arms: Sequence[CardArm]) -> TableSpec:
     """What the training of each arm took."""
-    rows = [{"arm": arm.name, **arm.cost} for arm in arms[1:] if not arm.rule]
+    rows = [{"arm": arm.name, **arm.cost} for arm in arms[1:] if arm.is_named]
     return table_from(TABLES, "scorecard_cost", pd.DataFrame(rows, dtype=object))

@@ -11,7 +11,7 @@ absolute values get that noise back: see estimate.noise_taken and estimate.as_fi
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from eval.calibration import nearest_threshold, share_of
 from eval.estimates.resampling import FloatArray
+from eval.runs import PlannedPrompt, clusters_of
 
 # In the order of their cost: asking in both orders doubles it, a threshold needs other claims to be fitted on.
 BOTH_ORDERS, THRESHOLD, CARRIED_OVER = "both orders", "threshold", "carried over"
@@ -34,11 +35,15 @@ class Folded(NamedTuple):
     folds: NDArray[np.intp]  # of each item
 
 
-def folds_of(clusters: Sequence[str]) -> NDArray[np.intp]:
-    """The fold of each item by its cluster; folds are alike in size, and drawn by a hash of the cluster's name."""
-    names = sorted({*clusters}, key=lambda name: hashlib.sha256(name.encode()).digest())
-    place = {name: i % N_FOLDS for i, name in enumerate(names)}
-    return np.array([place[name] for name in clusters], dtype=np.intp)
+def folds_of(plan: Iterable[PlannedPrompt]) -> dict[tuple[str, str], int]:
+    """(dataset, item) → its fold, drawn by a hash of its cluster's name; folds hold alike many clusters.
+
+    Clusters are over all datasets: an item that is in two of them must not be fitted on in one and judged in the other.
+    """
+    clusters = clusters_of(plan, is_across=True)
+    names = sorted({*clusters.values()}, key=lambda name: hashlib.sha256(name.encode()).digest())
+    folds = {name: i % N_FOLDS for i, name in enumerate(names)}
+    return {item: folds[name] for item, name in clusters.items()}
 
 
 def thresholds_by_fold(datasets: Sequence[Folded]) -> FloatArray:

@@ -1,6 +1,5 @@
 """`evenhand demo`: the whole loop on the embedded model, each step the command a user would type."""
 
-import argparse
 import shlex
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from evenhand.errors import EvenhandError
 from evenhand.machine import has_bf16
-from evenhand.terminal import lasting
+from evenhand.terminal import command_parser, lasting
 
 SAMPLING, FITTING = "pocket-demo", "pocket-demo-fit"
 TASK, BENT, ARM = "pocket-bent", "pocket-demo-bent", "pocket-demo-paired"
@@ -23,7 +22,7 @@ def main(argv: Sequence[str]) -> None:
     It is bent in two wordings and asked in both. The arm is trained in one of them and in a third, all in both answer
     orders. A demo that was cut off continues where it stopped. It needs no GPU and no hub.
     """
-    parser = argparse.ArgumentParser(prog="evenhand demo", description=main.__doc__)
+    parser = command_parser("demo", main)
     parser.add_argument("--out", type=Path, default=Path("runs"), help="where the run directories go")
     out = parser.parse_args(argv).out.resolve()
     started = time.monotonic()

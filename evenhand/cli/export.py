@@ -1,6 +1,5 @@
 """`evenhand export lm-eval|inspect CONFIG`: a sampling config as another harness's task."""
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from evenhand.records import Prompt, plain
 from evenhand.registry import study_in
 from evenhand.run_directory import planned_line
 from evenhand.study import OneRound
+from evenhand.terminal import command_parser
 from inference.config import InferenceConfig, load_sampling_config
 
 TEMPLATES = Path(__file__).with_name("harness")
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> None:
 
     Its log is a source of `evenhand score`, `compare` and `report`.
     """
-    parser = argparse.ArgumentParser(prog="evenhand export", description=main.__doc__)
+    parser = command_parser("export", main)
     parser.add_argument("harness", choices=tuple(FILES))
     parser.add_argument("config", help="a YAML file that `evenhand sample` takes; its model and engine do not matter")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")

@@ -1,13 +1,12 @@
 """`evenhand fetch CONFIG`: everything a config needs from outside, brought to the cache while there is internet."""
 
-import argparse
 from collections.abc import Sequence
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.config import by_config, config_tree, parse_config
 from evenhand.errors import ConfigError
 from evenhand.registry import section_class, study_in
-from evenhand.terminal import say
+from evenhand.terminal import command_parser, say
 
 
 def main(argv: Sequence[str]) -> None:
@@ -16,7 +15,7 @@ def main(argv: Sequence[str]) -> None:
     Run it on the login node. The cache is the Hub's (HF_HOME) and Evenhand's (EVENHAND_CACHE); both must be on a disk
     that the compute nodes see. There, set HF_HUB_OFFLINE=1.
     """
-    parser = argparse.ArgumentParser(prog="evenhand fetch", description=main.__doc__)
+    parser = command_parser("fetch", main)
     parser.add_argument(
         "configs", nargs="+", metavar="CONFIG [key=value ...]", help="of sampling or training, with overrides"
     )

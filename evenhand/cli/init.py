@@ -1,6 +1,5 @@
 """`evenhand init DIR`: a folder to start a study of one's own from."""
 
-import argparse
 import shutil
 import sys
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from evenhand.config import CONFIGS
 from evenhand.errors import ConfigError
+from evenhand.terminal import command_parser
 
 STARTER = Path(__file__).with_name("starter")
 
@@ -17,7 +17,7 @@ def main(argv: Sequence[str]) -> None:
 
     It overwrites nothing.
     """
-    parser = argparse.ArgumentParser(prog="evenhand init", description=main.__doc__)
+    parser = command_parser("init", main)
     parser.add_argument("folder", type=Path, help="target folder, created if missing")
     parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
     options = parser.parse_args(argv)

@@ -3,7 +3,6 @@
 What a key does is written once, in the comments of the schemas (inference/config.py, training/sections.py and others).
 """
 
-import argparse
 import inspect
 import re
 import sys
@@ -18,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from evenhand.config import models_in
 from evenhand.registry import STUDIES
+from evenhand.terminal import command_parser
 from inference.config import sampling_schema
 from training.config import METHODS, training_schema
 
@@ -31,10 +31,8 @@ def main(argv: Sequence[str]) -> None:
     It is YAML. What is required has no value; a section that is off unless asked for is commented out, to be written in
     place of [] or null. Of the studies' sections (`dialdefer`, `narrator` ...) a config has one.
     """
-    parser = argparse.ArgumentParser(
-        prog="evenhand keys",
-        description=main.__doc__,
-        epilog=f"examples: evenhand keys sample {next(iter(STUDIES))}, evenhand keys train dpo",
+    parser = command_parser(
+        "keys", main, f"examples: evenhand keys sample {next(iter(STUDIES))}, evenhand keys train dpo"
     )
     parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
     parser.add_argument("words", nargs="*", help=f"the study ({', '.join(STUDIES)}); of training the method, too")

@@ -30,8 +30,8 @@ def main(argv: Sequence[str]) -> None:
     step by step the first step is shown; of the study `framing` also what follows a reply.
     """
     datasets = {name: (key, dataset) for key in STUDIES for name, dataset in section_class(key).shown().items()}
-    parser = config_parser("show", main.__doc__, "evenhand show pocket verdict=margin --only condition=c2_incorrect")
-    parser.epilog = f"{parser.epilog}. Datasets: {', '.join(datasets)}"
+    example = "evenhand show pocket verdict=margin --only condition=c2_incorrect"
+    parser = config_parser("show", main, f"example: {example}\ndatasets: {', '.join(datasets)}")
     parser.add_argument("--unit", help="the unit's id; the first one when left out")
     parser.add_argument(
         "--only",

@@ -3,7 +3,6 @@
 Others may be writing there. None, and a dash in the table, is unknown.
 """
 
-import argparse
 import json
 import os
 import time
@@ -27,7 +26,7 @@ from evenhand.run_directory import (
     read_json,
     read_plan_lines,
 )
-from evenhand.terminal import lasting, say
+from evenhand.terminal import command_parser, lasting, say
 from training.run_folder import DIVERGED_FILE, MERGED_PREFIX, MERGING_LEASE, METRICS_FILE, TRAINING_LEASE, read_metrics
 
 RATE_OVER_S = 1800.0  # a sampling run's rate is that of the last half hour in which something was written
@@ -60,9 +59,7 @@ def main(argv: Sequence[str]) -> None:
 
     It reads run directories only, never a model, and writes nothing, so it may be asked while jobs work.
     """
-    parser = argparse.ArgumentParser(
-        prog="evenhand status", description=main.__doc__, epilog="example: watch -n 30 evenhand status runs"
-    )
+    parser = command_parser("status", main, "example: watch -n 30 evenhand status runs")
     folders = "a run's directory, or a folder of runs (default: runs)"
     parser.add_argument("folders", nargs="*", type=Path, metavar="RUN|ROOT", default=[Path("runs")], help=folders)
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -7,11 +7,13 @@ stays that of one record, but for JSON arrays.
 import csv
 import json
 import lzma
+import re
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, dropwhile
 from pathlib import Path
 from typing import IO
 
@@ -66,23 +68,41 @@ def line_records(file: Iterable[bytes], name: str) -> Iterator[Record]:
 
 def csv_records(file: Iterable[bytes], name: str, columns: Iterable[str]) -> Iterator[Record]:
     """The rows of a CSV file with a header that must hold `columns`. A cell may hold newlines."""
-    csv.field_size_limit(LONGEST_CELL)
-    rows = csv.reader(decoded(file, name), strict=True)
-    start, index = 1, -1
-    try:
-        header = next(rows, [])
-        for column in columns:
-            Record(dict.fromkeys(header), f"{name}:1", 0).get(column)
-        start = rows.line_num + 1
-        for index, row in enumerate(rows):
-            if len(row) != len(header):
-                raise DataError(f"{name}:{start}: row has {len(row)} columns, the header {len(header)}; {AGAIN}")
-            yield Record(dict(zip(header, row, strict=True)), f"{name}:{start}", index)
-            start = rows.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{name}:{start}: is not a CSV row ({error}); {AGAIN}") from None
+    rows, index = csv_cells(file, name), -1
+    _, header = next(rows, (1, []))
+    for column in columns:
+        Record(dict.fromkeys(header), f"{name}:1", 0).get(column)
+    for index, (line, cells) in enumerate(rows):
+        yield Record(dict(zip(header, cells, strict=True)), f"{name}:{line}", index)
     if index < 0:
         raise DataError(f"{name}: holds no row; {AGAIN}")
+
+
+def csv_cells(file: Iterable[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
+    """(line that it starts on, cells) of the header and each row; those without any text are skipped.
+
+    Cells are separated by what is most frequent in the header: comma, semicolon or tab.
+    """
+    csv.field_size_limit(LONGEST_CELL)
+    start, width = 1, 0
+    lines = dropwhile(lambda line: not line[1].strip(), enumerate(decoded(file, name)))
+    n_blank, head = next(lines, (0, ""))
+    unquoted = re.sub('"[^"]*"', "", head)
+    rows = csv.reader(
+        chain([head], (line for _, line in lines)), strict=True, delimiter=max(",;\t", key=unquoted.count)
+    )
+    try:
+        start = n_blank + 1
+        for cells in rows:
+            if any(map(str.strip, cells)):
+                width = width or len(cells)
+                if len(cells) != width:
+                    counts = f"row has {len(cells)} columns, the header {width}"
+                    raise DataError(f"{name}:{start}: {counts}; quote cells that hold commas or newlines")
+                yield start, cells
+            start = n_blank + rows.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{name}:{start}: is not a CSV row ({error}); {AGAIN}") from None
 
 
 def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ of its own for C2 undoes that.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,13 @@ from eval.scorecard.rules import (
     BOTH_AND_THRESHOLD,
     BOTH_ORDERS,
     CARRIED_OVER,
-    THRESHOLD,
+    RULES,
     Folded,
     folds_of,
     thresholds_by_fold,
 )
 from evenhand.errors import DataError
+from studies.dialdefer.datasets import item_set_hash
 from studies.dialdefer.item_table import HeldOut
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, TIE
 from studies.dialdefer.options import DialDeferOptions
@@ -120,17 +120,20 @@ def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
     return replace(run, panels=calibrated_panels(untreated_panels(judge_of_run(run)), fits))
 
 
-def under_rules(run: JudgedRun, options: Options) -> dict[str, JudgedRun]:
+def under_rules(run: JudgedRun, options: Options, rules: Sequence[str] = RULES) -> dict[str, JudgedRun]:
     """The run's untreated prompts as each free rule judges them, without rules that lack the card's prompt variant."""
     untreated = [panel for panel in own_panels(run.panels) if panel.factors.arm == "none"]
     asked = [panel for panel in untreated if not panel.orders and not np.isnan(panel.margins).all()]
     if not asked:
         return {}
-    rules = {THRESHOLD: cross_fitted(asked)}
-    if averaged := with_one_verdict(asked):
-        rules = {BOTH_ORDERS: averaged, **rules, BOTH_AND_THRESHOLD: cross_fitted(averaged)}
-    rules[CARRIED_OVER] = cross_fitted(asked, is_carried=True)
-    ruled = {rule: with_both_orders(panels) for rule, panels in rules.items()}
+    folds = folds_of(run.plan)
+    ruled = dict[str, list[Panel]]()
+    for rule in rules:
+        panels = with_one_verdict(asked) if rule in (BOTH_ORDERS, BOTH_AND_THRESHOLD) else asked
+        is_fitted = rule != BOTH_ORDERS
+        ruled[rule] = with_both_orders(
+            cross_fitted(panels, folds, is_carried=rule == CARRIED_OVER) if is_fitted else panels
+        )
     variant = options.of(DialDeferOptions).variant
     on_card = {(panel.dataset, panel.factors) for panel in untreated if variant_of(panel, run.panels) == variant}
     return {
@@ -149,20 +152,19 @@ def with_one_verdict(panels: Sequence[Panel]) -> list[Panel]:
     ]
 
 
-def cross_fitted(panels: Sequence[Panel], *, is_carried: bool = False) -> list[Panel]:
+def cross_fitted(
+    panels: Sequence[Panel], folds: Mapping[tuple[str, str], int], *, is_carried: bool = False
+) -> list[Panel]:
     """Panels under a threshold for C2, fitted on the items of other folds in the same prompt variant.
 
-    is_carried: in all others with the same answer order; a panel for which there are none is left out. These are the
-    same items, so of their noise the rule was fitted to what the variants share.
+    folds: of (dataset, item), see folds_of. is_carried: in all others with the same answer order; a panel for which
+    there are none is left out. These are the same items, so of their noise the rule was fitted to what variants share.
     """
-    names = [[f"{panel.dataset} {cluster}" for cluster in panel.clusters] for panel in panels]
-    joined = [*chain.from_iterable(names)]
-    fold_of = dict(zip(joined, folds_of(joined), strict=True))
     groups: dict[str, dict[str, list[tuple[Panel, Folded]]]] = {}  # answer order → the words' variant → panels
-    for panel, clusters in zip(panels, names, strict=True):
+    for panel in panels:
         words = variant_of(replace(panel, factors=replace(panel.factors, answer_order=YES_FIRST)), panels)
         margins = panel.margins.reshape(len(panel.item_ids), 2, -1)  # C1 and C2 × claims and samples
-        folded = Folded(margins, np.array([fold_of[name] for name in clusters]))
+        folded = Folded(margins, np.array([folds[panel.dataset, item] for item in panel.item_ids]))
         groups.setdefault(panel.factors.answer_order, {}).setdefault(words, []).append((panel, folded))
     judged = []
     for in_order in groups.values():
@@ -200,6 +202,7 @@ def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:
     prompt_keys = ("template", "speakers", "answer_order") if options.pooled else ()
     keys = ("benchmarks", *(f"prompts.{key}" for key in ("variants", "arms", "placebo", *prompt_keys)))
     check_alike(train, test, [f"dialdefer.{key}" for key in keys])
-    HeldOut(item_texts(test).values()).check(item_texts(train).values(), str(train.path))
+    items = item_texts(train).values()
+    HeldOut(item_texts(test).values()).check(items, str(train.path))
     fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)
-    write_fits(options, train, test, fits, "acceptance")
+    write_fits(options, train, test, fits, "acceptance", [item_set_hash([item]) for item in items])

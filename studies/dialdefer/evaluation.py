@@ -40,6 +40,7 @@ from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
 from studies.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspelt
 
+READINGS = ["judge", "condition", "read", "share", "n"]
 MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
 
@@ -127,17 +128,42 @@ def facts(results: Results) -> dict[str, Any]:
         "lines": lines,
         "most": MOST_SENTENCES,
         "arm_words": arm_words,
-        "reading": "" if frame.empty else reading_words(frame.iloc[0]),
+        "reading": "" if frame.empty else reading_words(frame),
         "counted": "" if frame.empty else counted_words(frame.iloc[0]),
+        "parsers": {
+            name: by_parser(run, results.options)
+            for name, run in runs_of(results).items()
+            if run.reading.mode == "reason"
+        }
+        if results.options.verb in ("score", "report")
+        else {},
         "little": LITTLE_DDS,
         "over_corrected": scores.over_corrections(results.change_rows),
     }
 
 
+def by_parser(run: JudgedRun, options: Options) -> list[dict[str, Any]]:
+    """How each parser reads a reasoned run: DDS of its headline (in both answer orders where both were asked), and % of
+    the replies that it leaves unparsed in each condition."""
+    denominator, lines = options.of(DialDeferOptions).denominator, []
+    for parser in ("strict", "lenient"):
+        read = run.read_by(parser)
+        scored = scores.Scored(run=run.name, model=run.judge, verdict="reason", parser=parser, drawing=options.drawing)
+        frame = scores.wide_frame(scores.score_panels(read.panels, scored, [denominator]))
+        row = scores.records(scores.headline_rows(frame[frame.is_headline]))[0]
+        both = in_both_orders(row, frame)
+        measure, of = ("deference", both) if both else ("dds", row)
+        ends = {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
+        lines.append({"parser": parser, **ends, "unparsed": {c: n for c, n in unparsed_of(read).items() if n}})
+    return lines
+
+
 def tables_of(results: Results) -> list[TableSpec]:
     """Every table that the data allows."""
     frame = results.facts["frame"]
+    readings = [(name, *row) for name, judge in results.judges.items() for row in judge.readings]
     first = [*tables.score_tables(frame, results.facts["lines"]), *tables.change_tables(results)]
+    first.append(tables.table("dialdefer_readings", pd.DataFrame(readings, columns=READINGS)))
     return first if results.options.verb == "score" else [*first, *report_tables(results)]
 
 

@@ -17,7 +17,7 @@ from evenhand.built_folder import check_buildable
 from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
 from evenhand.files import locked
-from evenhand.terminal import say
+from evenhand.terminal import command_parser, say
 from studies.dialdefer import measures
 from studies.dialdefer.panels import (
     BOTH_ORDERS,
@@ -132,7 +132,7 @@ class Side:
 def main(argv: Sequence[str]) -> None:
     """Find the claims that a judge decided differently in two framings of a run (C1 and C2 by default), or of two runs
     before and after training. Null verdicts are never flips."""
-    parser = argparse.ArgumentParser(prog=f"evenhand build {KIND}", description=main.__doc__)
+    parser = command_parser(f"build {KIND}", main)
     parser.add_argument("sources", nargs="+", type=Path, metavar="RUN", help="a run, or two: before and after training")
     parser.add_argument("--out", type=Path, required=True, help="the folder to build")
     for name in ("first", "second"):

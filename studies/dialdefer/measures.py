@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.reading.objects import last_object, last_value, without_thinking
-from eval.runs import PlannedPrompt
+from eval.reading.reader import read
+from eval.runs import SELF_READ, PlannedPrompt
 from evenhand.completions import answer_probability
 from evenhand.records import Completion
 from studies.dialdefer.records import Condition, Factors
@@ -239,7 +240,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ReadingMode:
-    """How completions are read: mode "reason" with a parser, or mode "margin"."""
+    """How completions are read: mode "reason" with a parser, "margin", or "self_read" (a server's without margin)."""
 
     mode: str
     parser: str | None = "strict"
@@ -253,7 +254,10 @@ def decide(completion: Completion, reading: ReadingMode) -> tuple[int | None, No
     """
     if completion.is_error:
         return None, NoVerdict.ERROR, None
-    if reading.mode == "margin":
+    if reading.mode == SELF_READ and completion.answer_logprobs is None:
+        place = read(completion.text, [*ANSWERS]).place
+        return (None, NoVerdict.UNPARSED, None) if place is None else (place + 1, None, None)
+    if reading.mode != "reason":
         logprobs = completion.answer_logprobs or {}
         margin = logprobs.get("1", math.nan) - logprobs.get("2", math.nan)
         if math.isnan(margin):  # also where both are -inf, or an engine returned NaN

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from statistics import median
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.runs import FinishedRun, clusters_of, copy_doubts, load_finished
+from eval.runs import FinishedRun, clusters_of, copy_doubts, load_finished, reading_shares
 from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts
 from evenhand.config import parse_config
 from evenhand.errors import DataError, EvenhandError
@@ -110,6 +110,7 @@ class Judge:
     files: str = ""
     parser: str | None = None
     left_out: Sequence[str] = ()
+    readings: Sequence[tuple[str, str, float, int]] = ()  # see JudgedRun.readings
 
 
 def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[tuple[str, str], str]) -> list[Panel]:
@@ -289,6 +290,17 @@ class JudgedRun(FinishedRun):
     verdicts: Sequence[Verdict]
     panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
     doubts: Sequence[str]  # what to know of its answers before believing a score
+
+    @property
+    def readings(self) -> Sequence[tuple[str, str, float, int]]:
+        """(condition, how its texts were read or why not, % of them, how many): the parser, or a NoVerdict."""
+        texts = self.verdicts if self.reading.mode == "reason" else ()
+        return [*reading_shares((v.condition, v.reason or str(self.reading.parser)) for v in texts)]
+
+    def read_by(self, parser: str) -> "JudgedRun":
+        """The same run as another parser reads it."""
+        finished = {each.name: getattr(self, each.name) for each in fields(FinishedRun)}
+        return self if parser == self.reading.parser else judged(FinishedRun(**finished), parser)
 
 
 def load_run(path: Path, parser: str = "strict") -> JudgedRun:

@@ -75,14 +75,13 @@ def by_order(means: FloatArray) -> FloatArray:
     return np.stack([dds_pp(means[..., :4]), dds_pp(means[..., 4:])], axis=-1)
 
 
-def scale_free_shift(means: FloatArray, at: int) -> FloatArray:
+def scale_free_shift(means: FloatArray) -> FloatArray:
     """Rise in acceptance margin from C1 to C2, mean of both claims, in standard deviations of C1 margins.
 
-    Glass's Δ within true and within false claims; NaN where these margins do not vary. means, (..., k): the four
-    margins (log-odds of accepting, nats), and from `at` on a judge's centred C1 margins on true and false claims, and
-    their squares.
+    Glass's Δ within true and within false claims; NaN where these margins do not vary. means, (..., 8): the four
+    margins (log-odds of accepting, nats), then the centred C1 margins on true and false claims, and their squares.
     """
-    variances = means[..., at + 2 : at + 4] - means[..., at : at + 2] ** 2
+    variances = means[..., 6:8] - means[..., 4:6] ** 2
     deviations = np.sqrt(np.where(variances > NO_VARIANCE, variances, np.nan))
     return np.asarray(((means[..., 2:4] - means[..., :2]) / deviations).mean(axis=-1))
 
@@ -125,9 +124,7 @@ WORDINGS = (  # of DDS by order, (..., n_wordings, 2)
 )
 ACC_WORDINGS = [replace(measure, name=f"{measure.name}_wordings") for measure in (ACC, ACC_C1, ACC_C2)]  # also of one
 # In the judge's own deviations: the same whatever its margins are multiplied by, as training may do to them.
-SHIFT = Measure(name="shift", unit="SD", statistic=lambda means: scale_free_shift(means, 4), is_linear=False)
-# In those of the judge before: there growing confidence counts as bend.
-BASE_SHIFT = replace(SHIFT, name="shift_in_base_sd", statistic=lambda means: scale_free_shift(means, 8))
+SHIFT = Measure(name="shift", unit="SD", statistic=scale_free_shift, is_linear=False)
 NO_VARIANCE = 1e-18  # nats²: rounding alone
 # Kind of columns (see observed) → what of one judge has an interval, and what is compared.
 LEVELS = {
@@ -140,7 +137,7 @@ LEVELS = {
 CHANGED = {
     "verdicts": (DDS, ACC, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT),
     "soft": (SOFT_DDS,),
-    "margins": (SHIFT, BASE_SHIFT),
+    "margins": (SHIFT,),
     "orders": (DEFERENCE, POSITION),
 }
 
@@ -150,7 +147,7 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
 
     verdicts: what an item earned in each condition (measures.credit). orders: the same in both answer orders, 8 parts.
     agreement: see claims_of.
-    soft: probabilities of right answers. margins: what scale_free_shift takes, for this judge and the first one.
+    soft: probabilities of right answers. margins: what scale_free_shift takes.
 
     An item that the engine lost in any panel is left out of all, and of the last two one that lacks a margin in any; an
     infinite margin has no deviations.
@@ -169,15 +166,13 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
         return []
     sides = []
     for panel, n in zip(kept, n_errors, strict=True):
-        earned, counted = columns(kind, panel, kept[0], denominator)
+        earned, counted = columns(kind, panel, denominator)
         side = Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted)
         side = replace(side, fitted=panel.fitted)
         if kind in ("verdicts", "orders") and any(
             (each.replies == UNPARSED).any() for each in (panel, *panel.by_order)
         ):
-            as_wrong, as_right = (
-                columns(kind, filled(panel, codes), kept[0], denominator) for codes in (3 - RIGHT, RIGHT)
-            )
+            as_wrong, as_right = (columns(kind, filled(panel, codes), denominator) for codes in (3 - RIGHT, RIGHT))
             least, most = (replace(side, earned=e, counted=c) for e, c in (as_wrong, as_right))
             side = replace(side, extremes=(least, most))
         sides.append(replace(side, n_errors=n if kind == "verdicts" else 0).by_cluster(panel.clusters))
@@ -190,8 +185,8 @@ def filled(panel: Panel, codes: IntArray) -> Panel:
     return replace(panel, replies=replies, orders=panel.orders and tuple(filled(each, codes) for each in panel.orders))
 
 
-def columns(kind: str, panel: Panel, first: Panel, denominator: str) -> tuple[FloatArray, FloatArray]:
-    """(earned, counted) of a panel that has this kind, each (n_items, n_parts); first: the judge before."""
+def columns(kind: str, panel: Panel, denominator: str) -> tuple[FloatArray, FloatArray]:
+    """(earned, counted) of a panel that has this kind, each (n_items, n_parts)."""
     if kind in ("verdicts", "orders"):
         sides = [credit(order.replies, denominator) for order in (panel.orders if kind == "orders" else [panel])]
         return np.hstack([earned for earned, _ in sides]), np.hstack([counted for _, counted in sides])
@@ -202,9 +197,8 @@ def columns(kind: str, panel: Panel, first: Panel, denominator: str) -> tuple[Fl
     if kind == "soft":
         earned = right_probabilities(margins)
     else:
-        statements = [judge.margins[:, C1, 0] for judge in (panel, first)]
-        centred = [values - values.mean(axis=0) for values in statements]
-        earned = np.hstack([margins, *(column for values in centred for column in (values, values**2))])
+        centred = margins[:, C1] - margins[:, C1].mean(axis=0)
+        earned = np.hstack([margins, centred, centred**2])
     return earned, np.ones_like(earned)
 
 

@@ -1,24 +1,16 @@
 """Item × Condition × factors → Prompt. The only place where prompts are made, for inference and training."""
 
-import json
 import re
 from typing import Annotated
 
 from pydantic import AfterValidator
 
-from evenhand.records import AS_THE_RUN, Message, Prompt, SamplingOverride
+from evenhand.records import AS_THE_RUN, Message, Prompt, SamplingOverride, answer_schema
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.templates import AIO, PROMPTS, YES_FIRST, template_for
 
 # The two keys of a reasoned verdict (C.2), for runs whose engine holds replies to them.
-VERDICT_SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {"chosen_answer": {"type": "string", "enum": ["1", "2"]}, "reasoning": {"type": "string"}},
-        "required": ["chosen_answer", "reasoning"],
-        "additionalProperties": False,
-    }
-)
+VERDICT_SCHEMA = answer_schema(("1", "2"), ("chosen_answer", "reasoning"))
 
 # r/AIO's labels as run (the paper writes 1 and 2): A is the other party, B the original poster.
 AIO_DATASETS = ("aio", "aio-context")

@@ -1,8 +1,7 @@
 """The rows of DialDefer's scorecard: judges' untreated prompts with both sources of C1, and the changes between two.
 
-|DDS| of several datasets is summed up in three ways: mean_abs_dds, the mean over datasets of |DDS| (recommended: 0 only
-where every dataset's DDS is); mean_square_dds, the mean of DDS² minus its variance, in pp², which noise does not raise;
-abs_mean_dds, |mean of DDS|, in which signs cancel, as `Bench Avg` has it.
+|DDS| of several datasets is summed up in two ways: mean_abs_dds, the mean over datasets of |DDS| (recommended: 0 only
+where every dataset's DDS is); mean_square_dds, the mean of DDS² minus its variance, in pp², which noise does not raise.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from eval.estimates.estimate import Drawing, Measure, OverDatasets
 from eval.evaluation import Card, CardFigure
 from eval.options import Options
 from eval.report.tables import number, percent, signed
-from eval.scorecard.arms import BASE, PATCH, CardArm
+from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from studies.dialdefer import measures, scores
@@ -35,7 +34,6 @@ from studies.dialdefer.quantities import (
     ACC_C1,
     ACC_C2,
     ACC_WORDINGS,
-    BASE_SHIFT,
     DEFERENCE,
     LEAN_C1,
     POSITION,
@@ -61,7 +59,7 @@ MAIN_FIGURES = (
 )
 OF_KIND = {  # see quantities.observed
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
-    "margins": (SHIFT, BASE_SHIFT),
+    "margins": (SHIFT,),
     "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", over_datasets=FOLDED), POSITION),
 }
 
@@ -133,7 +131,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     rows: dict[str, dict[str, Any]] = {}
     unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
     for arm in arms:
-        if (arm.note or arm.rule) and arm.name not in judges:  # made of another study's run
+        if not arm.is_named and arm.name not in judges:  # made of another study's run
             continue
         try:
             if arm.name not in judges:
@@ -143,7 +141,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
             of_orders = {name: panels_in(base, panels, name)[scores.OWN] for name in (in_both, *wordings)}
         except DataError as error:
             raise DataError(f"{arm.name} against {base.name}: {error}") from None
-        if not by_source[scores.FIXED] and arm.kind == PATCH and arm.note:  # a prompt arm that lacks the variant
+        if not by_source[scores.FIXED] and arm.note and not arm.rule:  # a prompt arm that lacks the variant
             continue
         if not by_source[scores.FIXED]:
             raise DataError(f"{arm.name} and {base.name} have no dataset in common; nothing can be compared")
@@ -294,8 +292,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
         yield from mean([ACC, ACC_C1, LEAN_C1] * (source == scores.OWN) + [ACC_C2] * is_last, pairs)
         squared = square(f"mean_square_dds_{source}", dds)
-        cancelling = deference(f"abs_mean_dds_{source}", "absolute value of the mean")
-        yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, cancelling, dds], pairs)
+        yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, dds], pairs)
         yield from (change_in(dds, pair, compared, name) for name, pair in pairs.items())
     averaged = {name: shared[scores.OWN][name] for name in over if name in shared[scores.OWN]}
     if not averaged:
@@ -306,8 +303,6 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         sides: Mapping[str, tuple[Panel | None, Panel | None]] = averaged
         if kind == "orders":
             sides = {name: (ours.orders.get(name), theirs.orders.get(name)) for name in averaged}
-        if kind == "margins" and ours.kind != BASE:  # a shift is in the base's standard deviations
-            continue
         further = {d: pair_of(kind, [a], [b], denominator, drawing) for d, (a, b) in sides.items() if a and b}
         if sum(map(len, further.values())) == len(averaged):
             yield from mean(of_kind, further)

@@ -27,7 +27,7 @@ from evenhand.study import (
 from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
-from studies.dialdefer.templates import template_for
+from studies.dialdefer.templates import PROMPTS, template_for
 
 ALL_CONDITIONS = tuple(Condition)
 
@@ -216,6 +216,10 @@ class DialDeferSection(StudySection):
         if not {Condition.C1_TRUE, Condition.C1_FALSE} <= {*self.prompts.conditions}:
             raise ConfigError("patch.statement_first: needs c1_true and c1_false in dialdefer.prompts.conditions")
         return planned_units(self.sampled(), answer_form(verdict), statement_first=True)
+
+    def symbol_question(self, prompt: Prompt) -> str:
+        """See StudySection."""
+        return str(PROMPTS["self_ask"])
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Each prompt answered by 1; see StudySection."""

@@ -12,6 +12,7 @@ import pandas as pd
 from eval.estimates.changes import Change, changes_frame
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
+from eval.runs import SELF_READ
 from eval.shift.agreement import NAMES
 from studies.dialdefer.measures import ROUNDING_PP
 from studies.dialdefer.panels import MAIN_ROLES
@@ -37,6 +38,7 @@ ORDERED = [f"{measure}{end}_pp" for measure in ("deference", "position") for end
 AGREEMENT = [f"{name}{end}" for name in NAMES for end in ("", "_ci_low", "_ci_high")]
 DDS = ["dds_pp", "dds_ci_low_pp", "dds_ci_high_pp"]
 CHANGE = ("change", "change_low", "change_high", "p_holm")  # columns of the long frame of changes
+MARGINS = {"margin": "margins", SELF_READ: "as the judge reads its own replies"}  # verdict → how it is read
 YES = {True: "yes", False: ""}
 DAGGER = {True: "†", False: ""}
 
@@ -142,11 +144,11 @@ def change_tables(results: Results) -> list[TableSpec]:
     averages = dict.fromkeys((row.dataset, tuple(row.datasets)) for row in records(short) if len(row.datasets) > 1)
     sentences = [
         f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1.",
-        f"Verdicts from {reading_words(first)}; denominator {first.denominator}: {counted_words(first)}.",
+        f"Verdicts from {reading_words(changes)}; denominator {first.denominator}: {counted_words(first)}.",
         *(average_sentence(*average) for average in averages),
     ]
     note = " ".join(sentences)
-    of_shifts = main[is_best & main.measure.isin(["shift", "shift_in_base_sd"])]
+    of_shifts = main[is_best & (main.measure == "shift")]
     of_datasets = main[is_own & main.measure.isin(OF_DATASETS)]
     by_run = partial(changes_table, results, place="files")
     return [
@@ -161,10 +163,18 @@ def arm_words(arm: str) -> str:
     return str(WORDS["arm"].get(arm, arm))
 
 
-def reading_words(row: Any) -> str:
-    """The verdict mode and how replies were read, of a row of scores."""
-    if row.verdict == "margin":
-        return "margins"
+def reading_words(rows: pd.DataFrame) -> str:
+    """The verdict mode and how replies were read; where judges differ in it, of each by name."""
+    judges: dict[str, dict[str, None]] = {}
+    for row in records(rows):
+        judges.setdefault(way_of(row), {})[getattr(row, "judge", None) or row.second] = None
+    return "; ".join(f"{way} ({', '.join(named)})" if len(judges) > 1 else way for way, named in judges.items())
+
+
+def way_of(row: Any) -> str:
+    """The same of one row."""
+    if row.verdict in MARGINS:
+        return MARGINS[row.verdict]
     if not isinstance(row.parser, str):
         return f"{row.verdict}, as given"
     return f"{row.verdict}, {row.parser} parser{' where no choice is given' if row.verdict == 'external' else ''}"
@@ -172,7 +182,7 @@ def reading_words(row: Any) -> str:
 
 def counted_words(row: Any) -> str:
     """What the denominator of a row of scores makes of replies without a verdict."""
-    return str(WORDS["denominator"]["margin" if row.verdict == "margin" else "reason"][row.denominator])
+    return str(WORDS["denominator"]["margin" if row.verdict in MARGINS else "reason"][row.denominator])
 
 
 def reading_note(rows: pd.DataFrame) -> str:
@@ -183,7 +193,7 @@ def reading_note(rows: pd.DataFrame) -> str:
     averages = rows[rows.is_average].drop_duplicates(["dataset", "datasets"])
     n_errors = int(rows.n_errors[rows.is_dataset].sum())
     sentences = [
-        f"Verdicts from {reading_words(row)}; denominator {row.denominator}: {counted_words(row)}.",
+        f"Verdicts from {reading_words(rows)}; denominator {row.denominator}: {counted_words(row)}.",
         f"Accuracies in %, Δ and DDS in percentage points; 95% intervals from {row.n_draws:,} draws of items.",
         *map(average_sentence, averages.dataset, averages.datasets),
         *([f"The engine lost {n_errors} replies; their items are left out."] if n_errors else []),

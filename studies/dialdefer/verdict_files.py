@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from eval.runs import reading_shares
 from eval.verdict_files import Absent, Column, Layout, one_of, place, read_rows, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
@@ -128,8 +129,9 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
         if not kept:
             raise DataError(left_out[0])
         name = paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-        how = parser if is_parsed[judge.model] else None
-        judges.append(replace(judge, panels=kept, files=name, parser=how, left_out=left_out))
+        how, own = parser if is_parsed[judge.model] else None, rows[rows["model"] == judge.model]
+        readings = [*reading_shares(zip(own["condition"].astype(str), own["read"], strict=True))]
+        judges.append(replace(judge, panels=kept, files=name, parser=how, left_out=left_out, readings=readings))
     return judges, ignored
 
 
@@ -147,7 +149,7 @@ def item_key(dataset: str, item_id: str) -> str:
 
 
 def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
-    """The rows with `reply` (codes as in Panel), `parsed` (whether read here) and `label`.
+    """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `read` (how, or why not) and `label`.
 
     A null choice is an unparsed reply; a row with an error has no reply.
     """
@@ -166,10 +168,18 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     is_bad = (not isinstance(text, str) for text in parsed_rows["response"])
     refuse(path, parsed_rows, "response", is_bad, "must be a text, found {}")
     reply[parsed] = [CHOICES[PARSERS[parser](text)] for text in parsed_rows["response"]]
+    is_choice = reply > UNPARSED
+    how = {
+        "error": failed,
+        parser: parsed & is_choice,
+        "unparsed": parsed,
+        "given": is_choice,
+    }
+    read = np.select([*how.values()], [*how], "given null")
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
     label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL)  # of other datasets it is not looked at
-    return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(label=label, reply=reply, parsed=parsed)
+    return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(label=label, reply=reply, parsed=parsed, read=read)
 
 
 def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:

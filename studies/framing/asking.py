@@ -1,6 +1,5 @@
 """An item × a case × a framing × an order of the answers → a prompt, and the unit that holds all prompts of an item."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +10,11 @@ from jinja2 import meta
 
 from eval.reading.objects import as_turn
 from evenhand.errors import DataError
-from evenhand.records import Completion, Message, Prompt, SamplingOverride, digest, normalised
+from evenhand.records import Completion, Message, Prompt, SamplingOverride, answer_schema, digest, normalised
 from evenhand.study import Replies
+from evenhand.templates import ENVIRONMENT, rendered
 from studies.framing.replies import choice_in
 from studies.framing.rows import Row
-from studies.framing.templates import ENVIRONMENT, rendered
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
@@ -23,6 +22,8 @@ ORDER_NAMES = ("first", "second", "symbol", "choices")  # names in templates tha
 REPLY_NAMES = ("said", "other")  # names in templates that depend on the judge's own reply
 RESERVED_NAMES = (*ORDER_NAMES, *REPLY_NAMES, "framing", "item")  # no case and no snippet may have them
 PLACEBO = "placebo {}"
+# Verdict → the keys of a reply that is held to JSON: as DialDefer has them, and with the reason first
+WRITTEN = {"reason": ("chosen_answer", "reasoning"), "answer": ("reasoning", "answer")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +90,6 @@ def snippets_with(snippets: Mapping[str, str], names: Sequence[str]) -> set[str]
         if names_in(text) & {*names, *users}:
             users.add(name)
     return users
-
-
-def verdict_schema(symbols: Sequence[str], verdict: str = "reason") -> str:
-    """The keys of a verdict, for engines that hold replies to them: the answer, and of a reasoned one its reasoning."""
-    answer = {"type": "string", "enum": list(symbols)}
-    reasoned = {"chosen_answer": answer, "reasoning": {"type": "string"}}
-    properties = reasoned if verdict == "reason" else {"answer": answer}
-    closed = {"required": [*properties], "additionalProperties": False}
-    return json.dumps({"type": "object", "properties": properties, **closed})
 
 
 class Setting(NamedTuple):
@@ -223,8 +215,7 @@ class FramedUnit:
 
     def as_prompt(self, setting: Setting, slots: Slots, messages: Sequence[Message], behind: str = "") -> Prompt:
         """Messages as a prompt of this study."""
-        verdict = self.study.verdict
-        schema = verdict_schema(slots.symbols, verdict) if verdict in ("reason", "answer") else None
+        keys = WRITTEN.get(self.study.verdict)
         return Prompt(
             item_id=self.row.item_id,
             benchmark=BENCHMARK,
@@ -244,7 +235,7 @@ class FramedUnit:
             ),
             messages=tuple(messages),
             answer_space=slots.symbols,
-            drawing=SamplingOverride(json_schema=schema),
+            drawing=SamplingOverride(json_schema=keys and answer_schema(slots.symbols, keys)),
             cluster=self.row.cluster,
         )
 

@@ -5,7 +5,6 @@ answer gets its part.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from eval.estimates.resampling import FloatArray
-from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts
+from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts, reading_shares
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
@@ -151,13 +150,19 @@ class FramedRun(FinishedRun):
         return np.array([1.0, *[0.0] * (len(self.answers) - 1)])
 
     @cached_property
-    def clusters(self) -> dict[tuple[str, str], str]:
-        """(dataset, item) → its cluster; of a plan from before there were clusters as section.rows has them."""
+    def clustered_plan(self) -> Sequence[PlannedPrompt]:
+        """The plan with clusters; those of a plan from before there were some are as section.rows has them."""
+        if self.section.columns.cluster or any(prompt.cluster for prompt in self.plan):
+            return self.plan
         groups = {(prompt.dataset, prompt.item_id): dict(prompt.factors)["group"] for prompt in self.plan}
-        has_them = self.section.columns.cluster or any(prompt.cluster for prompt in self.plan)
-        if has_them or not are_families([*groups.values()]):
-            return clusters_of(self.plan)
-        return clusters_of(replace(prompt, cluster=groups[prompt.dataset, prompt.item_id]) for prompt in self.plan)
+        if not are_families([*groups.values()]):
+            return self.plan
+        return [replace(prompt, cluster=groups[prompt.dataset, prompt.item_id]) for prompt in self.plan]
+
+    @cached_property
+    def clusters(self) -> dict[tuple[str, str], str]:
+        """(dataset, item) → its cluster."""
+        return clusters_of(self.clustered_plan)
 
     @cached_property
     def grids(self) -> Mapping[str, Grid]:
@@ -214,13 +219,8 @@ class FramedRun(FinishedRun):
 
     def readings(self) -> Iterator[tuple[str, str, float, int]]:
         """(framing, how its replies were read or why not, % of them, how many), of texts, the most frequent first."""
-        counts: dict[str, Counter[str]] = {}
-        for prompt in self.plan:
-            of_framing = counts.setdefault(prompt.condition, Counter())
-            of_framing.update(choice.reading for choice in self.choices[prompt.prompt_hash] if choice.reading)
-        for framing, of_framing in counts.items():
-            for state, n in of_framing.most_common():
-                yield framing, state, 100 * n / of_framing.total(), n
+        choices = ((prompt.condition, choice) for prompt in self.plan for choice in self.choices[prompt.prompt_hash])
+        return reading_shares((framing, choice.reading) for framing, choice in choices if choice.reading)
 
     def scores(
         self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]
@@ -247,14 +247,14 @@ class FramedRun(FinishedRun):
                 fields["right"] = counts[label] / len(parsed)
                 if label != self.answers[0]:
                     fields["accepts_wrong"] = float(shares[0])
-        logs = replies[0].answer_logprobs if replies else None
-        if logs is not None and all(symbol in logs for symbol in symbols):
-            log = np.array([logs[symbols[names.index(name)]] for name in self.answers])
+        of_replies = [logs for reply in replies if (logs := reply.answer_logprobs) and all(s in logs for s in symbols)]
+        if of_replies:  # (n_replies, n_answers); several where the judge reads its own samples
+            log = np.array([[logs[symbols[names.index(name)]] for name in self.answers] for logs in of_replies])
             with np.errstate(invalid="ignore"):
-                p = np.exp(log - log.max())
-                fields["soft"] = float(p @ self.values / p.sum())
-                if len(log) == 2:
-                    fields["odds"] = float(np.clip(log[0] - log[1], -LARGEST_ODDS, LARGEST_ODDS))
+                p = np.exp(log - log.max(axis=1, keepdims=True))
+                fields["soft"] = float(np.mean(p @ self.values / p.sum(axis=1)))
+                if len(self.answers) == 2:
+                    fields["odds"] = float(np.mean(np.clip(log[:, 0] - log[:, 1], -LARGEST_ODDS, LARGEST_ODDS)))
         return PromptScores(fields, [*shares], n_errors)
 
 

@@ -7,6 +7,7 @@ from evenhand.config import Closed
 from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import Record
+from evenhand.study import set_hash
 
 FAMILIES = 4
 
@@ -46,6 +47,11 @@ def row_of(record: Record, source: ItemSource, columns: Columns) -> Row:
     return Row(item_id, group, str(record.values.get("dataset", source.name)), record.values, record.where, cluster)
 
 
+def row_hash(row: Row) -> str:
+    """Over what an item says, whatever its file is called."""
+    return set_hash([row.values])
+
+
 def are_families(groups: Sequence[str]) -> bool:
     """Whether the groups of items are families, as twins are, and not kinds of items: at least FAMILIES times as many
     groups as there are items in one."""
@@ -56,7 +62,7 @@ def are_families(groups: Sequence[str]) -> bool:
 def records_of(source: ItemSource) -> Iterator[Record]:
     """The records of a source, with their places."""
     if source.file is not None:
-        yield from file_records(source.file)
+        yield from file_records(source.file, source.at)
         return
     keys = {"dataset": source.dataset, "split": source.split, "root": source.root}
     for key, where in [(key, study.items) for key, study in STUDIES.items() if study.items]:

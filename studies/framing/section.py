@@ -25,6 +25,7 @@ from evenhand.study import (
     first_of_each,
     set_hash,
 )
+from evenhand.templates import rendered, valid_template
 from studies.framing.asking import (
     GIVEN,
     ORDER_NAMES,
@@ -39,9 +40,9 @@ from studies.framing.asking import (
     snippets_with,
 )
 from studies.framing.rows import Columns, Row, are_families, load_rows
-from studies.framing.templates import valid_template
 
 MOST_ANSWERS = 101
+SELF_ASK = "So which answer is it? Answer with {{ symbols }} alone."
 
 
 def named_texts(tree: Any) -> Any:
@@ -110,6 +111,8 @@ class FramingSection(StudySection):
     placebo_items: int | None = Field(default=None, ge=1, exclude_if=is_none)
     # How replies name the answer: a regular expression whose last match counts, or a name: [[A]], [RESULT] 4, final ...
     read: str | None = Field(default=None, exclude_if=is_none)
+    # With self_read: what asks for the symbol alone, behind the judge's reply; {{ symbols }} is such as "1 or 2"
+    self_ask: Template = Field(default=SELF_ASK, exclude_if=lambda ask: ask == SELF_ASK)
     template_version: int = 1  # raise it when a text changes that no prompt shows
 
     @field_validator("read")
@@ -313,6 +316,12 @@ class FramingSection(StudySection):
     def shown(cls) -> Mapping[str, Shown]:
         """Nothing: a study in YAML is shown by its config (`evenhand show CONFIG`)."""
         return {}
+
+    def symbol_question(self, prompt: Prompt) -> str:
+        """The key self_ask; see StudySection."""
+        *rest, last = prompt.answer_space
+        symbols = f"a whole number from {rest[0]} to {last}" if self.scale else f"{', '.join(rest)} or {last}"
+        return rendered(self.self_ask, {"symbols": symbols}, "framing.self_ask")
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Each prompt answered by its first symbol; see StudySection."""

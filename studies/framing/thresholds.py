@@ -9,12 +9,13 @@ import numpy as np
 from eval.calibration import ACCEPTANCE, DDS, Fit, check_alike, fits_of, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
-from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, THRESHOLD, Folded, folds_of, thresholds_by_fold
-from evenhand.errors import DataError
+from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES, THRESHOLD, Folded, folds_of, thresholds_by_fold
+from evenhand.errors import DataError, EvenhandError
 from evenhand.terminal import say
 from studies.framing.asking import FramedUnit
 from studies.framing.grids import FramedRun, Grid, judged_above
 from studies.framing.measures import first_grid, is_claim
+from studies.framing.rows import row_hash
 
 TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline")  # in which pooled thresholds may differ
 
@@ -29,7 +30,11 @@ def calibrate_runs(train: FramedRun, test: FramedRun, options: Options) -> None:
             f"None for {', '.join(left)}: what it goes on behind would be another reply. A scorecard ranks arms by all "
             "framings, and so not this one."
         )
-    write_fits(options, train, test, fits, test.answers[0])
+    try:
+        hashes = [*map(row_hash, train.section.rows)]
+    except EvenhandError:  # its files are gone, which thresholds do not need
+        hashes = []
+    write_fits(options, train, test, fits, test.answers[0], hashes)
 
 
 def calibrate(train: FramedRun, test: FramedRun, objective: str = DDS, *, is_pooled: bool = False) -> list[Fit]:
@@ -104,15 +109,19 @@ def with_thresholds(run: FramedRun, fits: Sequence[Fit]) -> FramedRun:
     return replace(run, judged={name: judged_above(grid, table(grid)) for name, grid in run.grids.items()})
 
 
-def under_rules(run: FramedRun, _: Options) -> dict[str, FramedRun]:
+def under_rules(run: FramedRun, _: Options, rules: Sequence[str] = RULES) -> dict[str, FramedRun]:
     """The run as each free rule judges it; {} where it has no log-odds of two answers."""
     if run.section.scale or len(run.answers) != 2 or all(np.isnan(g.fields["odds"]).all() for g in run.grids.values()):
         return {}
-    rules: dict[str, Mapping[str, Grid]] = {THRESHOLD: cross_fitted(run, run.grids)}
-    if len(run.section.order_names) > 1:
-        averaged = {name: with_both_orders(grid, as_asked(run)) for name, grid in run.grids.items()}
-        rules = {BOTH_ORDERS: averaged, **rules, BOTH_AND_THRESHOLD: cross_fitted(run, averaged)}
-    return {rule: replace(run, judged=grids) for rule, grids in rules.items()}
+    judged: dict[str, Mapping[str, Grid]] = {}
+    has_orders = len(run.section.order_names) > 1
+    averaged = {name: with_both_orders(grid, as_asked(run)) for name, grid in run.grids.items()} if has_orders else {}
+    for rule in rules:
+        if rule == BOTH_ORDERS and averaged:
+            judged[rule] = averaged
+        elif rule == THRESHOLD or (rule == BOTH_AND_THRESHOLD and averaged):
+            judged[rule] = cross_fitted(run, run.grids if rule == THRESHOLD else averaged)
+    return {rule: replace(run, judged=grids) for rule, grids in judged.items()}
 
 
 def as_asked(run: FramedRun) -> FloatArray:
@@ -122,17 +131,19 @@ def as_asked(run: FramedRun) -> FloatArray:
 
 
 def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:
-    """One verdict over both orders, by their mean log-odds, in the place of each."""
+    """One verdict over both orders, by their mean log-odds, in the place of each; unparsed where one has none."""
     odds = np.broadcast_to(grid.fields["odds"].mean(axis=-1, keepdims=True), grid.fields["odds"].shape)
-    averaged = replace(grid, fields={**grid.fields, "odds": odds})
-    return judged_above(averaged, limits)
+    is_asked = ~np.isnan(grid.fields["unread"]).any(axis=-1, keepdims=True)
+    known = {name: np.where(np.isnan(odds), np.nan, values) for name, values in grid.fields.items()}
+    unread = np.where(is_asked, np.isnan(odds).astype(float), np.nan)
+    fields = {**known, "odds": odds, "unread": unread, "labelled": grid.fields["labelled"]}
+    return judged_above(replace(grid, fields=fields), limits)
 
 
 def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
     """Grids under a threshold for each framing and order, fitted on the items of other folds."""
-    names = [f"{dataset} {cluster}" for dataset, grid in grids.items() for cluster in grid.clusters]
-    ends = np.cumsum([len(grid.items) for grid in grids.values()])[:-1]
-    folds = dict(zip(grids, np.split(folds_of(names), ends), strict=True))
+    fold_of = folds_of(run.clustered_plan)
+    folds = {name: np.array([fold_of[name, item] for item in grid.items]) for name, grid in grids.items()}
     by_fold = np.stack(
         [
             thresholds_by_fold([Folded(grid.fields["odds"][..., place], folds[name]) for name, grid in grids.items()])

@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.study import set_hash
 from studies.framing.asking import FramedUnit
-from studies.framing.rows import Row, load_rows
+from studies.framing.rows import Row, load_rows, row_hash
 from studies.framing.section import FramingSection
 from training.config import StudyTraining, TrainingConfig, check_split
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
@@ -55,6 +55,10 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
     def content_hash(self, units: Sequence[Row]) -> str:
         """Over the items' content."""
         return set_hash([row.item_id, row.group, row.dataset, row.values] for row in units)
+
+    def unit_hash(self, unit: Row) -> str:
+        """Over what the item says, whatever its file is called; see StudyTraining."""
+        return row_hash(unit)
 
     def check_test_data(self, units: Sequence[Row], section: FramingSection) -> None:
         """Raises DataError where an item reads in the baseline as one of the test split does; see StudyTraining.

@@ -1,10 +1,9 @@
 """Conversation × task × narrator × visibility → Prompt, as in the narrator paper's appendix A."""
 
-import json
 import random
 from collections.abc import Iterator, Sequence
 
-from evenhand.records import Message, Prompt, SamplingOverride
+from evenhand.records import Message, Prompt, SamplingOverride, answer_schema
 from studies.narrator.records import (
     BENCHMARK,
     OPTION_ORDERS,
@@ -65,11 +64,6 @@ def narrator_prompt(
     perspective: Perspective = (  # section 3.3
         "neutral" if not narrator else "attacker" if narrator == conversation.attacker else "non_attacker"
     )
-    answer = {"type": "string", "enum": options}  # in an object, since OpenAI's strict mode takes no bare string
-    schema = json.dumps(
-        {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False},
-        ensure_ascii=False,
-    )
     return Prompt(
         item_id=conversation.conversation_id,
         benchmark=BENCHMARK,
@@ -87,7 +81,7 @@ def narrator_prompt(
         ),
         messages=(Message(role="user", content=text),),
         answer_space=options,
-        drawing=SamplingOverride(json_schema=schema),
+        drawing=SamplingOverride(json_schema=answer_schema(options)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What people can be asked about the judge of PluralEval: its matches, stances and clusters (appendices A.4, A.5)."""
+"""What people can be asked about the judge of PluralEval: its matches, stances and clusters (appendix A.5)."""
 
 import math
 import random
@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from eval.annotation.tasks import SIDES, Item, Task
+from eval.annotation.tasks import Item, Task
 from eval.runs import load_finished
 from evenhand.built_folder import read_manifest
 from evenhand.errors import DataError
@@ -16,7 +16,7 @@ from evenhand.files import shipped_yaml
 from evenhand.run_directory import CONFIG_FILE
 from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.observe import MATCH, confidence_of, stance_of
-from studies.pluraleval.records import Cluster, ReferenceSet
+from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.runs import judged
 from studies.pluraleval.section import YES_NO, section_of, stage_run
@@ -25,11 +25,8 @@ from studies.pluraleval.sources import REFERENCES, built_references
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
 
 
-def tasks(paths: Sequence[Path]) -> list[Task]:
-    """Matches and stances of a judgements run; clusters of reference sets; of two, which clustering is better."""
-    if len(paths) > 1:
-        return [clusterings(paths)]
-    (path,) = paths
+def tasks(path: Path) -> list[Task]:
+    """Matches and stances of a judgements run; clusters of reference sets."""
     if (path / CONFIG_FILE).is_file() and section_of(path).stage != "references":
         return judgements(path)
     return [clusters(path)]
@@ -60,18 +57,21 @@ def judgements(path: Path) -> list[Task]:
         elif not math.isnan(confidence := confidence_of(reply)):
             answer = YES_NO[0] if confidence > MATCH else YES_NO[1]
             matches.append(Item(unit=prompt.item_id, texts=(response, opinion), judge=answer))
-    asked = {"matches": matches, "stances": stances}
-    return [task_of(name, items, [path], run.judgements.judge) for name, items in asked.items() if items]
-
-
-def task_of(name: str, items: Sequence[Item], paths: Sequence[Path], judge: str, **keys: Any) -> Task:
-    """A task with its question; in_run: the judge's answers to its items, unless a key says otherwise."""
-    question = {**QUESTIONS[name], "answers": tuple(QUESTIONS[name]["answers"])}
-    keys = {"in_run": Counter(item.judge for item in items), "runs": tuple(path.name for path in paths), **keys}
-    return Task(name=name, items=items, judge=judge, **question, **keys)
+    judge = run.judgements.judge
+    return [
+        task_of(name, items, path, judge, Counter(item.judge for item in items))
+        for name, items in (("matches", matches), ("stances", stances))
+        if items
+    ]
 
 
 QUESTIONS: Mapping[str, Mapping[str, Any]] = shipped_yaml(Path(__file__).with_name("annotation.yaml"))
+
+
+def task_of(name: str, items: Sequence[Item], path: Path, judge: str, in_run: Mapping[str, int]) -> Task:
+    """A task with its question."""
+    question = {**QUESTIONS[name], "answers": tuple(QUESTIONS[name]["answers"])}
+    return Task(name=name, items=items, judge=judge, in_run=in_run, run=path.name, **question)
 
 
 def clusters(path: Path) -> Task:
@@ -88,27 +88,7 @@ def clusters(path: Path) -> Task:
             for (_, first), (_, second) in alike[:MOST_PAIRS]:
                 texts = (("First opinion", first), ("Second opinion", second))
                 items.append(Item(unit=known.thread.thread_id, texts=texts, judge=answer))
-    return task_of("clusters", items, [path], judge, in_run=in_run)
-
-
-def clusterings(paths: Sequence[Path]) -> Task:
-    """Two clusterings of the same threads side by side (A.4); threads that both cluster alike are left out."""
-    (first, ours), (second, theirs) = map(references_in, paths)
-    others = {known.thread: listed(known.clusters) for known in theirs}
-    sides = [(known.thread, listed(known.clusters), others.get(known.thread)) for known in ours]
-    items = [
-        Item(unit=thread.thread_id, texts=(("Post", thread.post), ("Left", left), ("Right", right)), judge=SIDES[0])
-        for thread, left, right in sides
-        if right is not None and left != right
-    ]
-    return task_of("clusterings", items, paths, f"{first} against {second}", in_run={}, is_comparison=True)
-
-
-def listed(known: Sequence[Cluster]) -> str:
-    """Clusters as text."""
-    return "\n\n".join(
-        "\n".join([cluster.summary, *(f"  • {member.text}" for member in cluster.members)]) for cluster in known
-    )
+    return task_of("clusters", items, path, judge, in_run)
 
 
 def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:

@@ -1,6 +1,5 @@
 """`evenhand build references RUN`: a finished references run → reference sets in a folder that any run can read."""
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from eval.runs import FinishedRun
 from evenhand.built_folder import CARD_FILE, building, write_rows
 from evenhand.errors import DataError
 from evenhand.markdown import filled
+from evenhand.terminal import command_parser
 from studies.pluraleval.prompts import OWN_VERSION, TEMPLATE_VERSION
 from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import reference_unit
@@ -24,7 +24,7 @@ ONE_ANSWER = 0.95  # share of the stances from which on a judge is said to have 
 
 def main(argv: Sequence[str]) -> None:
     """Make the reference sets of a finished references run into a folder, with the rates of its replies' states."""
-    parser = argparse.ArgumentParser(prog="evenhand build references", description=main.__doc__)
+    parser = command_parser("build references", main)
     parser.add_argument("run", type=Path, help="the run's folder")
     parser.add_argument("--out", type=Path, required=True, help="the folder to build")
     given = parser.parse_args(argv)

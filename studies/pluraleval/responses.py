@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from evenhand.config import Closed
-from evenhand.records import Message, Prompt, SamplingOverride
-from studies.pluraleval.prompts import TEMPLATE_VERSION, Messages, ask, numbered, templates
+from evenhand.records import Message, Prompt, SamplingOverride, answer_schema
+from studies.pluraleval.prompts import TEMPLATE_VERSION, Messages, array, ask, numbered, one_key, templates
 from studies.pluraleval.records import (
     TASKS,
     Framing,
@@ -128,5 +128,9 @@ class Asker:
             template_version=TEMPLATE_VERSION,
             **varied,
         )
+        n = len(factors.shown)
+        places = array({"type": "integer", "enum": [*range(1, n + 1)]}, minItems=n, maxItems=n)
+        schema = {"pairwise": answer_schema(CHOICES), "ranking": one_key("ranking", places)}.get(task)
         options = CHOICES if task == "pairwise" else ()
-        return prompt_about(self.thread, framing, factors, messages, SamplingOverride(max_tokens=max_tokens), options)
+        drawing = SamplingOverride(max_tokens=max_tokens, json_schema=schema)
+        return prompt_about(self.thread, framing, factors, messages, drawing, options)

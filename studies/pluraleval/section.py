@@ -15,10 +15,10 @@ from eval.runs import FinishedRun, load_finished
 from evenhand.config import Closed, parse_config, read_yaml
 from evenhand.errors import DataError
 from evenhand.files import sha256_of
-from evenhand.records import Completion, Prompt, SamplingOverride, digest
+from evenhand.records import Completion, Prompt, SamplingOverride, answer_schema, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units
-from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, one_key, stance
+from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance, templates
 from studies.pluraleval.records import (
     STANCES,
     Judgement,
@@ -31,7 +31,7 @@ from studies.pluraleval.records import (
 )
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from studies.pluraleval.response_lists import responses_in
-from studies.pluraleval.responses import Asker, ResponseSettings
+from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
 from studies.pluraleval.sources import (
     POCKET,
     WILDSCOPE,
@@ -79,8 +79,12 @@ class PluralEvalSection(StudySection):
 
     @property
     def has_schemas(self) -> bool:
-        """The judge's prompts have; those to the model under test are as printed."""
-        return self.responses is None
+        """The judge's prompts have, and rankings and pairs; a list of responses is free text."""
+        return self.responses is None or {*self.responses.tasks} != {"generation"}
+
+    def symbol_question(self, prompt: Prompt) -> str | None:
+        """Of pairs; see StudySection."""
+        return templates()["pairwise_symbol"]["user"] if prompt.answer_space == CHOICES else None
 
     def check_verdict(self, verdict: str) -> None:
         """Text everywhere; margins of pairs alone, options of judgements alone; see StudySection."""
@@ -232,8 +236,7 @@ def judgement_prompts(
                     messages = stance(reference_set.thread.post, opinion, response)
                 else:
                     messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
-                schema = one_key("answer", {"type": "string", "enum": options})
-                drawing = SamplingOverride(n=1, max_tokens=16, json_schema=schema)
+                drawing = SamplingOverride(n=1, max_tokens=16, json_schema=answer_schema(options))
                 factors = JudgementFactors(
                     judgement=judgement,
                     framing=generation.factors["framing"],

@@ -1,14 +1,12 @@
 """What people can be asked about the taxonomy's judge: the primary code of each flip."""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from eval.annotation.tasks import Item, Task
 from eval.runs import load_finished
-from evenhand.errors import DataError
 from studies.flips import Flip, read_flips
 from studies.taxonomy.codebook import codes, own_flips
 from studies.taxonomy.coded_flips import coded_runs, flips_folder
@@ -16,11 +14,9 @@ from studies.taxonomy.prompts import NO_TEXT
 from studies.taxonomy.section import KEY
 
 
-def tasks(paths: Sequence[Path]) -> list[Task]:
+def tasks(path: Path) -> list[Task]:
     """The primary code of each flip that the judge gave one, but for those whose texts are withheld."""
-    if len(paths) > 1:
-        raise DataError(f"{paths[1]}: flips are labelled one run at a time; name one")
-    runs = coded_runs(load_finished(paths[0]))
+    runs = coded_runs(load_finished(path))
     run = runs[0].run
     flips = own_flips().values() if run.config[KEY].get("flips") is None else read_flips(flips_folder(run))
     by_id = {flip.flip_id: flip for flip in flips}
@@ -39,7 +35,7 @@ def tasks(paths: Sequence[Path]) -> list[Task]:
             answers=tuple(codes()),
             items=items,
             in_run=Counter(item.judge for item in items),
-            runs=(paths[0].name,),
+            run=path.name,
             judge=runs[0].judged_by,
         )
     ]

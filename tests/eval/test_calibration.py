@@ -2,13 +2,23 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.calibration import ACCEPTANCE, DDS, fits_of, nearest_threshold, read_fits, shares_above, thresholds
+from eval.calibration import (
+    ACCEPTANCE,
+    DDS,
+    fits_of,
+    nearest_threshold,
+    read_fits,
+    shares_above,
+    thresholds,
+    training_doubts,
+)
 from evenhand.errors import DataError
 from evenhand.files import write_json
 
@@ -67,6 +77,24 @@ def test_unknown_margins_are_not_fitted_on_and_the_baseline_stays_where_a_framin
 def test_a_kind_of_claims_without_margins_is_refused() -> None:
     with pytest.raises(DataError, match="dialogue: no margins"):
         fits_of({"statement": [np.ones(2)], "dialogue": [np.array([math.nan])]}, DDS, "", 2)
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_items_that_a_model_or_the_one_before_it_was_trained_on_are_counted(is_here: bool, tmp_path: Path) -> None:
+    """The judge's last training had others; what it started from was bent on two of three."""
+    bases = {"paired": tmp_path / "training" / "bend" / "merged-nf4", "bend": "owner/model"}
+    for name, hashes in (("paired", ["d", "e"]), ("bend", ["a", "b"])):
+        folder = tmp_path / "training" / name
+        folder.mkdir(parents=True)
+        write_json(folder / "DONE.json", {})
+        (folder / "config.yaml").write_text(f"model: {{name: '{bases[name]}'}}")
+        if is_here:
+            write_json(folder / "items.json", {"hashes": hashes})
+    config = {"model": {"name": str(tmp_path / "training" / "paired" / "merged-nf4")}}
+    (doubt,) = training_doubts(SimpleNamespace(config=config, path=tmp_path), ["a", "b", "c"])
+    assert doubt.startswith("bend was trained on 2 of its 3 items") == is_here
+    assert ("not known" in doubt) == (not is_here)
+    assert training_doubts(SimpleNamespace(config={"model": {"name": "owner/model"}}, path=tmp_path), ["a"]) == []
 
 
 def test_thresholds_of_an_earlier_version_are_refused(tmp_path: Path) -> None:

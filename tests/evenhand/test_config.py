@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.config import by_config, config_file, to_yaml
+from evenhand.config import by_config, config_file, parse_yaml, to_yaml
 from evenhand.errors import ConfigError
 from inference.config import load_sampling_config
 from tests.made.places import CONFIGS
@@ -115,3 +115,11 @@ def test_words_belong_to_the_config_before_them_however_long_they_are() -> None:
     assert by_config(["a.yaml", long, "b.yaml"]) == [["a.yaml", long], ["b.yaml"]]
     with pytest.raises(ConfigError, match="stands before any config"):
         by_config(["a.b=1", "a.yaml"])
+
+
+def test_aliases_that_make_billions_of_values_are_refused_at_once_and_few_are_read() -> None:
+    levels = "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12))
+    for text in ("a0: &a0 x\n" + levels, "a: &a [*a]"):
+        with pytest.raises(yaml.YAMLError, match=r"aliases \(\*NAME\) repeat"):
+            parse_yaml(text)
+    assert parse_yaml("a: &a {x: 1}\nb: *a") == {"a": {"x": 1}, "b": {"x": 1}}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.annotation.labels import sheet
-from eval.annotation.tasks import SIDES, Item, Task, draw_items
+from eval.annotation.tasks import Item, Task, draw_items
 
 
 def item(number: int, judge: str, unit: str | None = None) -> Item:
@@ -17,15 +17,8 @@ def item(number: int, judge: str, unit: str | None = None) -> Item:
 
 def task(items: Sequence[Item], answers: tuple[str, ...] = ("yes", "no"), **keys: Any) -> Task:
     """Questions of yes and no, unless other answers are named."""
-    settled: dict[str, Any] = {"in_run": Counter(item.judge for item in items), "runs": ("made-run",), "judge": "judge"}
+    settled: dict[str, Any] = {"in_run": Counter(item.judge for item in items), "run": "made-run", "judge": "judge"}
     return Task(name="made", question="Yes?", guide="", answers=answers, items=items, **{**settled, **keys})
-
-
-def comparison(n_units: int) -> Task:
-    """Two runs side by side; the first one's text says so."""
-    sides = (("Left", "of first"), ("Right", "of second"))
-    items = [Item(unit=f"unit {n}", texts=(("Post", f"post {n}"), *sides), judge=SIDES[0]) for n in range(n_units)]
-    return task(items, SIDES, in_run={}, runs=("first", "second"), is_comparison=True)
 
 
 def whole(task: Task) -> list[Item]:

@@ -1,26 +1,39 @@
 """Where free rules end on judges whose truth is known, and how often intervals hold it: docs/results.md, "Free rules".
 
-`python -m tests.made.simulated_rules [RUNS]` prints the table, with seed 7.
+`python -m tests.made.simulated_rules [RUNS] [ITEMS] [JUDGE ...]` prints it with seed 7: of each rule its levels, then
+how often the contrast of a training with it is held, of one seed and over three, and that of three under it with none.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from eval.calibration import nearest_threshold, share_of
+from eval.estimates.changes import estimates_in, paired
+from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import FloatArray
-from eval.evaluation import Block, observed_scores
+from eval.estimates.seeds import over_seeds
+from eval.evaluation import Block
 from eval.options import Options
 from eval.runs import PlannedPrompt
-from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, THRESHOLD, Folded, thresholds_by_fold
+from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, N_FOLDS, THRESHOLD
+from studies.dialdefer.calibrate import cross_fitted
+from studies.dialdefer.panels import with_both_orders
+from studies.dialdefer.quantities import ACC_WORDINGS, WORDINGS, pair_of
 from studies.framing.grids import FIELDS, FramedRun, Grid
 from studies.framing.measures import EVERY, block, overall, shift_parts
 from studies.framing.thresholds import under_rules
 from studies.framing.verdict_files import section_of
+from tests.made.made_panels import margin_panel
 from tests.made.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
 
 SEED, N_POPULATION = 7, 50_000  # items, of two claims in two orders each
@@ -56,12 +69,17 @@ JUDGES = {
 }
 
 
-def log_odds(judge: Judge, n_items: int, rng: np.random.Generator) -> FloatArray:
-    """(n_items, n_framings, n_cases, n_orders): of a claim's two orders and framings one part is the same."""
+def claims(n_items: int, rng: np.random.Generator) -> FloatArray:
+    """(n_items, 1, n_cases, 1): the part of a claim's log-odds that all judges, framings and orders share."""
+    return rng.normal(0, SPREAD, (n_items, 1, 2, 1))
+
+
+def log_odds(judge: Judge, shared: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """(n_items, n_framings, n_cases, n_orders)."""
     is_expert, signs = np.array([0, 1, 0])[:, None, None], np.array([1, -1])
     knows = KNOWS + is_expert * (judge.knows - KNOWS)
     added = is_expert * (np.interp(judge.defers, POINTS, STEPS) + judge.pulled * signs)
-    spread = rng.normal(0, SPREAD, (n_items, 1, 2, 1)) + rng.normal(0, 2 * NOISE, (n_items, 3, 2, 2))
+    spread = shared + rng.normal(0, 2 * NOISE, (len(shared), 3, 2, 2))
     return np.asarray(spread + knows * signs[:, None] + added)
 
 
@@ -90,22 +108,34 @@ def grid_of(odds: FloatArray) -> Grid:
 def run_of(grid: Grid, dataset: str) -> FramedRun:
     """A run with this grid. Its dataset's name seeds its draws."""
     plan = [
-        PlannedPrompt(prompt_hash=item, item_id=item, dataset=dataset, condition="", factors=()) for item in grid.items
+        PlannedPrompt(prompt_hash=item, item_id=item, dataset=dataset, condition="", factors=(("group", item),))
+        for item in grid.items
     ]
     config: dict[str, Any] = {"verdict": "margin", "model": {"name": "made"}}
     facts: dict[str, Any] = {"config": config, "provenance": {}, "plan": plan, "replies": {}, "rendered": {}}
     return FramedRun(path=Path("made"), section=SECTION, judged={dataset: grid}, **facts)
 
 
-def figures(run: FramedRun) -> Iterator[Block]:
-    """The expert's shift, and what is over the framings."""
+MEASURES = ("shift", "mean_square_shift", "mean_abs_shift", "right")
+Sides = tuple[Estimate, Estimate, Estimate]  # before, after, change
+
+
+def columns(run: FramedRun) -> list[Block]:
+    """What MEASURES are of: the expert's shift, and what is over both framings."""
     (grid,) = run.grids.values()
-    yield from block(run, "expert", next(shift_parts(SECTION, grid, "expert")))
-    for part in overall(SECTION, grid, NAMES[1:]):
-        yield from block(run, EVERY, part)
+    parts = [("expert", next(shift_parts(SECTION, grid, "expert")))]
+    parts += [(EVERY, part) for part in overall(SECTION, grid, NAMES[1:])]
+    return [each for framing, part in parts for each in block(run, framing, part)]
 
 
-MEASURES = ("shift", "mean_square_shift", "right")
+def sides(first: Sequence[Block], second: Sequence[Block]) -> list[Sides]:
+    """Of each of MEASURES."""
+    pairs = [
+        (before.measures, [paired(*before.parts.values(), *after.parts.values(), OPTIONS.drawing)])
+        for before, after in zip(first, second, strict=True)
+    ]
+    known = {m.name: estimates_in(m, pair) for measures, pair in pairs for m in measures if m.name in MEASURES}
+    return [known[name] for name in MEASURES]
 
 
 def truth(odds: FloatArray, rule: str, population: FloatArray) -> FloatArray:
@@ -113,59 +143,162 @@ def truth(odds: FloatArray, rule: str, population: FloatArray) -> FloatArray:
     if rule in (BOTH_ORDERS, BOTH_AND_THRESHOLD):
         odds, population = (np.broadcast_to(each.mean(-1, keepdims=True), each.shape) for each in (odds, population))
     limits = np.zeros((len(NAMES), 2))
-    if rule in (THRESHOLD, BOTH_AND_THRESHOLD):
-        nowhere = np.full(len(odds), -1)  # in no fold: fitted on all
-        limits = np.stack([thresholds_by_fold([Folded(odds[..., place], nowhere)])[0] for place in (0, 1)], axis=-1)
+    if rule in (THRESHOLD, BOTH_AND_THRESHOLD):  # fitted on all
+        for framing, order in ((1, 0), (1, 1), (2, 0), (2, 1)):
+            base, framed = ([*odds[:, of, :, order].T] for of in (0, framing))
+            limits[framing, order] = nearest_threshold(framed, share_of(base, 0.0))
     accepts = 100 * (population > limits[:, None, :]).mean(axis=(0, 3))  # framings × cases
     shifts = (accepts[1:] - accepts[0]).mean(axis=1)
     right = (accepts[1:, 0] + 100 - accepts[1:, 1]).mean() / 2
-    return np.array([shifts[0], np.square(shifts).mean(), right])
+    return np.array([shifts[0], np.square(shifts).mean(), np.abs(shifts).mean(), right])
+
+
+def population_of(judge: Judge) -> FloatArray:
+    """The log-odds of very many items."""
+    rng = np.random.default_rng(SEED)
+    return log_odds(judge, claims(N_POPULATION, rng), rng)
+
+
+N_SEEDS, SEEDS_SD = 3, 3.0  # trainings, of which each is left with a shift of its own, in points
+
+
+@cache
+def trained_truth() -> FloatArray:
+    """The mean over all seeds that could be trained, of each of MEASURES."""
+    left = [NormalDist(0, SEEDS_SD).inv_cdf((i + 0.5) / 40) for i in range(40)]
+    populations = [population_of(Judge(defers=points)) for points in left]
+    return np.asarray(np.mean([truth(odds, AS_ASKED, odds) for odds in populations], axis=0))
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Of a rule on a judge, (3,) each, as MEASURES are: where it ends with a population to fit on, the mean of what is
-    left in truth, the mean of the estimates, and in % how often the interval holds the truth."""
+    """Of a rule on a judge, (4,) each, as MEASURES are: where it ends with a population to fit on, the mean of what is
+    left in truth, the mean of the estimates, and in % how often the interval holds the truth: of the level, of the
+    change to one training, to three seeds, and from the judge as asked to three seeds under the rule."""
 
     theory: FloatArray
     left: FloatArray
     estimated: FloatArray
-    covered: FloatArray
+    held: Mapping[str, FloatArray]
 
 
-def ended(judge: Judge, n_items: int, n_runs: int) -> Mapping[str, Ended]:
+HELD = ("level", "training", "3 seeds", "3 seeds under it")
+
+
+def ended(judge: Judge, n_items: int, n_runs: int, *, has_training: bool = False) -> dict[str, Ended]:
     """Rule → where it ended."""
-    rng = np.random.default_rng(SEED)
-    population = log_odds(judge, N_POPULATION, rng)
-    rows: dict[str, list[FloatArray]] = {}
+    rng, population, straight = np.random.default_rng(SEED), population_of(judge), population_of(Judge())
+    left, held = defaultdict[str, list[FloatArray]](list), defaultdict[tuple[str, str], list[FloatArray]](list)
+    asked, fair = truth(population, AS_ASKED, population), truth(straight, AS_ASKED, straight)
+
+    def hold(rule: str, what: str, estimates: Sequence[Estimate], true: FloatArray) -> None:
+        ends = np.array([(each.low, each.high) for each in estimates])
+        held[rule, what].append((ends[:, 0] <= true + 1e-9) & (true - 1e-9 <= ends[:, 1]))
+
+    def rows(odds: FloatArray, name: str) -> dict[str, list[Block]]:
+        run = run_of(grid_of(odds), name)
+        return {rule: columns(ruled) for rule, ruled in [(AS_ASKED, run), *under_rules(run, OPTIONS).items()]}
+
     for i in range(n_runs):
-        odds = log_odds(judge, n_items, rng)
-        run = run_of(grid_of(odds), f"made {i}")
-        for rule, ruled in {AS_ASKED: run, **under_rules(run, OPTIONS)}.items():
-            scores = observed_scores(lambda each, _: figures(each), {"made": ruled}, OPTIONS)
-            known = {score.measure: score.estimate for score in scores}
-            estimates = [(known[name].value, known[name].low, known[name].high) for name in MEASURES]
-            rows.setdefault(rule, []).append(np.column_stack([truth(odds, rule, population), np.array(estimates)]))
-    results = {}
-    for rule, of_runs in rows.items():
-        true, value, low, high = np.moveaxis(np.stack(of_runs), -1, 0)
-        covered = 100 * ((low <= true + 1e-9) & (true - 1e-9 <= high)).mean(axis=0)
-        theory = truth(population, rule, population)
-        results[rule] = Ended(theory, true.mean(axis=0), value.mean(axis=0), covered)
-    return results
+        shared = claims(n_items, rng)
+        odds = log_odds(judge, shared, rng)
+        base = rows(odds, f"made {i}")
+        if has_training:
+            trained = rows(log_odds(Judge(), shared, rng), f"made {i}")[AS_ASKED]
+            judges = [Judge(defers=rng.normal(0, SEEDS_SD)) for _ in range(N_SEEDS)]
+            seed_odds = [log_odds(each, shared, rng) for each in judges]
+            seeds, populations = [rows(each, f"made {i}") for each in seed_odds], list(map(population_of, judges))
+        for rule, ruled in base.items():
+            true = truth(odds, rule, population)
+            compared = sides(ruled, trained if has_training else ruled)
+            left[rule].append(np.stack([true, np.array([before.value for before, *_ in compared])]))
+            hold(rule, HELD[0], [before for before, *_ in compared], true)
+            if has_training:
+                hold(rule, HELD[1], [change for *_, change in compared], fair - true)
+                changes = [[change for *_, change in sides(ruled, of_seed[AS_ASKED])] for of_seed in seeds]
+                hold(rule, HELD[2], list(map(over_seeds, zip(*changes, strict=True))), trained_truth() - true)
+                under = [truth(each, rule, of) for each, of in zip(seed_odds, populations, strict=True)]
+                changes = [[change for *_, change in sides(base[AS_ASKED], of_seed[rule])] for of_seed in seeds]
+                under_truth = trained_truth() if rule in (AS_ASKED, BOTH_ORDERS) else np.mean(under, axis=0)
+                hold(rule, HELD[3], list(map(over_seeds, zip(*changes, strict=True))), under_truth - asked)
+    return {
+        rule: Ended(
+            truth(population, rule, population),
+            *np.mean(of_runs, axis=0),
+            {what: 100 * np.mean(held[rule, what], axis=0) for what in HELD if (rule, what) in held},
+        )
+        for rule, of_runs in left.items()
+    }
 
 
-def main(n_runs: int = 200, n_items: int = 100, *names: str) -> None:
+N_VARIANTS, BEND = 4, 2.0  # DialDefer's prompt variants, each in both orders; nats that a speaker adds in all of them
+CARRIED = (WORDINGS[0], ACC_WORDINGS[0])  # d² and what is right over prompt variants
+
+
+def variants(bend: float, shared: float, n_items: int, claims_of_items: FloatArray, rng: np.random.Generator) -> Any:
+    """Panels of margins; shared: the part of the noise's variance that prompt variants have in common."""
+    common = rng.normal(0, 2 * NOISE, (n_items, 4))
+    panels = []
+    for version, order in product(range(N_VARIANTS), ("yes_first", "no_first")):
+        own = rng.normal(0, 2 * NOISE, (n_items, 4))
+        noise = np.sqrt(shared) * common + np.sqrt(1 - shared) * own
+        knows = KNOWS * np.array([1, -1, 1, -1]) + bend * np.array([0, 0, 1, 1])
+        margins = np.tile(claims_of_items[:, 0, :, 0], 2) + knows + noise
+        panels.append(margin_panel(margins, template=f"v{version}", answer_order=order))
+    return panels
+
+
+def carried(shared: float, n_items: int, n_runs: int) -> dict[str, FloatArray]:
+    """What thresholds carried over from other prompt variants leave in truth, the mean of the estimates, and in % how
+    often the interval holds the truth of the level and of the change to a straight judge: (2,) each, as CARRIED are."""
+    rng, sums = np.random.default_rng(SEED), defaultdict[str, list[Any]](list)
+    population = claims(N_POPULATION, np.random.default_rng(SEED))
+    grids = [
+        np.stack([panel.margins[:, :, 0] for panel in variants(bend, shared, N_POPULATION, population, rng)])
+        for bend in (BEND, 0.0)
+    ]
+
+    def left(accepts: FloatArray) -> FloatArray:  # variants and orders × conditions
+        dds = (accepts[:, 2:].sum(axis=1) - accepts[:, :2].sum(axis=1)).reshape(N_VARIANTS, 2).mean(axis=1)
+        return np.array([np.square(dds).mean(), (accepts[:, [0, 2]] + 100 - accepts[:, [1, 3]]).mean() / 2])
+
+    straight = left(100 * (grids[1] > 0).mean(axis=1))
+    folds = {("bbq", f"bbq-{i:05}"): i % N_FOLDS for i in range(n_items)}
+    for _ in range(n_runs):
+        of_items = claims(n_items, rng)
+        bent, fair = (variants(bend, shared, n_items, of_items, rng) for bend in (BEND, 0.0))
+        ruled = [each for each in with_both_orders(cross_fitted(bent, folds, is_carried=True)) if each.orders]
+        trained = [each for each in with_both_orders(fair) if each.orders]
+        margins = np.stack([panel.margins[:, :, 0] for panel in bent]).reshape(N_VARIANTS, 2, n_items, 4)
+        limits = np.zeros((N_VARIANTS, 2, 4))
+        for variant, order in product(range(N_VARIANTS), (0, 1)):
+            others = [of_variant[order] for i, of_variant in enumerate(margins) if i != variant]
+            base, framed = ([*np.hstack([each[:, at] for each in others]).T] for at in ([0, 1], [2, 3]))
+            limits[variant, order, 2:] = nearest_threshold(framed, share_of(base, 0.0))
+        true = left(100 * (grids[0] > limits.reshape(-1, 1, 4)).mean(axis=1))
+        pairs = pair_of("orders", ruled, trained, "answered", OPTIONS.drawing)
+        compared = [estimates_in(measure, pairs) for measure in CARRIED]
+        sums["left"].append(true)
+        sums["estimated"].append([before.value for before, *_ in compared])
+        for what, side, of in (("level", 0, true), ("training", 2, straight - true)):
+            ends = np.array([(each[side].low, each[side].high) for each in compared])
+            sums[what].append(100.0 * ((ends[:, 0] <= of) & (of <= ends[:, 1])))
+    return {what: np.mean(values, axis=0) for what, values in sums.items()}
+
+
+def main(n_runs: int = 200, n_items: int = 100, names: Sequence[str] = ()) -> None:
     """Print the table."""
-    heads = " | ".join(f"{head}: theory, left, estimated, % held" for head in ("shift", "mean square", "right"))
-    print(f"| judge | rule | {heads} |\n|---|---|---|---|---|")
+    print(f"| judge | rule | {' | '.join(MEASURES)}: theory, left, estimated | {' | '.join(HELD)}: % held |")
+    for shared in (0.0, 0.5, 1.0) if not names else ():
+        cells = [f"{what} {', '.join(f'{v:.1f}' for v in of)}" for what, of in carried(shared, n_items, n_runs).items()]
+        print(f"| carried over, noise shared {shared} | {' | '.join(cells)} |", flush=True)
     for name in names or JUDGES:
-        for rule, end in ended(JUDGES[name], n_items, n_runs).items():
-            cells = np.stack([end.theory, end.left, end.estimated, end.covered])
-            texts = [", ".join([*(f"{value:.1f}" for value in cell[:3]), f"{cell[3]:.0f} %"]) for cell in cells.T]
-            print(f"| {name} | {rule} | {' | '.join(texts)} |", flush=True)
+        for rule, end in ended(JUDGES[name], n_items, n_runs, has_training=True).items():
+            levels = [f"{a:.1f}, {b:.1f}, {c:.1f}" for a, b, c in zip(end.theory, end.left, end.estimated, strict=True)]
+            cells = [*levels, *(", ".join(f"{value:.0f}" for value in held) for held in end.held.values())]
+            print(f"| {name} | {rule} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    main(*numbers, *(word for word in sys.argv[1:] if not word.isdigit()))
+    main(*numbers[:2], *[100] * (len(numbers) == 1), names=[word for word in sys.argv[1:] if not word.isdigit()])

@@ -10,12 +10,17 @@ from typing import Any
 import pytest
 
 from evenhand.config import read_yaml
-from evenhand.records import Prompt
+from evenhand.errors import DataError, ModelError
+from evenhand.records import Prompt, answer_schema
 from inference.config import OpenAIConfig, load_sampling_config
+from inference.sampling import sample
 from inference.schedule import first_prompts
-from studies.framing.asking import verdict_schema
+from studies.framing.asking import WRITTEN
+from studies.pluraleval.reply_reading import Read, ranking_in
+from tests.made.completions import completion
 from tests.made.made_threads import judged, thread
 from tests.made.places import CONFIGS
+from tests.made.scripted_engine import AnsweringEngine, scripted
 
 KEYS = {"string": set(), "integer": set(), "array": {"items", "minItems", "maxItems"}}
 KEYS["object"] = {"properties", "required", "additionalProperties"}
@@ -44,15 +49,50 @@ def schemas(prompts: list[Prompt]) -> list[dict[str, Any]]:
     return [json.loads(text) for text in {p.drawing.json_schema for p in prompts} if text]
 
 
-ASKED = ("inference/pocket-reason", "narrator/pocket", "taxonomy/pocket", "pluraleval/pocket-judgements")
+ASKED = (
+    "inference/pocket-reason",
+    "narrator/pocket",
+    "taxonomy/pocket",
+    "pluraleval/pocket-judgements",
+    "pluraleval/pocket-responses",
+)
 
 
 def test_every_schema_keeps_to_the_rules() -> None:
     prompts = [p for name in ASKED for p in first_prompts(load_sampling_config([str(CONFIGS / f"{name}.yaml")]))]
     prompts += judged(thread("a1", "b1", "a2", "c1", "b2"))[1]
-    found = [*schemas(prompts), json.loads(verdict_schema(("yes", "no")))]
-    assert len({json.dumps(schema)[:90] for schema in found}) >= 8
+    found = [*schemas(prompts), *(json.loads(answer_schema(("yes", "no"), keys)) for keys in WRITTEN.values())]
+    assert len({json.dumps(schema)[:90] for schema in found}) >= 10
     assert [fault for schema in found for fault in faults(schema)] == []
+
+
+def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads() -> None:
+    """And an ordinary judge's reason stands before its answer."""
+    prompts = first_prompts(load_sampling_config([str(CONFIGS / "pluraleval" / "pocket-responses.yaml")]))
+    of_task = {p.factors.task: p.drawing.json_schema for p in prompts}
+    assert of_task["generation"] is None
+    pair, ranking = (json.loads(str(of_task[task])) for task in ("pairwise", "ranking"))
+    assert pair["properties"] == {"answer": {"type": "string", "enum": ["1", "2"]}}
+    (places,) = ranking["properties"].values()
+    n = places["minItems"]
+    assert places["items"]["enum"] == [*range(1, n + 1)]
+    reply = completion(json.dumps({"ranking": [*range(n, 0, -1)]}))
+    assert ranking_in(reply, n) == Read([*range(n - 1, -1, -1)], "ok")
+    assert list(json.loads(answer_schema(("A", "B"), WRITTEN["answer"]))["properties"]) == ["reasoning", "answer"]
+
+
+def test_a_run_whose_schemas_have_changed_since_is_not_continued(tmp_path, monkeypatch) -> None:
+    """Its replies would be held to two of them."""
+    scripted(monkeypatch, engine := AnsweringEngine(lambda prompt: prompt.answer_space[0]))
+    words = [str(CONFIGS / "narrator" / "pocket.yaml"), f"run.root={tmp_path}", "sampling.n=1"]
+    config = load_sampling_config([*words, "narrator.corpus.n_conversations=1", "model.name=scripted"])
+    engine.die_after = 3
+    with pytest.raises(ModelError):
+        sample(config)
+    bare = json.dumps({"type": "string", "enum": ["older"]})
+    monkeypatch.setattr("studies.narrator.prompts.answer_schema", lambda options: bare)
+    with pytest.raises(DataError, match="planned with other prompts"):
+        sample(config)
 
 
 SHIPPED = [path for path in sorted(CONFIGS.glob("*/*.yaml")) if "json_schema" in str(read_yaml(path).get("engine"))]

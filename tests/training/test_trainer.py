@@ -11,7 +11,7 @@ from peft import get_peft_model
 from torch import Tensor
 
 from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.run_directory import DONE_FILE, read_json
+from evenhand.run_directory import DONE_FILE, ITEMS_FILE, read_json
 from tests.made.one_batch import as_trained
 from tests.made.training_runs import adapter_of, logged, tiny_run
 from training import trainer
@@ -31,8 +31,12 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(
     run = train(tiny_run(method, model, tmp_path))
     assert "'train_runtime'" not in capsys.readouterr().out, "transformers prints its logs"
     assert {file.name for file in run.iterdir()} == {
-        "config.yaml", "provenance.json", "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
+        "config.yaml", "provenance.json", ITEMS_FILE, "excluded.jsonl", "metrics.jsonl", "adapter", DONE_FILE,
     }  # fmt: skip
+    config = tiny_run(method, model, tmp_path)
+    hashes = {config.training.unit_hash(unit) for unit in config.load_units()}
+    assert {*read_json(run / ITEMS_FILE)["hashes"]} == hashes
+    assert len(hashes) > 1
     assert {file.name for file in (run / "adapter").iterdir()} == set(ADAPTER_FILES)
     done = read_json(run / DONE_FILE)
     assert (done["method"], done["n_examples"], done["n_excluded"], done["n_steps"]) == (method, 32, 0, 4)

@@ -1,6 +1,5 @@
 """`evenhand doctor [CONFIG [key=value ...] ...]`: what would stop a job, said before it waits in a queue."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
@@ -8,7 +7,7 @@ from evenhand.cli.doctor.checks import Examined, printed, unknown, wrong
 from evenhand.cli.doctor.machine import machine_checks
 from evenhand.config import by_config, config_tree
 from evenhand.errors import EvenhandError
-from evenhand.terminal import say
+from evenhand.terminal import command_parser, say
 
 
 def main(argv: Sequence[str]) -> None:
@@ -18,11 +17,7 @@ def main(argv: Sequence[str]) -> None:
     code 1 where there is a ✗. Without configs it looks at this machine alone. Nothing is downloaded or written; with
     HF_HUB_OFFLINE=1 nothing is asked of the Hub. A server that a config names is asked one short question of ours.
     """
-    parser = argparse.ArgumentParser(
-        prog="evenhand doctor",
-        description=main.__doc__,
-        epilog="example: evenhand doctor qwen2.5-7b-margin qwen2.5-7b-sft",
-    )
+    parser = command_parser("doctor", main, "example: evenhand doctor qwen2.5-7b-margin qwen2.5-7b-sft")
     parser.add_argument(
         "configs", nargs="*", metavar="CONFIG [key=value ...]", help="of sampling, training or serving, with overrides"
     )

@@ -41,11 +41,6 @@ class ModelSize:
         """Weights of the blocks' linear layers: what NF4 quantises, and what every token is multiplied with."""
         return self.n_layers * sum(n_in * n_out for n_in, n_out in self.projections.values())
 
-    @property
-    def n_head(self) -> int:
-        """Weights of the head, which may be those of the embedding."""
-        return self.vocabulary * self.hidden
-
     def n_lora(self, r: int, targets: Sequence[str] = PROJECTIONS) -> int:
         """Weights of an adapter of rank r on some of the projections."""
         return self.n_layers * r * sum(sum(self.projections[name]) for name in targets)
@@ -61,26 +56,15 @@ class ModelSize:
 
     def kv_bytes(self, n_tokens: float, dtype: str) -> float:
         """Keys and values of a sequence of n tokens; layers with a window keep no more than it holds."""
-        return 2 * self.n_kv_heads * self.head_dim * ITEM_BYTES[dtype] * self.seen_tokens(n_tokens)
+        n_kept = sum(min(n_tokens, window or n_tokens) for window in self.windows)
+        return 2 * self.n_kv_heads * self.head_dim * ITEM_BYTES[dtype] * n_kept
 
-    def seen_tokens(self, context: float) -> float:
-        """Of so many tokens before and with a token, how many it attends to, summed over layers."""
-        return sum(min(context, window or context) for window in self.windows)
+    def flops(self, n_tokens: float) -> float:
+        """Of n tokens through the blocks' linear layers, forward, or backward to the inputs of frozen weights.
 
-    def attention_flops(self, context: float) -> float:
-        """Of one token that sees `context` tokens, itself included: scores, and the sum of the values."""
-        return 4 * self.n_heads * self.head_dim * self.seen_tokens(context)
-
-    def forward_flops(self, n_tokens: float, context: float, n_scored: float) -> float:
-        """Of n tokens that see `context` tokens in the mean, n_scored of which go through the head.
-
-        A causal sequence of n tokens has a mean context of (n + 1) / 2.
+        Attention and the head, a few percent of a model of 7B at some hundred tokens, are left out.
         """
-        return n_tokens * (2 * self.n_linear + self.attention_flops(context)) + n_scored * 2 * self.n_head
-
-    def backward_flops(self, n_tokens: float, context: float, n_scored: float) -> float:
-        """The same of the backward pass through frozen weights: gradients of inputs alone, of attention's both."""
-        return self.forward_flops(n_tokens, context, n_scored) + n_tokens * self.attention_flops(context)
+        return 2 * self.n_linear * n_tokens
 
     def layer_activation_bytes(self, dtype: str, *, mask_bytes: int) -> float:
         """What a block keeps a token for the backward pass, with an adapter on every projection of frozen weights.

@@ -51,7 +51,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     if isinstance(engine, OpenAIConfig):
         return Examined(kind="sampling", checks=[*checks, server_check(config, engine)])
     model = find_model(config.model)
-    checks += [*model.checks, engine_check(engine, config.verdict)]
+    checks += [*model.checks, engine_check(engine, "self_read" if config.self_read else config.verdict)]
     counted = None
     if model.tokenizer is not None:
         try:
@@ -67,7 +67,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     if model.size:
         device = device_for(dtype_of(engine), named_gpu)
         checks.append(engine_memory(engine, model.size, device))
-        checks.append(time_check(device, run_flops(model.size, counted) if counted else None, gpus_of(engine)))
+        checks.append(time_check(device, model.size.flops(counted.n_computed) if counted else None, gpus_of(engine)))
     return Examined(kind="sampling", checks=checks, owed=model.owed)
 
 
@@ -131,7 +131,7 @@ def engine_check(engine: LocalEngine, verdict: str | None) -> Check:
     if installed is None:
         fix = f"make venv, or make venv-cuda for GPUs; or 'engine={{kind: transformers, dtype: {dtype_of(engine)}}}'"
         return wrong("engine", "vLLM is not installed", fix)
-    if verdict in BY_TOKEN and not vllm_reads_tokens():
+    if verdict in (*BY_TOKEN, "self_read") and not vllm_reads_tokens():
         return wrong("engine", f"{installed}, and verdict is {verdict}: {NOT_BY_TOKEN}", BY_TRANSFORMERS)
     n_here, n_wanted = len(usable_gpus()), engine.tensor_parallel_size
     if 0 < n_here < n_wanted:
@@ -164,6 +164,11 @@ class TokenCount(NamedTuple):
     mean_tokens: float  # of a prompt
     longest: int  # of the longest texts: prompt and answer together
     n_generated: int  # at most: as if no reply ended by itself
+
+    @property
+    def n_computed(self) -> float:
+        """Of prompts and replies together. Beginnings that prompts share are counted with each of them."""
+        return self.n_prompts * self.mean_tokens + self.n_generated
 
 
 def count_tokens(prompts: Sequence[Prompt], config: InferenceConfig, tokenizer: Any) -> TokenCount:
@@ -210,9 +215,3 @@ def engine_memory(engine: LocalEngine, size: ModelSize, device: Device) -> Check
         share = engine.gpu_memory_utilization if isinstance(engine, VllmConfig) else 1.0
     fix = "engine.tensor_parallel_size=2, a smaller engine.max_model_len, a larger GPU or a smaller model"
     return memory_check(device, parts, fix, share)
-
-
-def run_flops(size: ModelSize, count: TokenCount) -> float:
-    """Operations of a run's prompts and replies. Beginnings that prompts share are counted with each of them."""
-    flops = size.forward_flops(count.n_prompts * count.mean_tokens, count.mean_tokens / 2, count.n_prompts)
-    return flops + size.forward_flops(count.n_generated, count.mean_tokens, count.n_generated)

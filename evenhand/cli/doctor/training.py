@@ -186,8 +186,5 @@ def merge_check(config: AnyRun, size: ModelSize, device: Device) -> Check:
 
 def step_flops(config: AnyRun, size: ModelSize, count: ExampleCount) -> float:
     """Operations of one process in an optimiser step."""
-    n_forward = 2 if config.optimiser.gradient_checkpointing else 1
-    n_scored = count.n_scored * count.step_tokens / (count.rows * count.width)
-    shape = count.step_tokens, count.width / (1 if count.is_tree else 2), n_scored
-    flops = size.forward_flops(*shape) * n_forward + size.backward_flops(*shape)
-    return flops + count.step_tokens * n_lora(config, size) * (2 * n_forward + 4)
+    n_passes = 3 if config.optimiser.gradient_checkpointing else 2  # forward, once more with checkpointing, backward
+    return n_passes * size.flops(count.step_tokens)

@@ -12,7 +12,7 @@ from eval.annotation.agreement import kappa, kappa_of, scores_of
 from eval.annotation.labels import read_labels
 from eval.annotation.tasks import Task
 from eval.estimates.estimate import Estimate
-from tests.made.made_annotation import comparison, item, label_file, task, whole
+from tests.made.made_annotation import item, label_file, task
 
 
 def figures(tmp_path: Path, task: Task, *people: dict[str, str]) -> dict[tuple[str, ...], Estimate]:
@@ -54,19 +54,6 @@ def test_a_lenient_judge_by_hand(tmp_path: Path):
     assert [by_name["agreement", "p1", "judge"].value, by_name["agreement", "p1", "judge"].n_units] == [100, 8]
     assert by_name["agreement", "p0", "p1"].value == pytest.approx(62.5)
     assert by_name["kappa", "p0", "p1"].value == pytest.approx((5 / 8 - 28 / 64) / (1 - 28 / 64))
-
-
-def test_a_preference_with_its_sign_test(tmp_path: Path):
-    asked = comparison(12)
-    sides = {one.unit: one.judge for one in whole(asked)}
-    other = {"left": "right", "right": "left"}
-    says = {u: sides[u] if n < 8 else other[sides[u]] if n < 10 else "tie" for n, u in enumerate(sorted(sides))}
-    by_name = figures(tmp_path, asked, says)
-    preferred = by_name["preferred", "p0", ""]
-    assert preferred.value == pytest.approx(80)
-    assert (preferred.low, preferred.high) == pytest.approx((37.8, 96.3), abs=0.1)  # on the logit's scale, t(9)
-    assert by_name["ties", "p0", ""].value == pytest.approx(100 / 6)
-    assert by_name["sign_test_p", "p0", ""].value == pytest.approx(binomtest(8, 10).pvalue)
 
 
 def test_kappa_is_that_of_scikit_learn():

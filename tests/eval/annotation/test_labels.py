@@ -11,7 +11,7 @@ from eval.annotation.labels import LONGEST_CELL, read_labels, sheet
 from eval.annotation.tasks import Item, Task
 from evenhand.errors import DataError
 from tests.made.hostile_texts import HOSTILE
-from tests.made.made_annotation import comparison, item, label_file, task, whole
+from tests.made.made_annotation import item, label_file, task, whole
 
 MADE = task([item(n, "yes" if n % 2 else "no") for n in range(12)])
 FORMULAS = ('=HYPERLINK("http://evil")', "+1-cmd|'/C calc'!A0", "@SUM(1)", "\t=1", "a" * 100_000)
@@ -35,11 +35,10 @@ def test_the_judges_answer_is_not_in_the_file():
     assert "yes" not in blind
 
 
-@pytest.mark.parametrize("made", [MADE, comparison(9)], ids=["one run", "two runs"])
-def test_labels_belong_to_the_items_that_were_drawn(tmp_path: Path, made: Task):
-    (labels,) = read_labels([label_file(tmp_path / "anna.csv", made, lambda item: item.judge)], {"made": made})
-    assert (labels.annotator, labels.n_rows) == ("anna", len(made.items))
-    assert labels.answers == {item.item_id: item.judge for item in whole(made)}
+def test_labels_belong_to_the_items_that_were_drawn(tmp_path: Path):
+    (labels,) = read_labels([label_file(tmp_path / "anna.csv", MADE, lambda item: item.judge)], {"made": MADE})
+    assert (labels.annotator, labels.n_rows) == ("anna", len(MADE.items))
+    assert labels.answers == {item.item_id: item.judge for item in whole(MADE)}
 
 
 def test_people_are_told_apart_by_name_or_file_and_empty_rows_are_no_labels(tmp_path: Path):

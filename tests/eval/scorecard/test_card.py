@@ -13,7 +13,7 @@ import pytest
 
 from eval.__main__ import calibrate_main, read_options
 from eval.scorecard.card import contrast_p
-from eval.scorecard.command import load_cards
+from eval.scorecard.command import card_texts, load_cards
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
@@ -104,8 +104,10 @@ def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path
         **variants,
     )
     arm = run(tmp_path, "sft", SFT, arms=("none", "honest"), **variants)
-    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft"]
-    assert [*scored(base, f"sft={arm}", draws=20)] == ["base", "sft", "base + honest"]
+    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft", "sft + honest"]
+    rows = scored(base, f"sft={arm}", draws=20)
+    kinds = {"base": "base", "sft": "trained", "base + honest": "patch", "sft + honest": "trained"}
+    assert {name: row["kind"] for name, row in rows.items()} == kinds
 
 
 HUNDRED = made_items("bbq", 100)
@@ -509,9 +511,15 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
     def card(base: str, *names: str) -> tuple[str, str]:
         words = [str(runs[base]), *(f"{name}={runs[name]}" for name in names), "--margin=10", "--draws=100"]
         (made_card,) = load_cards(read_options("scorecard", words))[1].values()
-        return made_card.best_free, made_card.ranked()["recommended"]
+        return made_card.best_free, made_card.ranking["recommended"]
 
     assert card("before", "worse") == card("before", "loses") == card("patched") == ("threshold", "threshold")
     assert card("before", "plain", "knows") == ("threshold", "knows")  # plain is the lowest
     assert card("even", "knows")[1] == "knows"
+    names, reference = ("plain", "even", "worse", "loses", "knows"), "knows + threshold"
+    words = [str(runs["before"]), *(f"{name}={runs[name]}" for name in names), "--draws=100", "--margin=10"]
+    (many,) = load_cards(read_options("scorecard", [*words, "--reference", reference]))[1].values()
+    assert {row: [*rows] for row, rows in many.against.items()} == {reference: [*names]}
+    lines = card_texts(many, is_all=False)[1].splitlines()[2:5]  # of more than are printed
+    assert [line.split()[0] for line in lines] == ["base", "knows", "threshold"]
     assert card("pulled")[0] == "both orders + threshold"  # not as asked: that is saturated

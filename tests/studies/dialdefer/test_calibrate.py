@@ -85,11 +85,12 @@ def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
 def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(shared: float) -> None:
     draw, panels = np.random.default_rng(1).normal, []
+    folds = {("bbq", f"bbq-{i:05}"): i % 10 for i in range(2000)}
     common = draw(0, 1, (2000, 4))
     for version in (1, 2, 3):
         margins = np.sqrt(shared) * common + np.sqrt(1 - shared) * draw(0, 1, (2000, 4))
         panels.append(margin_panel(margins + np.array([0, 0, 2, 2]), template_version=version))
-    carried, in_place = (cross_fitted(panels, is_carried=is_carried) for is_carried in (True, False))
+    carried, in_place = (cross_fitted(panels, folds, is_carried=is_carried) for is_carried in (True, False))
     # Of signs of normal values that correlate by r the correlation is 2/π asin r.
     assert carried[0].fitted == pytest.approx(2 / np.pi * np.arcsin(shared), abs=0.05)
     assert in_place[0].fitted == 1

@@ -246,3 +246,12 @@ def test_why_a_reply_decides_nothing_is_told(text: str, finish: str, reading: Re
 def test_a_margin_is_in_nats() -> None:
     margin = decide(completion(answer_logprobs={"1": math.log(0.8), "2": math.log(0.2)}), MARGIN)[2]
     assert margin == pytest.approx(math.log(4))
+
+
+def test_a_judge_that_reads_itself_is_read_by_its_margin_and_a_servers_by_the_symbol() -> None:
+    reading = ReadingMode("self_read", None)
+    logs = {"1": -2.0, "2": -0.5}
+    assert decide(completion("2", answer_logprobs=logs), reading) == (2, None, -1.5)
+    assert decide(completion("1", answer_logprobs={"1": -1.0, "2": -1.0}), reading) == (None, NoVerdict.TIE, 0.0)
+    assert decide(completion('{"answer": "1"}'), reading) == (1, None, None)
+    assert decide(completion(""), reading) == (None, NoVerdict.UNPARSED, None)

@@ -101,7 +101,7 @@ def test_over_both_orders_accuracy_changes_by_the_mean_of_its_changes(means: Any
 
 def test_the_scale_free_shift_is_in_deviations_of_true_and_of_false_claims() -> None:
     rises, centred, squares = [0, 0, 1, 2], [1, 2], [5, 5]  # deviations 2 and 1
-    assert scale_free_shift(np.array([*rises, *centred, *squares], dtype=float), 4) == pytest.approx((1 / 2 + 2) / 2)
+    assert scale_free_shift(np.array([*rises, *centred, *squares], dtype=float)) == pytest.approx((1 / 2 + 2) / 2)
 
 
 def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, Any]]:
@@ -119,9 +119,8 @@ def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: fl
     changed = values(base, after)
     assert changed["shift"] == pytest.approx(changed["shift"][:1] * 2)
     assert changed["shift"][0] == pytest.approx(0.5, abs=0.15)
-    assert changed["shift_in_base_sd"][1] == pytest.approx(factor * changed["shift"][0])
     mixed = values(base, after, c1_source="fixed")
-    assert {"shift", "shift_in_base_sd"}.isdisjoint(mixed), "dialogues and statements are not of one judge"
+    assert "shift" not in mixed, "dialogues and statements are not of one judge"
 
 
 def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out() -> None:

@@ -14,9 +14,12 @@ from eval.__main__ import compare_main
 from eval.estimates.changes import Compared
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Drawing
+from eval.options import Options
+from eval.results import load_runs, results_as_read
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
+from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, flip_masks, lost_items
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
@@ -27,6 +30,7 @@ from studies.dialdefer.scores import (
     changes_over,
     over_corrections,
     score_panels,
+    wide_frame,
 )
 from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
@@ -200,3 +204,40 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) 
     assert half["acc_c1_true"] == answered["acc_c1_true"] == pytest.approx(80)
     assert (half["n_ties"], half["n_unparsed"], half["n_skepticism_flips"]) == (4, 0, 0)
     assert half["mcnemar_p_acceptance"] == 1.0
+
+
+def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_each_condition(tmp_path):
+    """As the parser alone scores it; said in words and as named states in a table."""
+
+    def half_written(prompt: Prompt) -> dict[str, Any]:  # accepts all that a speaker says, in half of the items no JSON
+        condition = Condition(prompt.condition)
+        choice = 1 if condition.is_dialogue or condition.claim_is_true else 2
+        is_json = condition != Condition.C2_INCORRECT or int(prompt.item_id[-1]) % 2 == 0
+        cut = {"finish_reason": "length"} if condition == Condition.C2_INCORRECT else {}
+        return say(choice) | ({} if is_json else {"text": f"It is {choice}."} | cut)
+
+    path = make_run(tmp_path, half_written, items=TEN, verdict="reason")
+    results = next(results_as_read("dialdefer", load_runs(EVALUATION, [path]), Options(verb="score", n_draws=100)))
+    strict, lenient = results.facts["parsers"]["model"]
+    alone = {parser: main_row(path, parser) for parser in ("strict", "lenient")}
+    assert (strict["value"], strict["unparsed"]) == (alone["strict"], {"c2_incorrect": 50})
+    assert (lenient["value"], lenient["unparsed"]) == (alone["lenient"], {})
+    words = "strict DDS +100.0 pp [+100.0, +100.0], unparsed c2_incorrect 50.0%; lenient DDS +100.0 pp"
+    assert words in results.answer[1]
+    (table,) = [table for table in results.tables if table.name == "dialdefer_readings"]
+    rows = table.frame.set_index(["condition", "read"])["n"]
+    assert rows.to_dict() == {
+        ("c1_true", "strict"): 10,
+        ("c1_false", "strict"): 10,
+        ("c2_correct", "strict"): 10,
+        ("c2_incorrect", "strict"): 5,
+        ("c2_incorrect", "truncated"): 5,
+    }
+
+
+def main_row(path: Path, parser: str) -> float:
+    """DDS on the one dataset of a run, by one parser."""
+    run = load_run(path, parser)
+    scored = Scored(run="r", model="m", verdict="reason", parser=parser, drawing=Drawing(n_draws=20, seed=1))
+    frame = wide_frame(score_panels(run.panels, scored, ["answered"]))
+    return float(frame.dds_pp.iloc[0])

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
+from eval.options import Options
+from eval.results import results_of_files
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.measures import NoVerdict
@@ -270,3 +272,19 @@ def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> N
     widths = [row["high"] - row["low"] for row in (once, clustered, apart)]
     assert widths[1] == pytest.approx(widths[0], rel=0.05)
     assert widths[2] < 0.8 * widths[0]
+
+
+def test_files_say_how_each_reply_was_read_and_of_judges_that_differ_in_it_each_by_name(tmp_path: Path) -> None:
+    given, texts = ([{**row, "model": model} for row in verdict_rows("bbq")] for model in ("given", "texts"))
+    for row in texts:
+        row["response"] = reply(row.pop("choice"))
+    given[0]["choice"], texts[0]["response"] = None, "?"
+    path = write(tmp_path / "v.jsonl", [*given, *texts])
+    judges, _ = load_external([path], "lenient")
+    assert [[row for row in judge.readings if row[0] == "c1_true"] for judge in judges] == [
+        [("c1_true", "given", 90.0, 9), ("c1_true", "given null", 10.0, 1)],
+        [("c1_true", "lenient", 90.0, 9), ("c1_true", "unparsed", 10.0, 1)],
+    ]
+    results = results_of_files(Options(verb="score", sources=(path,), out=tmp_path, n_draws=20))
+    (note,) = [table.note for table in results.tables if table.name == "dialdefer_scores"]
+    assert "external, as given (given); external, strict parser where no choice is given (texts)" in note

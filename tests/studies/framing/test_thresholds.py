@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from eval.__main__ import calibrate_main
+from eval.options import Options
 from eval.results import read_run
-from eval.scorecard.rules import RULES
+from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES
 from evenhand.errors import DataError
 from evenhand.records import Prompt
-from studies.framing.thresholds import calibrate, with_thresholds
+from studies.framing.thresholds import calibrate, under_rules, with_thresholds
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean
 from tests.made.scorecard_runs import scored
@@ -130,6 +131,19 @@ def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(
         np.testing.assert_allclose(after.fields[name], wanted, err_msg=name)
     np.testing.assert_array_equal(after.fields["accepts_wrong"][:, :, 1], after.fields["value"][:, :, 1])
     assert np.isnan(after.fields["accepts_wrong"][:, :, 0]).all()
+
+
+def test_a_claim_whose_margin_is_missing_in_one_order_is_unparsed_over_both(runs: Any) -> None:
+    run = read_run("framing", runs("test"))
+    first = run.plan[0]
+    lost = {first.prompt_hash: [replace(run.replies[first.prompt_hash][0], answer_logprobs=None)]}
+    ruled = under_rules(replace(run, replies={**run.replies, **lost}), Options())
+    for rule in (BOTH_ORDERS, BOTH_AND_THRESHOLD):
+        (grid,) = ruled[rule].grids.values()
+        at = grid.items.index(first.item_id), grid.at(first.condition), grid.cases.index(dict(first.factors)["case"])
+        assert grid.fields["unread"][at].tolist() == [1, 1]
+        assert np.isnan([grid.fields[name][at] for name in ("value", "first", "right", "soft")]).all()
+        assert (grid.fields["unread"].sum(), np.isnan(grid.fields["value"]).sum()) == (2, 2)
 
 
 def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(runs: Any) -> None:

@@ -21,7 +21,7 @@ def references(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, judge: An
 
 def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     responses, judged = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
-    tasks: dict[str, Task] = {task.name: task for task in annotation.tasks([judged])}
+    tasks: dict[str, Task] = {task.name: task for task in annotation.tasks(judged)}
     for item in tasks["matches"].items:
         assert [heading for heading, _ in item.texts] == ["Response", "Opinion"]
         response, opinion = (text for _, text in item.texts)
@@ -36,14 +36,14 @@ def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Pat
     with pytest.raises(DataError, match=r"made-responses-.*: is of the stage `responses`; name the judgements run"):
         main([str(responses), "--out", str(tmp_path / "labels.csv")])
     mute = both_runs(tmp_path, monkeypatch, model(sycophant), "mute", judge=lambda prompt: "perhaps")[1]
-    assert annotation.tasks([mute]) == []
+    assert annotation.tasks(mute) == []
 
 
 def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     run = references(tmp_path, monkeypatch, "made")
-    (task,) = annotation.tasks([run])
+    (task,) = annotation.tasks(run)
     key = {
         (known.thread.thread_id, member.text): key
         for known in pocket_references()
@@ -57,5 +57,5 @@ def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
     joined = sum(size * (size - 1) // 2 for of_thread in sizes for size in of_thread)
     assert task.in_run == {"yes": joined, "no": sum(sum(s) * (sum(s) - 1) // 2 for s in sizes) - joined}
     build(run, tmp_path / "built")
-    (of_folder,) = annotation.tasks([tmp_path / "built"])
+    (of_folder,) = annotation.tasks(tmp_path / "built")
     assert (of_folder.items, of_folder.in_run) == (task.items, task.in_run), "a built folder does as well as its run"

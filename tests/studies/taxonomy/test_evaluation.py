@@ -8,7 +8,6 @@ import pytest
 
 from eval.__main__ import report_main
 from eval.runs import load_finished
-from evenhand.errors import DataError
 from studies.taxonomy import annotation
 from studies.taxonomy.codebook import codes, planted
 from studies.taxonomy.evaluation import EVALUATION
@@ -47,7 +46,7 @@ def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Pat
 
 
 def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path: Path) -> None:
-    (task,) = annotation.tasks([run])
+    (task,) = annotation.tasks(run)
     assert len(task.items) == 36 + 36 + 16
     texts = dict(task.items[0].texts)
     assert list(texts) == ["Question", "Claim", "C1", "C2"]
@@ -56,10 +55,8 @@ def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path:
     assert (task.items[0].judge, task.answers) == ("IC2", tuple(codes()))
     folder = flips_folder(tmp_path / "secret", [flip(0, is_withheld=True), flip(1)])
     withheld = judged_run(tmp_path, folder, lambda _: coded("IC2"), name="secret")
-    (task,) = annotation.tasks([withheld])
+    (task,) = annotation.tasks(withheld)
     assert [item.unit for item in task.items] == ["truthfulqa: truthfulqa-1"]
-    with pytest.raises(DataError, match="one run at a time"):
-        annotation.tasks([run, withheld])
 
 
 def test_what_makes_a_figure_doubtful_is_said(run: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from evenhand.errors import DataError
-from studies.framing.templates import rendered, valid_template
+from evenhand.templates import rendered, valid_template
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The templates of a framing study: jinja2 in its sandbox, whose names lead to an item's values alone.
+"""The templates of users' YAML files: jinja2 in its sandbox, whose names lead to an item's values alone.
 
 Values are filled in once: a template inside an item stays text.
 """

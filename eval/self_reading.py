@@ -1,0 +1,50 @@
+"""What a judge wrote against what it reads in it itself (`self_read`): counts by framing, and a sentence."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from eval.evaluation import Evaluation
+from eval.runs import FinishedRun, as_read_by_itself
+
+COUNTS = ("agree", "disagree", "itself", "text", "neither")
+
+
+def compared_readings(evaluation: Evaluation[Any], runs: Sequence[FinishedRun]) -> pd.DataFrame:
+    """A row a judge and condition: of how many replies text and judge name one answer (agree) or two (disagree), the
+    judge alone names one (itself), the text alone (text), and neither; n_replies is their sum. Engine errors are none.
+    """
+    rows = [(run.judge, condition, kind) for run in runs for condition, kind in kinds_of(evaluation, run)]
+    frame = pd.DataFrame(rows, columns=["judge", "condition", "kind"])
+    counts = pd.crosstab([frame["judge"], frame["condition"]], frame["kind"])
+    order = frame[["judge", "condition"]].drop_duplicates()
+    counts = counts.reindex(columns=list(COUNTS), fill_value=0).reindex(pd.MultiIndex.from_frame(order))
+    return counts.assign(n_replies=counts.sum(axis=1)).reset_index()
+
+
+def kinds_of(evaluation: Evaluation[Any], run: FinishedRun) -> Iterator[tuple[str, str]]:
+    """(condition, one of COUNTS) of every reply."""
+    written, own = evaluation.verdicts(run), evaluation.verdicts(as_read_by_itself(run))
+    for prompt in run.plan:
+        for reply in run.replies[prompt.prompt_hash]:
+            key = (prompt.prompt_hash, reply.sample_index)
+            if not reply.is_error and key in own:
+                text, itself = (said[key] in prompt.answer_space and said[key] for said in (written, own))
+                one = "itself" if itself else "text" if text else "neither"
+                yield prompt.condition, one if not (text and itself) else "agree" if text == itself else "disagree"
+
+
+def reading_sentences(frame: pd.DataFrame) -> list[str]:
+    """What the counts say of each judge."""
+    sentences = []
+    for judge, of_judge in frame.groupby("judge", sort=False):
+        n = of_judge[[*COUNTS, "n_replies"]].sum()
+        both, share = n.agree + n.disagree, 100 / n.n_replies
+        agreed = f", and agrees on {n.agree / both:.1%} of the {both} that both read" if both else ""
+        sentences.append(
+            f"{judge} reads {(both + n.itself) * share:.1f}% of its {n.n_replies} replies itself, and their text names "
+            f"an answer in {(both + n.text) * share:.1f}%{agreed}: {n.disagree} disagree, {n.itself} are read by the "
+            f"judge alone, {n.text} from the text alone, {n.neither} not at all."
+        )
+    return sentences

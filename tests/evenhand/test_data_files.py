@@ -1,0 +1,144 @@
+"""Data files of users: one table in any format is the same rows, and what would fill memory is refused early."""
+
+import gzip
+import json
+import tracemalloc
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from evenhand.data_files import rows
+from evenhand.errors import DataError
+
+TABLE = [{"id": "1", "q": "is it; or, not?"}, {"id": "2", "q": "zwölf\nlines"}]
+CSV = 'id,q\n1,"is it; or, not?"\n2,"zwölf\nlines"\n'
+LINES = "".join(json.dumps(row) + "\n" for row in TABLE)
+TEXTS = {
+    "commas.csv": CSV,
+    "semicolons.csv": CSV.replace("id,q", "id;q").replace("1,", "1;").replace("2,", "2;"),
+    "tabs.tsv": CSV.replace("id,q", "id\tq").replace("1,", "1\t").replace("2,", "2\t"),
+    "spaced.csv": CSV.replace("id,q", "id, q"),
+    "frame.csv": ',id,q\n0,1,"is it; or, not?"\n1,2,"zwölf\nlines"\n',
+    "blank.csv": "\n" + CSV.replace("\n2", "\n\n,\n2") + "\n\n",
+    "a.jsonl": LINES,
+    "a.ndjson": LINES.replace("\n", "\r\n\r\n"),
+    "lines.json": LINES,
+    "array.json": json.dumps(TABLE),
+    "array.jsonl": json.dumps(TABLE, indent=1),
+    "pretty.json": "\n".join(json.dumps(row, indent=2) for row in TABLE),
+    "pretty.jsonl": "\n".join(json.dumps(row, indent=2) for row in TABLE),
+    "keyed.json": json.dumps({row["id"]: {"q": row["q"]} for row in TABLE}),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("packing", ["", ".gz"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_table_is_the_same_in_every_format(name: str, packing: str, mark: str, tmp_path: Path) -> None:
+    content = (mark + TEXTS[name]).encode()
+    path = tmp_path / (name + packing)
+    path.write_bytes(gzip.compress(content) if packing else content)
+    assert [dict(row.values) for row in rows(path)] == TABLE
+
+
+def test_a_parquet_table_is_the_same_rows_also_with_lists_nulls_and_long_texts(tmp_path: Path) -> None:
+    table = [{"id": i, "q": None if i % 3 else "x" * i, "c": {"n": [f"a{i}", None]}} for i in range(700)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(table), tmp_path / "t.parquet")
+    found = list(rows(tmp_path / "t.parquet"))
+    assert [dict(row.values) for row in found] == table
+    assert found[699].where.endswith("t.parquet: row 700")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.jsonl", '{"a": 1}\n\n{"a": }\n', "a.jsonl:3: is no JSON object"),
+        ("a.jsonl", '{"a": 1}\n[2]\n', "a.jsonl:2: is not a JSON object, but list"),
+        ("a.json", '[{"a": 1},\n {"a": ]', "a.json:2: is no JSON"),
+        ("a.json", '[{"a": 1}, 7]', "element 2: is not a JSON object, but 7"),
+        ("a.json", "[" * 100_000, "a.json:1: is no JSON"),
+        ("a.json", '{"meta": 1, "data": {"rows": [{"a": 1}]}}', "`at: data.rows`"),
+        ("a.json", '{"data": {"rows": [{"a": 1}]}}', "`at: data.rows`"),
+        ("a.csv", "a,b\n1,2\n\n3\n", "a.csv:4: row has 1 columns, the header 2"),
+        ("a.csv", 'a,b\n1,2\n"3"x,4\n', "a.csv:3: is not a CSV row"),
+        ("a.csv", "a,b,a\n1,2,3\n", "a.csv:1: column 'a' is there 2 times"),
+        ("a.csv", b"a\n\xe9\n", "a.csv:2: is not UTF-8"),
+        ("a.csv", "a,b\n\n", "holds no row"),
+        ("a.jsonl", "\n \n", "holds no row"),
+        ("a.csv.gz", gzip.compress(b"a,b\n" + bytes(range(65, 91)) * 99)[:40], "gzip data are cut off"),
+        ("a.xlsx", "", "takes .csv"),
+        ("a.parquet", "PAR1", "cannot be read as parquet"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(
+    name: str, content: str | bytes, says: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError) as refusal:
+        list(rows(tmp_path / name))
+    assert says in str(refusal.value)
+
+
+def test_a_document_names_the_key_that_holds_its_rows_and_reads_them_there(tmp_path: Path) -> None:
+    path = tmp_path / "wrapped.json"
+    path.write_text(json.dumps({"version": 1, "results": {"rows": TABLE}}))
+    assert [dict(row.values) for row in rows(path, "results.rows")] == TABLE
+    with pytest.raises(DataError, match="no key 'rows' in it; keys there: 'version', 'results'"):
+        list(rows(path, "rows"))
+
+
+def one_line_bomb(path: Path) -> None:
+    path.write_bytes(gzip.compress(b'{"a":"' + b"x" * 100_000_000, 1))
+
+
+def parquet_bomb(path: Path) -> None:
+    codes = pyarrow.array([0] * 1_000_000, pyarrow.int32())
+    texts = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(["x" * 20_000]))
+    pyarrow.parquet.write_table(pyarrow.table({"a": texts}), path, compression="zstd")
+
+
+def nulls_bomb(path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"a": pyarrow.nulls(60_000_000, pyarrow.bool_())}), path)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (one_line_bomb, "a.jsonl.gz"),
+        (one_line_bomb, "a.json.gz"),
+        (one_line_bomb, "a.csv.gz"),
+        (parquet_bomb, "a.parquet"),
+        (nulls_bomb, "a.parquet"),
+    ],
+)
+def test_kilobytes_that_unpack_to_gigabytes_are_refused_before_they_fill_memory(
+    make: Callable[[Path], None], name: str, tmp_path: Path
+) -> None:
+    make(tmp_path / name)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"unpacks to|holds a line|holds more than"):
+            for _ in rows(tmp_path / name):
+                pass
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_packed_file_of_millions_of_rows_is_refused_before_they_are_made(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b'{"a":1}\n' * 2_000_000))
+    n_rows = count()
+    with pytest.raises(DataError, match="unpacks to"):
+        deque(zip(rows(tmp_path / "a.jsonl.gz"), n_rows, strict=False), maxlen=0)
+    assert next(n_rows) < 1_000_000
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+def test_a_megabyte_of_blank_lines_is_read_at_once(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("\n" * 500_000 + (CSV if name == "a.csv" else LINES) + "\n" * 500_000)
+    assert len(list(rows(tmp_path / name))) == 2
