@@ -106,6 +106,8 @@ class Prose:
     def read_lead(self, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
         """Takes in a line that begins with an option, and what it says behind it, which may speak against it."""
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
+        if self.words["takes_back"].match(rest.strip()):
+            return self.read(rest.strip(), line, is_told)
         if (
             mention >= chr(NOUN)
             and (its_text := self.words["alone"].fullmatch(rest))
