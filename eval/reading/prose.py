@@ -176,6 +176,8 @@ class Prose:
     def is_claimed(self, framed: re.Match[str], level: int, *, is_other: bool) -> bool:
         """Whether nothing in a clause speaks against the claim that a frame finds in it."""
         words, clause, before = self.words, framed.string, framed.string[: framed.end("m")]
+        if level in (BETTER, ASKED) and words["weakened"].search(clause, framed.end("m")):
+            return False
         if is_other:
             return len(self.options.symbols) == 2 and not self.options.polar and not words["if"].search(before)
         if level <= BETTER and (words["wrong"].search(clause) or words["if"].search(clause)):
