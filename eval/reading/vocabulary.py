@@ -54,7 +54,7 @@ class Patterns(dict[str, re.Pattern[str]]):
 
 def patterns_in(file: Path, section: str, **parts: str) -> dict[str, re.Pattern[str]]:
     """The patterns of a section of a YAML file by their names, with the texts of further parts."""
-    patterns = Patterns(shipped_yaml(file)[section], **parts)
+    patterns = Patterns(shipped_yaml(file)[section], None, **parts)
     return {name: patterns[name] for name in patterns.patterns}
 
 
