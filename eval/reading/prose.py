@@ -198,7 +198,8 @@ class Prose:
         """Whether a clause is what somebody else says."""
         if self.words["own"].match(clause) and not self.words["reported"].search(clause):
             return False
-        if (truth := self.words["is_true"].fullmatch(clause)) and re.search(r"(?:made|given) by", truth["claim"] or ""):
+        truth = self.words["is_true"].fullmatch(clause)
+        if truth and re.search("made by|given|provided|proposed|suggested|stated|above", truth["claim"] or ""):
             return False
         is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
         return (

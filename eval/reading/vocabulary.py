@@ -59,14 +59,16 @@ def patterns_in(file: Path, section: str, **parts: str) -> dict[str, re.Pattern[
 
 
 class Vocabulary(Patterns):
-    """The words, patterns and frames of words.yaml, where a study has its own words in place of some."""
+    """The words, patterns and frames of words.yaml; a study's words stand in place of some, or beside them ("+ …")."""
 
     SPEC: Any = yaml.load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"), yaml.BaseLoader)
 
     def __init__(self, words: Mapping[str, str] | None = None) -> None:
+        general = self.SPEC["words"]
+        own = {name: f"{general[name]},{text[1:]}" if text[:1] == "+" else text for name, text in (words or {}).items()}
         super().__init__(
             self.SPEC["patterns"],
-            {**self.SPEC["words"], **(words or {})},
+            {**general, **own},
             M=M,
             m=f"(?P<m>{M})",
             options="\ue000-\uf8ff",

@@ -94,7 +94,7 @@ def read_among(reply: Completion, symbols: Sequence[str], words: Vocabulary = P)
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None without a valid one."""
     number = read_among(reply, [str(number) for number in range(n_clusters + 1)], COMMENTS)
-    if number.value is None and PATTERNS["no_cluster"].search(without_thinking(reply.text)):
+    if number.value is None and PATTERNS["no_cluster"].search(without_thinking(reply.text)[-LONGEST_SENTENCE:]):
         return Read(0, OK)
     return number
 
