@@ -22,11 +22,20 @@ if TYPE_CHECKING:
 def read_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb, checked before anything is scored."""
     options = verb_options(verb, argv)
-    options = replace(options, sources=tuple(with_logs_read(options.sources, options.mapping, options.out)))
+    if options.mapping or options.mapping_keys:
+        from eval.mappings import with_mapped
+
+        options = with_mapped(options)
+    else:
+        options = replace(options, sources=tuple(with_logs_read(options.sources)))
     if options.are_files and not all(map(is_verdict_file, options.sources)):
         raise DataError(f"{verb} runs and files of verdicts apart: they were not asked alike")
     if options.are_files and not options.out:
         raise DataError("files of verdicts need --out DIR")
+    idle = {"--side-by-side": options.side_by_side, "--allow-differences": options.allow_differences}
+    for word in (word for word, is_given in idle.items() if is_given):
+        if verb == "report" and (options.are_files or len(options.sources) == 1):
+            raise DataError(f"{word}: is about several runs, and here it would do nothing; leave it out")
     if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
         raise DataError("--out takes one run; without it each run's scores go into RUN/scores")
     for text in options.fail_if:

@@ -15,7 +15,7 @@ re-run.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -153,6 +153,8 @@ class Evaluation(Generic[Run]):
     changes: Callable[[Mapping[str, Run], Options], list[Change]] | None = None  # between two Runs, paired by unit
     family: Callable[[Change], tuple[Any, ...]] = family_of  # p is adjusted over the changes that have this in common
     headline: Mapping[str, Any] | None = None  # column of scores → value: the figures that another harness prints
+    # Column of scores → which of its values --fail-if looks at, where a condition does not name the column
+    gated: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
     measure_words: Mapping[str, str] | None = None  # measure → what tables call it
     facts: "Callable[[Results], dict[str, Any]]" = lambda _: {}
     tables: "Callable[[Results], list[TableSpec]] | None" = None  # over the long frames; None: every score and change
@@ -180,7 +182,7 @@ class Evaluation(Generic[Run]):
         assert self.observe, "an evaluation has `observe`, or `scores` and `changes`"
         return observed_scores(self.observe, judges, options)
 
-    def unparsed_in(self, judges: Mapping[str, Run]) -> str:
+    def unparsed_in(self, judges: Mapping[str, Run], way_out: str = PARSE_ALL) -> str:
         """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
         worst = {
             name: max(shares.items(), key=lambda of: of[1])
@@ -190,7 +192,7 @@ class Evaluation(Generic[Run]):
         listed = [
             f"{share:.0f}% of the replies of {name} in {where}" for name, (where, share) in worst.items() if share
         ]
-        return f"{' and '.join(listed)} are unparsed. {PARSE_ALL}" if listed else ""
+        return f"{' and '.join(listed)} are unparsed. {way_out}".strip() if listed else ""
 
     def changes_of(self, judges: Mapping[str, Run], options: Options) -> list[Change]:
         """Every measure's change between two judges where both were asked."""

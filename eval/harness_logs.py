@@ -1,14 +1,17 @@
 """Logs of other harnesses as sources: inspect's .eval and .json, lm-eval's samples_*.jsonl.
 
 A log of a task that `evenhand export` wrote holds each prompt's lines of a plan: it becomes a run directory, which
-every verb reads. Of any other task a mapping makes rows, which are read as files of verdicts are.
+every verb reads. Of any other task a mapping makes rows; see eval.mappings.
 """
 
+import io
 import json
 import math
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,13 +20,12 @@ from zipfile import BadZipFile, ZipFile
 
 import yaml
 import zstandard
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from evenhand.completions import append_completions
-from evenhand.config import Closed, parse_config, read_yaml
+from evenhand.data_files import check_size, unpacked
+from evenhand.data_files import rows as data_rows
 from evenhand.errors import DataError
-from evenhand.files import read_jsonl, sha256_of, write_json, write_jsonl, write_whole
+from evenhand.files import sha256_of, write_json, write_jsonl, write_whole
 from evenhand.records import Completion, Message, Prompt, completion_from, plain
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, finish, is_done, read_json
 from evenhand.terminal import say
@@ -31,8 +33,9 @@ from evenhand.terminal import say
 OWN = "evenhand"  # where a sample, and a task, keeps what is ours
 EXACT = ("margin", "options")  # verdicts that are log-probabilities of answers
 ZSTANDARD = 93  # a zip archive's number for it
+DRAWN = {name: name for name in ("temperature", "top_p", "top_k", "max_tokens")} | {"max_gen_toks": "max_tokens"}
 SPELLINGS = ("", " ", "Ġ", "▁")  # what tokenizers write before a word
-ENVIRONMENT = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+INSPECT = re.compile(r'\s*\{\s*"version":\s*\d+,\s*"(status|eval)"|\s*\{\s*"eval":\s*\{')  # how its JSON begins
 Answer = Mapping[str, Any]  # lines: of the plan, each with n_lines of its item; completion: a Completion's fields
 
 
@@ -46,13 +49,20 @@ class Log:
     samples: Sequence[dict[str, Any]]
     exported: Mapping[str, Any] | None  # the task that `evenhand export` wrote; None: somebody else's
     answer: Any  # sample, verdict → Answer, of such a task
+    sampling: Mapping[str, Any]  # how its replies were drawn: what it says of our keys of `sampling`
+    lacks: str = ""  # what would say whether the task was ours
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file is a harness's log: by its suffix, and of JSON lines by the fields of the first."""
+    """Whether a file is a harness's log: by its suffix, and of JSON by its fields, of JSON lines by the first's."""
     if not path.is_file() or path.suffix not in (".eval", ".json", ".jsonl"):
         return False
-    return path.suffix != ".jsonl" or {"doc", "resps"} <= next(read_jsonl(path), (1, {}))[1].keys()
+    if path.suffix == ".jsonl":
+        with suppress(DataError):
+            return {"doc", "resps"} <= next(data_rows(path)).values.keys()
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return path.suffix == ".eval" or INSPECT.match(file.read(4096)) is not None
 
 
 def read_log(path: Path) -> Log:
@@ -67,9 +77,11 @@ def inspect_log(path: Path) -> Log:
             with ZipFile(path) as archive:
                 header = json.loads(member(archive, "header.json"))
                 names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
+                check_size(sum(archive.getinfo(name).file_size for name in names), path.stat().st_size, str(path))
                 samples = [json.loads(member(archive, name)) for name in names]
         else:
-            header = json.loads(path.read_text(encoding="utf-8"))
+            with unpacked(path) as file:
+                header = json.load(file)
             samples = header.get("samples") or []
         of = header["eval"]
         named = {"model": str((of.get("model_args") or {}).get("model_path") or of["model"]), "task": str(of["task"])}
@@ -85,18 +97,28 @@ def inspect_log(path: Path) -> Log:
         samples=[{**sample, **named, **inspect_reply(sample)} for sample in samples],
         exported=(of.get("metadata") or {}).get(OWN),
         answer=inspect_answer,
+        sampling=drawn_as(
+            {**(of.get("model_generate_config") or {}), **((header.get("plan") or {}).get("config") or {})}
+        ),
     )
+
+
+def drawn_as(generation: Mapping[str, Any]) -> dict[str, Any]:
+    """How replies were drawn, in our words: of a harness's generation arguments those that are set."""
+    drawn = {ours: generation.get(theirs) for theirs, ours in DRAWN.items() if generation.get(theirs) is not None}
+    return {**drawn, "temperature": 0.0} if generation.get("do_sample") is False else drawn
 
 
 def member(archive: ZipFile, name: str) -> bytes:
     """A file of a zip archive, also one compressed with zstandard, which Python's own reader knows from 3.14 on."""
     info = archive.getinfo(name)
     if info.compress_type != ZSTANDARD or archive.fp is None:
-        return archive.read(name)
+        return archive.read(name)  # no more than file_size
     archive.fp.seek(info.header_offset)
     start = archive.fp.read(30)  # the local header, whose last fields are the lengths of name and extra field
     archive.fp.seek(int.from_bytes(start[26:28], "little") + int.from_bytes(start[28:30], "little"), 1)
-    return zstandard.ZstdDecompressor().decompressobj().decompress(archive.fp.read(info.compress_size))
+    packed = io.BytesIO(archive.fp.read(info.compress_size))
+    return zstandard.ZstdDecompressor().stream_reader(packed).read(info.file_size)
 
 
 def inspect_reply(sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,9 +153,11 @@ def inspect_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
 def lm_eval_log(path: Path) -> Log:
     """A log of lm-eval, with the results that lie beside it."""
     task, _, date = path.stem.removeprefix("samples_").rpartition("_")
-    facts = read_json(path.with_name(f"results_{date}.json"))
+    beside = path.with_name(f"results_{date}.json")
+    facts = read_json(beside) if beside.exists() else {}
     named = {"model": str(facts.get("model_name") or path.parent.name), "task": task}
-    samples = [record for _, record in read_jsonl(path)]
+    samples = [dict(record.values) for record in data_rows(path)]
+    asked = lm_eval_arguments(samples[0]) if samples else []
     metadata = dict((facts.get("configs") or {}).get(task) or {}).get("metadata") or {}
     return Log(
         path=path,
@@ -142,7 +166,17 @@ def lm_eval_log(path: Path) -> Log:
         samples=[{**sample, **named, **lm_eval_reply(sample)} for sample in samples],
         exported=metadata.get(OWN),
         answer=lm_eval_answer,
+        sampling=drawn_as(next((given for _, given in asked if isinstance(given, dict)), {})),
+        lacks="" if facts else f"{beside.name}, which says what its task was, is not beside it",
     )
+
+
+def lm_eval_arguments(sample: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """(text, answer or generation arguments) of each request of a sample; older versions list them without names."""
+    arguments = sample.get("arguments") or ()
+    if isinstance(arguments, Mapping):
+        return [(str(of.get("arg_0", "")), of.get("arg_1", "")) for of in arguments.values()]
+    return [(str(text), more[0] if more else "") for text, *more in arguments]
 
 
 def lm_eval_reply(sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +184,7 @@ def lm_eval_reply(sample: Mapping[str, Any]) -> dict[str, Any]:
     given = sample["filtered_resps"]
     if not given or isinstance(given[0], str):
         return {"reply": given[0] if given else "", "logprobs": {}}
-    asked = [str(arguments.get("arg_1", "")).strip() for arguments in sample["arguments"].values()]
+    asked = [str(answer).strip() for _, answer in lm_eval_arguments(sample)]
     logprobs = {choice: float(first) for choice, (first, *_) in zip(asked, given, strict=False)}
     return {"reply": max(logprobs, key=lambda choice: logprobs[choice]), "logprobs": logprobs}
 
@@ -164,7 +198,7 @@ def lm_eval_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
     own = json.loads(doc[OWN])
     messages = [(role, doc[role]) for role in ("system", "user") if doc[role]]
     check_same_prompt(own, messages)
-    texts = [arguments["arg_0"] for arguments in dict(sample.get("arguments") or {}).values()]
+    texts = [text for text, _ in lm_eval_arguments(sample)]
     for text in texts:
         if any(content not in text for _, content in messages):
             raise DataError(f"prompt {own['prompt_hash']}: lm-eval has shown the model another text")
@@ -215,11 +249,11 @@ def answered(
     return {"lines": own["lines"], "completion": plain(completion)}
 
 
-def whole_items(answers: Sequence[Answer]) -> tuple[set[str], int]:
-    """The items all of whose prompts are answered, and how many others there are."""
+def whole_items(answers: Sequence[Answer], n_epochs: int = 1) -> tuple[set[str], int]:
+    """The items all of whose prompts are answered in all epochs, and how many others there are."""
     wanted = {line["item_id"]: line["n_lines"] for answer in answers for line in answer["lines"]}
     n_answers = Counter(line["item_id"] for answer in answers for line in answer["lines"])
-    whole = {item for item, n in wanted.items() if n_answers[item] == n}
+    whole = {item for item, n in wanted.items() if n_answers[item] == n_epochs * n}
     return whole, len(wanted) - len(whole)
 
 
@@ -269,66 +303,60 @@ def figures(exported: Mapping[str, Any], answers: Sequence[Answer]) -> dict[str,
     return {"_".join(dict.fromkeys(filter(None, words))): value for *words, value in rows.to_numpy()}
 
 
-class LogMapping(Closed):
-    """Which rows of verdicts a log's samples are: column → a jinja2 template over a sample's fields."""
-
-    columns: dict[str, str] = {}  # of every row
-    rows: tuple[dict[str, str], ...] = ({},)  # a sample makes one row each, with these columns beside
+def with_logs_read(sources: Sequence[Path]) -> list[Path]:
+    """Sources with the run directory of an exported task in the place of its log, beside which it lies: LOG.run."""
+    return [run_of_log(read_log(path)) if is_log(path) else path for path in sources]
 
 
-def mapped_rows(log: Log, mapping: LogMapping, where: Path) -> Iterable[dict[str, str | None]]:
-    """The rows of a log. An empty text is null. Raises DataError naming the sample and column that cannot be filled."""
+def samples_once(log: Log) -> list[dict[str, Any]]:
+    """The samples of a log. One that stands twice counts once; raises DataError where the two differ."""
+    samples = dict[str, dict[str, Any]]()
     for sample in log.samples:
-        for row in mapping.rows:
-            filled: dict[str, str | None] = {}
-            for column, text in {**mapping.columns, **row}.items():
-                try:
-                    filled[column] = ENVIRONMENT.from_string(text).render(sample).strip() or None
-                except (TemplateError, TypeError, ValueError, LookupError) as error:
-                    place = f"sample {sample.get('id', sample.get('doc_id'))}"
-                    known = ", ".join(sorted(sample))
-                    raise DataError(
-                        f"{where}: {column}: {error}, in {log.path}, {place}; fields there: {known}"
-                    ) from None
-            yield filled
-
-
-def with_logs_read(sources: Sequence[Path], mapping_file: Path | None, out: Path | None) -> list[Path]:
-    """Sources with a run directory, or a file of verdicts, in the place of the logs among them.
-
-    The run lies beside its log, LOG.run; the rows of all mapped logs in OUT/verdicts.jsonl.
-    """
-    logs = {path: read_log(path) for path in sources if is_log(path)}
-    if not logs or not mapping_file:
-        return [run_of_log(logs[path]) if path in logs else path for path in sources]
-    if not out:
-        raise DataError("--mapping: rows are written to a file, so name its folder with --out DIR")
-    mapping = parse_config(LogMapping, read_yaml(mapping_file), str(mapping_file))
-    rows = (row for log in logs.values() for row in mapped_rows(log, mapping, mapping_file))
-    write_jsonl(out / "verdicts.jsonl", rows)
-    return [out / "verdicts.jsonl", *(path for path in sources if path not in logs)]
+        key = json.dumps([sample.get(name) for name in ("id", "epoch", "doc_id", "filter", "doc")])
+        if samples.setdefault(key, sample) != sample:
+            name = sample.get("id", sample.get("doc_id"))
+            raise DataError(f"{log.path}: sample {name} stands there twice, with different replies; keep one of them")
+    if n_copies := len(log.samples) - len(samples):
+        say(f"Note: {log.path}: {n_copies} samples stand twice and count once.")
+    return [*samples.values()]
 
 
 def run_of_log(log: Log) -> Path:
     """The run directory beside the log of an exported task; it is written where it is not there."""
     if (exported := log.exported) is None:
         raise DataError(
-            f"{log.path}: its task was not made by `evenhand export`, so say what its samples are: --mapping FILE "
-            "(docs/verdict-files.md)"
+            f"{log.path}: {log.lacks or 'its task was not made by `evenhand export`'}, so say what its samples are: "
+            "--mapping NAME|FILE (docs/verdict-files.md)"
         )
     path, sha256 = log.path.with_suffix(".run"), sha256_of(log.path)
     if is_done(path):
         if read_json(path / PROVENANCE_FILE).get("log_sha256") != sha256:
             raise DataError(f"{path}: is of another log than {log.path}; remove one of them")
         return path
+    samples = samples_once(log)
+    n_epochs = max((int(sample.get("epoch") or 1) for sample in samples), default=1)
     try:
-        answers = [log.answer(sample, exported["config"]["verdict"]) for sample in log.samples]
+        answers = [log.answer(sample, exported["config"]["verdict"]) for sample in samples]
     except DataError as error:
         raise DataError(f"{log.path}: {error}") from None
-    whole, n_lacking = whole_items(answers)
+    for sample, answer in zip(samples, answers, strict=True):
+        completion = answer["completion"]
+        completion["sample_index"] = n_epochs * completion["sample_index"] + int(sample.get("epoch") or 1) - 1
+    replied = [answer for answer in answers if not answer["completion"]["finish_reason"].startswith("error")]
+    whole, n_lacking = whole_items(replied, n_epochs)
+    failed = f"{len(answers) - len(replied)} of {len(answers)} samples failed"
     if not whole:
-        raise DataError(f"{log.path}: no item has all of its prompts; run the task without a limit, or a higher one")
-    if n_lacking:
-        say(f"Note: {log.path}: {n_lacking} of {n_lacking + len(whole)} items lack prompts and are left out.")
-    write_run(path, exported, answers, whole, model=log.model, harness=log.harness, log_sha256=sha256)
+        raise DataError(f"{log.path}: no item has all of its prompts ({failed}); run the task without a limit")
+    if n_lacking := n_lacking + len(items_of(answers) - items_of(replied)):
+        n_items = n_lacking + len(whole)
+        say(f"Note: {log.path}: {n_lacking} of {n_items} items lack replies and are left out ({failed}).")
+    config = {**exported["config"], "sampling": {**exported["config"]["sampling"], **log.sampling}}
+    config["sampling"]["n"] = n_epochs * config["sampling"].get("n", 1)
+    facts = {"model": log.model, "harness": log.harness, "log_sha256": sha256}
+    write_run(path, {**exported, "config": config}, replied, whole, **facts)
     return path
+
+
+def items_of(answers: Sequence[Answer]) -> set[str]:
+    """The items that are asked about."""
+    return {line["item_id"] for answer in answers for line in answer["lines"]}

@@ -3,9 +3,9 @@
 import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
@@ -35,7 +35,8 @@ class Options:
     side_by_side: bool = False
     study_options: tuple[Any, ...] = ()  # the own options of each study that has some, as `of` gives them
     given: frozenset[str] = frozenset()  # those of them that were written
-    mapping: Path | None = None  # of the logs among the sources, which have been read by it
+    mapping: str = ""  # a file or a shipped name: which rows the records of the sources are
+    mapping_keys: tuple[str, ...] = ()  # key=value
     fail_if: tuple[str, ...] = ()  # as eval.publishing.condition reads them
     report_to: tuple[str, ...] = ()
     card: Path | None = None  # README.md of a model
@@ -66,6 +67,15 @@ class Options:
     def of(self, kind: type[StudyOptions]) -> StudyOptions:
         """The options of one study, which its registered class holds."""
         return next((own for own in self.study_options if isinstance(own, kind)), kind())
+
+    def with_study_option(self, name: str, value: Any) -> Self:
+        """The same with one option of the studies that have it, unless that was written."""
+        if name in self.given:
+            return self
+        own = [
+            replace(of, **{name: value} if name in {f.name for f in fields(of)} else {}) for of in self.study_options
+        ]
+        return replace(self, study_options=tuple(own), given=self.given | {name})
 
 
 def study_option(

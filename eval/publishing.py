@@ -18,12 +18,16 @@ from evenhand.files import write_whole
 from evenhand.terminal import say
 
 OWN = ("study", "unparsed", "unparsed_in")  # of rows here, beside those of scores.json
-FAILED = 4  # exit code: 1 and 2 are errors
+FAILED, UNDECIDED = 4, 5  # exit codes: 1 and 2 are errors
 PROJECT = "evenhand"  # of trackers
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
 }  # fmt: skip
-CONDITION = re.compile(r"((?:\w+=\S+\s+)*)(\w+)(?:\.(value|low|high))?\s*([<>]=?)\s*([-+]?\d+(?:\.\d+)?)")
+WORD = re.compile(r"""(\w+)=("[^"]*"|'[^']*'|\S+)\s+""")
+CONDITION = re.compile(
+    r"""((?:\w+=(?:"[^"]*"|'[^']*'|\S+)\s+)*)(\w+)(?:\.(value|low|high))?\s*([<>]=?)\s*([-+]?\d+(?:\.\d+)?)"""
+)
+Gate = Mapping[str, Callable[[Any], bool]]  # see eval.evaluation.Evaluation
 RUN_NAME = {"wandb": "name", "trackio": "name", "mlflow": "run_name"}  # tracker → accelerate's word for it
 
 
@@ -35,40 +39,43 @@ def condition(text: str) -> re.Match[str]:
     return parts
 
 
-def rows_met(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the rows say that meet a condition, however unparsed replies are counted.
-
-    Raises DataError where no row is meant, or none is met and one is unknown or depends on how they are counted.
-
-    "dataset=pocket dds.low > 10" is met by rows with these values of which that end of the interval is above 10.
-    """
-    words, measure, end, comparison, bound = condition(text).groups()
-    where = {"measure": measure} | dict(word.split("=", 1) for word in words.split())
-    meant = list(rows)
+def rows_meant(text: str, rows: Sequence[Mapping[str, Any]], gated: Gate) -> list[Mapping[str, Any]]:
+    """The rows of one run that a condition is about. Raises DataError where there is none."""
+    words, measure, *_ = condition(text).groups()
+    where = {"measure": measure} | {name: value.strip("\"'") for name, value in WORD.findall(words)}
+    meant = [row for row in rows if all(name in where or is_meant(row.get(name)) for name, is_meant in gated.items())]
     for name, value in where.items():
         known = sorted({str(row.get(name)) for row in meant})
         meant = [row for row in meant if str(row.get(name)) == value]
         if not meant:
-            raise DataError(f"--fail-if '{text}': no row has {name}={value}. {did_you_mean(value, known)}")
-    names, end = varying_names(rows), end or "value"
-    is_met = COMPARISONS[comparison]
-    met, hangs = list[Mapping[str, Any]](), list[str]()
-    for row in meant:
-        ends = [] if row[end] is None else [row[end] + added for added in (0.0, *row.get("unparsed", ()))]
-        ways = {is_met(value, float(bound)) for value in ends}
-        if ways == {True}:
-            met.append(row)
-        elif True in ways:
-            hangs.append(f"{row_name(row, names)} is {ends[1]:.4g} to {ends[2]:.4g}. {row['unparsed_in']}")
-    if hangs and not met:
-        raise DataError(
-            f"--fail-if '{text}': whether it is met depends on how unparsed replies are counted: "
-            f"{end} of {'; '.join(hangs)}"
-        )
-    unknown = [row_name(row, names) for row in meant if row[end] is None]
-    if unknown and not met:
-        raise DataError(f"--fail-if '{text}': {end} is not known of {', '.join(unknown)}; leave that out")
-    return [f"--fail-if '{text}' is met by {row['run']}: {row_name(row, names)}: {end} {row[end]:.4g}" for row in met]
+            hint = did_you_mean(value, known)
+            raise DataError(f"--fail-if '{text}': no row of {rows[0]['run']} has {name}={value}. {hint}")
+    return meant
+
+
+def decided(text: str, rows: Sequence[Mapping[str, Any]], gated: Gate) -> tuple[list[str], list[str]]:
+    """(what the rows of one run say that meet a condition, what those say of which that is not known).
+
+    "dataset=pocket dds.low > 10" looks at that end of the interval. Without an end the whole interval must be above 10.
+    What is met must be met however unparsed replies are counted.
+    """
+    *_, end, comparison, bound = condition(text).groups()
+    names, met, open_ = varying_names(rows), list[str](), list[str]()
+    for row in rows_meant(text, rows, gated):
+        values = [row[each] for each in ([end] if end else ["value", "low", "high"]) if row[each] is not None]
+        moves = (0.0, *row.get("unparsed", ()))
+        ways = [[COMPARISONS[comparison](value + move, float(bound)) for value in values] for move in moves]
+        where = f"{row['run']}: {row_name(row, names)}: {end or 'value'}"
+        if not values:
+            open_.append(f"{where} is not known")
+        elif all(map(all, ways)):
+            met.append(f"--fail-if '{text}' is met by {where} {row[end or 'value']:.4g}")
+        elif any(map(any, ways)):
+            is_interval = any(ways[0]) and not all(ways[0])
+            hangs = "" if is_interval else f", depending on how unparsed replies are counted. {row['unparsed_in']}"
+            ends = sorted(value + move for value in values for move in (moves[:1] if is_interval else moves))
+            open_.append(f"{where} is {ends[0]:.4g} to {ends[-1]:.4g}{hangs}")
+    return met, [f"--fail-if '{text}' cannot be decided: {line}" for line in open_]
 
 
 def varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -84,19 +91,22 @@ def row_name(row: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def hand_on(every: Sequence[Results], options: Options) -> None:
-    """Do what the options of `score` say with the scores. Ends the program with code 4 where a condition is met."""
-    rows = []
+    """Do what the options of `score` say with the scores. Ends the program with code 4 where a condition is met by a
+    run, else with 5 where one cannot be decided."""
+    met, undecided = list[str](), list[str]()
     for results in every:
-        words = {"study": results.study, "unparsed_in": results.evaluation.unparsed_in(results.judges)}
+        words = {"study": results.study, "unparsed_in": results.unparsed_in(results.judges)}
         of_study = [{**words, **row.as_dict(), "unparsed": row.estimate.unparsed} for row in results.score_rows]
         if options.card:
             write_card(options.card, of_study)
         for tracker in options.report_to:
             track(tracker, of_study)
-        rows += of_study
-    if met := [line for text in options.fail_if for line in rows_met(text, rows)]:
-        say("\n".join(met), sys.stderr)
-        sys.exit(FAILED)
+        for text in options.fail_if:
+            of_run = decided(text, of_study, results.evaluation.gated)
+            met, undecided = met + of_run[0], undecided + of_run[1]
+    if met or undecided:
+        say("\n".join([*met, *undecided]), sys.stderr)
+        sys.exit(FAILED if met else UNDECIDED)
 
 
 def track(tracker: str, rows: Sequence[Mapping[str, Any]]) -> None:

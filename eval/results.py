@@ -111,6 +111,10 @@ class Results:
         """The tables that are not for files alone, the one that tells most first."""
         return sorted((table for table in self.tables if table.place != "files"), key=lambda table: not table.is_change)
 
+    def unparsed_in(self, judges: Mapping[str, Any]) -> str:
+        """See Evaluation; how to parse all of them is only known of runs."""
+        return self.evaluation.unparsed_in(judges, **({"way_out": ""} if self.options.are_files else {}))
+
     @property
     def answer(self) -> list[str]:
         """The sentences that a report opens with."""
@@ -155,8 +159,8 @@ def results_as_read(study: str, runs: Sequence[FinishedRun], options: Options) -
 
     yield results(runs)
     if all(run.self_read for run in runs):
-        own = results([as_read_by_itself(run) for run in runs])
-        yield replace(own, readings=compared_readings(evaluation, runs))
+        reread = results([as_read_by_itself(run) for run in runs])
+        yield replace(reread, readings=compared_readings(evaluation, runs))
 
 
 def load_runs(evaluation: Evaluation[Any], paths: Sequence[Path]) -> list[FinishedRun]:

@@ -9,6 +9,7 @@ from typing import Any
 from evenhand.checkpoints import ModelConfig
 from evenhand.completions import read_answers, read_excluded
 from evenhand.config import parse_config, read_yaml
+from evenhand.data_files import SUFFIXES, kind_of
 from evenhand.errors import DataError
 from evenhand.files import sha256_of
 from evenhand.records import Completion
@@ -23,7 +24,6 @@ from evenhand.run_directory import (
 )
 
 SELF_READ = "self_read"  # in the place of a run's verdict: as the judge reads its own replies
-SUFFIXES = (".jsonl", ".csv", ".parquet")
 # (prompt hash, sample) → what its reply was read as; None: it could not be read. Lacks replies that are no verdicts.
 Verdicts = Mapping[tuple[str, int], str | None]
 
@@ -99,8 +99,8 @@ def as_read_by_itself(run: FinishedRun) -> FinishedRun:
 
     def reading(reply: Completion, key: tuple[str, int]) -> Completion:
         read = run.self_read.get(key)
-        said = reply if reply.is_error else replace(reply, text="", finish_reason="stop") if read is None else read
-        return replace(said, prompt_hash=key[0], sample_index=key[1])
+        silent = replace(reply, text="", finish_reason="stop")
+        return replace(reply if reply.is_error else read or silent, prompt_hash=key[0], sample_index=key[1])
 
     replies = {
         hash_: [reading(reply, (hash_, reply.sample_index)) for reply in of_prompt]
@@ -264,12 +264,6 @@ def judge_names(
     return names
 
 
-def kind_of(path: Path) -> str:
-    """The suffix that tells the format, without .gz: ".jsonl", ".csv", ".parquet"; any other is of no verdict file."""
-    suffixes = ["", *(suffix.lower() for suffix in path.suffixes[-2:])]
-    return suffixes[-1] if suffixes[-1] != ".gz" else suffixes[-2].replace(".parquet", "")
-
-
 def is_verdict_file(path: Path) -> bool:
-    """Whether a path names a file of verdicts, by its suffix, and is not a folder."""
+    """Whether a path names a data file, by its suffix, and is not a folder."""
     return kind_of(path) in SUFFIXES and not path.is_dir()

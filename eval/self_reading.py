@@ -25,14 +25,16 @@ def compared_readings(evaluation: Evaluation[Any], runs: Sequence[FinishedRun]) 
 
 def kinds_of(evaluation: Evaluation[Any], run: FinishedRun) -> Iterator[tuple[str, str]]:
     """(condition, one of COUNTS) of every reply."""
-    written, own = evaluation.verdicts(run), evaluation.verdicts(as_read_by_itself(run))
+    written, reread = evaluation.verdicts(run), evaluation.verdicts(as_read_by_itself(run))
     for prompt in run.plan:
         for reply in run.replies[prompt.prompt_hash]:
             key = (prompt.prompt_hash, reply.sample_index)
-            if not reply.is_error and key in own:
-                text, itself = (said[key] in prompt.answer_space and said[key] for said in (written, own))
-                one = "itself" if itself else "text" if text else "neither"
-                yield prompt.condition, one if not (text and itself) else "agree" if text == itself else "disagree"
+            if not reply.is_error and key in reread:
+                text, itself = (
+                    verdicts[key] in prompt.answer_space and verdicts[key] for verdicts in (written, reread)
+                )
+                alone = "itself" if itself else "text" if text else "neither"
+                yield prompt.condition, alone if not (text and itself) else "agree" if text == itself else "disagree"
 
 
 def reading_sentences(frame: pd.DataFrame) -> list[str]:
@@ -40,11 +42,11 @@ def reading_sentences(frame: pd.DataFrame) -> list[str]:
     sentences = []
     for judge, of_judge in frame.groupby("judge", sort=False):
         n = of_judge[[*COUNTS, "n_replies"]].sum()
-        both, share = n.agree + n.disagree, 100 / n.n_replies
-        agreed = f", and agrees on {n.agree / both:.1%} of the {both} that both read" if both else ""
+        n_both, share = n.agree + n.disagree, 100 / n.n_replies
+        agreed = f", and agrees on {n.agree / n_both:.1%} of the {n_both} that both read" if n_both else ""
         sentences.append(
-            f"{judge} reads {(both + n.itself) * share:.1f}% of its {n.n_replies} replies itself, and their text names "
-            f"an answer in {(both + n.text) * share:.1f}%{agreed}: {n.disagree} disagree, {n.itself} are read by the "
-            f"judge alone, {n.text} from the text alone, {n.neither} not at all."
+            f"{judge} reads {(n_both + n.itself) * share:.1f}% of its {n.n_replies} replies itself, and their text "
+            f"names an answer in {(n_both + n.text) * share:.1f}%{agreed}: {n.disagree} disagree, {n.itself} are read "
+            f"by the judge alone, {n.text} from the text alone, {n.neither} not at all."
         )
     return sentences

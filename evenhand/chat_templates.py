@@ -166,7 +166,7 @@ def check_no_open_thought(text: str, name: str) -> None:
         raise ModelError(
             f"{name}: its chat template opens a thought, so the next token is no answer, and its probabilities say "
             "nothing. Switch thinking off in model.chat_template_args ({enable_thinking: false} for many models), or "
-            "take a verdict that is written (`verdict: reason` or `answer`)"
+            "take a verdict that is written (`verdict: reason` or `answer`) without `self_read`"
         )
 
 

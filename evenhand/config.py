@@ -15,13 +15,15 @@ from typing import Any, TypeVar, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from evenhand.data_files import SUFFIXES, kind_of
 from evenhand.errors import ConfigError
 from evenhand.terminal import command_parser
 
 MOST_NODES = 100_000  # values and keys of a config, aliases written out
+MOST_LEVELS = 100
 
 
-class StrictLoader(yaml.SafeLoader):
+class StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml: ten times as fast
     """YAML whose repeated keys are errors: of two values the reader would see one and the run take the other."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -35,10 +37,20 @@ class StrictLoader(yaml.SafeLoader):
 def parse_yaml(text: str) -> Any:
     """The value that a text of YAML stands for. Raises yaml.YAMLError alone."""
     try:
+        check_depth(text)
         check_aliases(text)
         return yaml.load(text, Loader=StrictLoader)
     except (ValueError, LookupError, AttributeError, RecursionError) as error:  # 2024-99-99, `!!bool x`
         raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None
+
+
+def check_depth(text: str) -> None:
+    """Raises yaml.YAMLError where a text has more levels than any config; libyaml would overflow the stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=StrictLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_LEVELS:
+            raise yaml.YAMLError(f"it is nested more than {MOST_LEVELS} levels deep")
 
 
 def check_aliases(text: str) -> None:
@@ -130,6 +142,11 @@ def is_none(value: object) -> bool:
     return value is None
 
 
+def is_empty(value: Any) -> bool:
+    """The same of a text or mapping that holds nothing."""
+    return not value
+
+
 C = TypeVar("C", bound=BaseModel)
 CONFIGS = Path(__file__).with_name("configs")  # those that come with Evenhand; in the checkout a link
 
@@ -183,12 +200,25 @@ def config_tree(words: Sequence[str]) -> dict[str, Any]:
     """
     if not words:
         raise ConfigError("no config file given; say which one, for example pocket")
-    tree = read_yaml(config_file(words[0]))
+    path = config_file(words[0])
+    tree: dict[str, Any] = with_files_beside(read_yaml(path), path.parent)
     keys = [word.partition("=")[0] for word in words[1:]]
     for key, word in zip(keys, words[1:], strict=True):
         if keys.count(key) > 1:
             raise ConfigError(f"override '{key}': is given {keys.count(key)} times; give it once")
         apply_override(tree, word)
+    return tree
+
+
+def with_files_beside(tree: Any, folder: Path) -> Any:
+    """A config in which the name of a data file that lies beside it, or deeper, is the path to it from here."""
+    if isinstance(tree, dict):
+        return {key: with_files_beside(value, folder) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [with_files_beside(value, folder) for value in tree]
+    is_name = isinstance(tree, str) and kind_of(Path(tree)) in SUFFIXES and not Path(tree).is_absolute()
+    if is_name and os.path.isfile(folder / tree):  # noqa: PTH113  # Path.is_file raises for a long word
+        return os.path.relpath(folder / tree)
     return tree
 
 

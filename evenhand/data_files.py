@@ -152,6 +152,8 @@ def document_rows(path: Path, at: str = "") -> Iterator[Record]:
         start = BLANKS.match(text, end).end()  # type: ignore[union-attr]  # it matches nothing, too
     if len(documents) == 1:
         documents = elements(documents[0][1], str(path), at)
+    elif at:
+        raise DataError(f"{path}: holds a row a line, so no key '{at}' of rows; leave `at` out")
     for index, (place, value) in enumerate(documents):
         yield object_row(value, place, index)
 
@@ -172,7 +174,7 @@ def elements(document: Any, name: str, at: str) -> list[tuple[str, Any]]:
         return [(f"{name}: key {shown(key)}", {"id": key, **value}) for key, value in document.items()]
     if deeper:
         keys = " or ".join(f"`at: {key}`" for key in deeper[:5])
-        raise DataError(f"{name}: its rows seem to lie deeper: name the file as a mapping, with {keys}")
+        raise DataError(f"{name}: its rows seem to lie deeper: say {keys}, in `items` or by score's --set")
     return [(f"{name}:1", document)]
 
 

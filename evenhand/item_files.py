@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from evenhand.config import CONFIGS, Closed, is_none
+from evenhand.config import CONFIGS, Closed, is_empty, is_none
 from evenhand.data_files import SUFFIXES, kind_of, rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import digest
@@ -18,11 +18,6 @@ from evenhand.study import drawn
 Item = TypeVar("Item")
 HUB = "hf://datasets/"
 TEST_SHARE = 0.3
-
-
-def is_empty(value: str) -> bool:
-    """Whether a key is left out of the resolved config."""
-    return not value
 
 
 class ItemSource(Closed):
@@ -113,8 +108,9 @@ def plain_record(record: Record) -> Record:
 
 
 def name_in(record: Record, column: str) -> str:
-    """A column's value as a name."""
+    """A column's value as a name; 1.0, as data frames write a whole number, is 1."""
     value = record.get(column)
+    value = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
         raise record.error(column, f"must be a name or a whole number, found {shown(value)}")
     return record.checked_text(column, str(value).strip())

@@ -4,6 +4,7 @@ import platform
 import subprocess
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ def provenance(device: str | None) -> dict[str, Any]:
     }
 
 
+@cache  # what this process has loaded
 def code_state(folder: Path) -> dict[str, Any]:
     """The git commit of the checkout and whether it has uncommitted changes; None outside a checkout."""
     commit = git(folder, "rev-parse", "HEAD")
@@ -52,6 +54,7 @@ def git(folder: Path, *words: str) -> str | None:
     return done.stdout.strip()
 
 
+@cache
 def package_versions() -> dict[str, str]:
     """The versions of the packages that can change a number, as far as installed."""
     versions = {}

@@ -3,16 +3,65 @@
 Values are filled in once: a template inside an item stays text.
 """
 
-from collections.abc import Mapping
+import operator
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateSyntaxError
+from jinja2 import Environment, StrictUndefined, Template, TemplateSyntaxError, meta
 from jinja2.exceptions import TemplateError
 from jinja2.runtime import LoopContext
 from jinja2.sandbox import SandboxedEnvironment
 
 from evenhand.errors import DataError
+
+NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
+NOTHING = ("", "0", "false")  # what counts as no, as same_value writes it
+
+
+def same_value(value: object) -> str:
+    """What all spellings of one value have in common: " Yes" and "yes", True and "true", 1, 1.0, "1.0" and "1"."""
+    text = str(value).strip().casefold()
+    return f"{float(text):.15g}" if NUMBER.fullmatch(text) else text
+
+
+def by_number(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """A comparison of cells: by number where both are numbers, also those that CSV has as texts."""
+
+    def compared(cell: "Cell", other: Any) -> bool:
+        values = [same_value(cell), same_value(other)]
+        return compare(*map(float if all(map(NUMBER.fullmatch, values)) else str, values))
+
+    return compared
+
+
+class Cell(str):
+    """A number, truth value or text of a column, which prints as it stands and is the same in every file format.
+
+    It equals a text that is spelt alike, and a number or truth value that it stands for.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        value = same_value(self)
+        is_typed = value in ("true", "false") or NUMBER.fullmatch(value) is not None
+        return str.__eq__(self, other) is True or (is_typed and value == same_value(other))
+
+    __lt__, __le__, __gt__, __ge__ = map(by_number, (operator.lt, operator.le, operator.gt, operator.ge))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return same_value(self) not in NOTHING
+
+
+def cells(values: Mapping[str, Any]) -> dict[str, Any]:
+    """An item's values as templates have them."""
+    return {name: Cell(v) if isinstance(v, str | bool | int | float) else v for name, v in values.items()}
 
 
 class Values(SandboxedEnvironment):
@@ -21,6 +70,8 @@ class Values(SandboxedEnvironment):
     def getitem(self, obj: Any, argument: Any) -> Any:
         if isinstance(obj, LoopContext):
             return super().getattr(obj, argument)
+        if isinstance(obj, list) and isinstance(argument, Cell):  # an index that CSV has as a text
+            argument = int(argument) if argument.isdecimal() else argument
         try:
             return obj[argument]
         except (TypeError, LookupError):
@@ -49,21 +100,39 @@ def valid_template(text: str) -> str:
     try:
         compiled(text)
     except TemplateSyntaxError as error:
-        raise ValueError(f"is not a template: {error.message} (line {error.lineno} of it)") from None
+        spaced = re.search(r"\{\{ *(\w+(?: +\w+)+) *[}|]", text)
+        hint = f'; of a column whose name has a space write {{{{ item["{spaced[1]}"] }}}}' if spaced else ""
+        raise ValueError(f"is not a template: {error.message} (line {error.lineno} of it){hint}") from None
     return text
 
 
 @cache
-def compiled(text: str) -> Template:
+def compiled(text: str, environment: Environment = ENVIRONMENT) -> Template:
     """A template from its text."""
-    return ENVIRONMENT.from_string(text)
+    return environment.from_string(text)
 
 
-def rendered(text: str, values: Mapping[str, Any], where: str) -> str:
+@cache
+def names_in(text: str) -> frozenset[str]:
+    """The names that a template uses."""
+    return frozenset(meta.find_undeclared_variables(ENVIRONMENT.parse(text)))
+
+
+def rendered(text: str, values: Mapping[str, Any], where: str, environment: Environment = ENVIRONMENT) -> str:
     """A template with values filled in. Raises DataError that says where for a name without a value."""
     wrong = (TemplateError, AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
     try:
-        return compiled(text).render(values)
+        return compiled(text, environment).render(values)
     except wrong as error:
         names = ", ".join(sorted(values))
         raise DataError(f"{where}: {error}; names with a value here: {names}") from None
+
+
+def is_true(expression: str, values: Mapping[str, Any], where: str) -> bool:
+    """Whether an expression ("turn == 1 and label != 'tie'"), or a template's text, stands for something."""
+    return bool(Cell(rendered(as_test(expression), values, where)))
+
+
+def as_test(expression: str) -> str:
+    """An expression as a template."""
+    return expression if not expression or re.search("{[{%]", expression) else f"{{{{ {expression} }}}}"

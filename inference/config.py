@@ -178,9 +178,9 @@ class InferenceConfig(StudyRun):
         """Variables of the chat template, the patch's in place of the model's own."""
         return {**self.model.chat_template_args, **(self.patch.template_args if self.patch else {})}
 
-    def args_for(self, prompt: Prompt) -> dict[str, Any]:
-        """The same for one prompt: where the judge reads its own reply, nothing is thought before the symbol."""
-        return self.template_args | (dict.fromkeys(THINKING_NAMES, False) if prompt.reads else {})
+    def args_for(self, reads: object) -> dict[str, Any]:
+        """The same of a prompt with this `reads`: where there is one, nothing is thought before the symbol."""
+        return self.template_args | (dict.fromkeys(THINKING_NAMES, False) if reads else {})
 
     @property
     def reads_tokens(self) -> bool:

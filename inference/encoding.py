@@ -16,7 +16,7 @@ from evenhand.chat_templates import (
     option_tokens,
     render_chat,
 )
-from evenhand.records import Completion, Prompt
+from evenhand.records import Completion, Message, Prompt
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong
 
@@ -57,6 +57,9 @@ class Encoder:
         self.tokenizer, self.config = tokenizer, config
         if config.patch and config.patch.thinking is not None:
             check_switches_thinking(tokenizer)
+        if config.self_read:  # before replies are paid for
+            probe, args = [Message(role="user", content="x")], config.args_for(True)
+            check_no_open_thought(render_chat(tokenizer, probe, config.chat_template, args), tokenizer.name_or_path)
         self.answers = answer_tokens(tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
 
     def encode(self, prompts: Iterable[Prompt]) -> Iterator[Encoded]:
@@ -69,7 +72,7 @@ class Encoder:
         """Each of at least one prompt. Raises ModelError when the chat template or the tokenizer refuses one."""
         config = self.config
         texts = [
-            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt))
+            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt.reads))
             for prompt in prompts
         ]
         return [

@@ -29,9 +29,9 @@ class SelfReadUnit:
         answered: dict[str, Sequence[Completion]] = {}
         turns: list[Prompt] = []
         while prompts := self.unit.next_prompts(answered):
-            asked = [*turns, *prompts]
-            if any(prompt.prompt_hash not in replies for prompt in asked):
-                return asked
+            due = [*turns, *prompts]
+            if any(prompt.prompt_hash not in replies for prompt in due):
+                return due
             answered |= {prompt.prompt_hash: replies[prompt.prompt_hash] for prompt in prompts}
             turns = [turn for prompt in prompts for turn in self.turns(prompt, replies[prompt.prompt_hash])]
         return () if all(turn.prompt_hash in replies for turn in turns) else turns
@@ -40,8 +40,8 @@ class SelfReadUnit:
         """What is asked behind each reply to a prompt that says anything."""
         question = self.question(prompt)
         for reply in replies if question else ():
-            if said := reply.text.strip():
-                messages = (Message(role="assistant", content=said), Message(role="user", content=str(question)))
+            if text := reply.text.strip():
+                messages = (Message(role="assistant", content=text), Message(role="user", content=str(question)))
                 yield replace(
                     prompt,
                     messages=(*prompt.messages, *messages),

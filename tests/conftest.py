@@ -51,14 +51,18 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def without_pictures() -> Iterator[None]:
-    """Figures are not drawn, which takes most of a report's time, but within `drawing`."""
+def without_pictures_and_syncing() -> Iterator[None]:
+    """Figures are not drawn, which takes most of a report's time, but within `drawing`.
+
+    Nor are files synced: a power cut could lose them, a killed process does not.
+    """
     from matplotlib.figure import Figure
 
     from tests.made.report_html import without_drawing
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", without_drawing)
+        patch.setattr(os, "fsync", lambda descriptor: None)
         yield
 
 
@@ -111,8 +115,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """From here on garbage is looked for in what tests make."""
+    """From here on garbage is looked for in what tests make, and seldom, since it is little."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.annotation.tasks import Item, Task
 from eval.report.tables import csv_text
 from eval.runs import check_named_once, is_verdict_file
-from eval.verdict_files import Column, Layout, place, read_frames
+from eval.verdict_files import Column, Layout, read_frames
 from evenhand.errors import DataError
 
 LAYOUT = Layout(
@@ -57,8 +57,8 @@ def read_labels(paths: Sequence[Path], tasks: Mapping[str, Task]) -> list[Labels
                 f"{path}: is no .csv file; name the one that `evenhand annotate RUN --out` wrote, filled in"
             )
         for frame, _ in read_frames(path, LAYOUT):
-            for line, task, run_digest, item, label, annotator in frame.itertuples():
-                where, person = place(path, line), annotator or path.stem
+            for where, task, run_digest, item, label, annotator in frame.itertuples():
+                person = annotator or path.stem
                 if run_digest != digests.get(task):
                     raise DataError(f"{where}: is of task '{task}' of another run, or of this run before it changed")
                 if item not in items[task] or label not in ("", *tasks[task].answers):

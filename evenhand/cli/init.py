@@ -1,29 +1,57 @@
-"""`evenhand init DIR`: a folder to start a study of one's own from."""
+"""`evenhand init DIR`: a folder to start a study of one's own from, with --items of the user's items."""
 
+import argparse
+import json
+import os
+import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from string import Template
+from typing import Any
 
 from evenhand.config import CONFIGS
+from evenhand.data_files import rows
 from evenhand.errors import ConfigError
-from evenhand.terminal import command_parser
+from evenhand.files import write_new
 
-STARTER = Path(__file__).with_name("starter")
+STARTER, PROPOSALS = Path(__file__).with_name("starter"), Path(__file__).with_name("proposals")
+STUDY = "study.yaml"
+N_LOOKED_AT = 1000  # rows
+FEW = 6  # values of a column that names an answer
+# Columns as publishers call them, in lower case and without what is no letter or number, the likeliest first
+QUESTIONS = ["question", "prompt", "query", "instruction", "problem", "statement", "claim", "post", "input", "text"]
+CORRECT = ("correctanswer", "bestanswer", "rightanswer", "correct", "answer")
+LABELS = ("label", "gold", "target", "answerkey", "answeridx", *CORRECT, "winner", "preference", "better")
+INCORRECT = ("incorrectanswer", "bestincorrectanswer", "wronganswer", "incorrect", "wrong", "falseanswer")
+STEMS = ("response", "answer", "output", "completion", "summary", "text", "")
+PAIRS = (*((stem + a, stem + b) for stem in STEMS for a, b in ("ab", "12")), ("chosen", "rejected"))
+# Names that have a meaning in a study's templates, or in those of proposals
+TAKEN = ("first", "second", "symbol", "choices", "pushed", "item", "options", "claim", "one")
 
 
 def main(argv: Sequence[str]) -> None:
     """Write a small study that runs as it is: a config, ten items, a training config, and a README with the commands.
 
-    It overwrites nothing.
+    With --items, a study of a file's own items in its place, as its columns suggest; what it has guessed it says. It
+    overwrites nothing.
     """
-    parser = command_parser("init", main)
-    parser.add_argument("folder", type=Path, help="target folder, created if missing")
+    parser = argparse.ArgumentParser(prog="evenhand init", description=main.__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", help="target folder, created if missing")
+    parser.add_argument("--items", type=Path, metavar="FILE", help="propose a study of these: CSV, JSON, parquet ...")
+    parser.add_argument("--at", default="", metavar="KEY", help="of a JSON document, the key that holds the items")
     parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
     options = parser.parse_args(argv)
-    folder = options.folder
-    files = [*sorted(STARTER.iterdir()), *([CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else [])]
-    if there := [file.name for file in files if (folder / file.name).exists()]:
+    if not (options.folder or options.items):
+        parser.error("name a folder, or --items FILE")
+    folder = options.folder or Path(re.sub(r"\W+", "-", options.items.name.partition(".")[0]) + "-study")
+    text = proposal(options.items, options.at, folder) if options.items else ""
+    files: list[Path] = [] if text else sorted(STARTER.iterdir())
+    files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
+    names = [*(file.name for file in files), *([STUDY] if text else [])]
+    if there := [name for name in names if (folder / name).exists()]:
         raise ConfigError(f"{folder}: already holds {', '.join(there)}; name another folder, or move them away")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -31,7 +59,98 @@ def main(argv: Sequence[str]) -> None:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
     for file in files:
         (shutil.copytree if file.is_dir() else shutil.copyfile)(file, folder / file.name)
+    if text:
+        write_new(folder / STUDY, text)
     if options.slurm:  # its jobs run in this environment
         settings = folder / "slurm" / "settings.sh"
         settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
-    print(f"{folder} now holds {', '.join(file.name for file in files)}. Next: cd {folder}; evenhand show study.yaml")
+    print(f"{folder} now holds {', '.join(names)}. Next: cd {folder}; evenhand show {STUDY}")
+
+
+def proposal(file: Path, at: str, folder: Path) -> str:
+    """A study of a file's items as commented YAML. Raises ConfigError where no column can be asked about."""
+    looked_at = [record.values for record in islice(rows(file, at), N_LOOKED_AT)]
+    columns = {name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row}
+    id_ = next((name for name in columns if is_id(name, columns[name])), None)
+    label = named(columns, LABELS)
+    lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
+    letters = [name for name in "ABCDEFGHIJ" if name in columns]
+    pairs = ([named(columns, [name]) for name in pair] for pair in PAIRS)
+    pair = next(([a, b] for a, b in pairs if a and b), None)
+    correct, incorrect = named(columns, CORRECT), named(columns, INCORRECT)
+    taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
+    question = named({name: values for name, values in columns.items() if name not in taken}, QUESTIONS)
+    question = question or longest_text(columns, taken)
+    if question is None:
+        raise ConfigError(f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}")
+    means = {"id": id_, "label": label}
+    slots = {"question": slot(question), "label": json.dumps(label)}
+    if label and (lists or len(letters) > 1):
+        kind, means["label"] = "choices", None
+        slots["choices"] = json.dumps(lists[0] if lists else letters)
+    elif correct and incorrect:
+        kind, means["label"] = "claims", None
+        slots |= {"correct": slot(correct), "incorrect": slot(incorrect)}
+    elif pair:
+        kind = "pair"
+        means["label"] = label if label and {str(v) for v in columns[label]} <= {*pair, "None"} else None
+        slots |= {"first": json.dumps(pair[0]), "second": json.dumps(pair[1]), "first_text": json.dumps(pair[0])}
+    else:
+        kind = "question"
+        values = sorted({str(v).strip() for v in columns[label] if v is not None}) if label else []
+        if not 1 < len(values) <= FEW:
+            values, means["label"] = ["yes", "no"], None
+        names = [json.dumps(value) for value in values]
+        slots |= {"answers": ", ".join(f"{name}: {name}" for name in names), "one": names[0][1:-1]}
+        slots["listed"] = ", ".join(values)
+    slots["columns"] = ", ".join(f"{key}: {json.dumps(name)}" for key, name in means.items() if name)
+    path = os.path.relpath(file, folder)
+    slots["items"] = json.dumps({"file": path, **({"at": at} if at else {})}, ensure_ascii=False)
+    stem = re.sub(r"\W+", "-", file.name.partition(".")[0]) or "study"
+    return Template((PROPOSALS / f"{kind}.yaml").read_text(encoding="utf-8")).substitute(
+        slots, file=file.name, name=stem
+    )
+
+
+Values = Mapping[str, Sequence[Any]]  # column → what the rows have in it
+
+
+def named(columns: Values, names: Iterable[str]) -> str | None:
+    """The first column that is called by one of some names and holds texts, numbers or truth values."""
+    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name, values in columns.items() if is_plain(values)}
+    return next((plain[name] for name in names if name in plain), None)
+
+
+def is_plain(values: Sequence[Any]) -> bool:
+    """Whether a column has values, and no lists or objects."""
+    return any(v is not None for v in values) and not any(isinstance(v, list | dict) for v in values)
+
+
+def is_id(name: str, values: Sequence[Any]) -> bool:
+    """Whether a column names its rows: called so, and no value twice or absent."""
+    return re.search(r"(^|_)(u?id|idx|index|key)$|[a-z]Id$", name, re.I) is not None and (
+        is_plain(values) and None not in values and len({str(value) for value in values}) == len(values)
+    )
+
+
+def is_list_of_texts(value: Any) -> bool:
+    """Whether a value is a list of texts, also one that CSV has as a text."""
+    if isinstance(value, str) and value.startswith("["):
+        return value.count("'") >= 4 or value.count('"') >= 4
+    return isinstance(value, list) and len(value) > 1 and all(isinstance(part, str) for part in value)
+
+
+def longest_text(columns: Values, taken: Iterable[str | None]) -> str | None:
+    """The column with the longest texts, of those that have no other meaning."""
+    lengths = {
+        name: sum(len(value) for value in values if isinstance(value, str))
+        for name, values in columns.items()
+        if name not in taken and is_plain(values) and all(isinstance(value, str | None) for value in values)
+    }
+    return max(lengths, key=lambda name: lengths[name], default=None)
+
+
+def slot(name: str) -> str:
+    """A column in a template."""
+    is_name = name.isidentifier() and name not in TAKEN
+    return f"{{{{ {name} }}}}" if is_name else f"{{{{ item[{json.dumps(name)}] }}}}"

@@ -6,14 +6,15 @@ from itertools import islice
 from typing import Any
 
 from evenhand.chat_templates import encode, render_chat, text_note
-from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
-from evenhand.config import apply_override, config_parser, config_tree, did_you_mean, parse_config
+from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.config import apply_override, config_parser, did_you_mean
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import Prompt, plain
-from evenhand.registry import STUDIES, section_class, study_in
-from evenhand.study import Shown, StudySection
+from evenhand.registry import STUDIES, section_class
+from evenhand.study import Shown
 from evenhand.terminal import say
-from inference.patch import PatchConfig, patched_units
+from inference.config import InferenceConfig, OpenAIConfig, load_sampling_config, parse_sampling_config
+from inference.patch import patched_units
 
 RENAMED = {  # old spelling of an option → what to write
     "--format": "--no-chat-template (was: --format raw)",
@@ -40,14 +41,15 @@ def main(argv: Sequence[str]) -> None:
         metavar="FACTOR=VALUE",
         help="the prompts with this value of a factor, as listed below each prompt; repeat it for several",
     )
-    parser.add_argument("--model", default="embedded", help="whose chat template: Hub id, folder or 'embedded'")
+    parser.add_argument("--model", help="whose chat template: Hub id, folder or 'embedded' (default: the config's)")
     parser.add_argument("--no-chat-template", dest="chat_template", action="store_false", help="the bare text")
     for name in (word.partition("=")[0] for word in argv):
         if new := RENAMED.get(name):
             parser.error(f"{name} is now {new}")
     options = parser.parse_intermixed_args(argv)
-    section, verdict, patch = section_in(options.config, options.overrides, datasets)
-    units = patched_units(section, verdict, patch).units
+    config = config_of(options.config, options.overrides, datasets)
+    section = config.study
+    units = patched_units(section, config.verdict, config.patch).units
     unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
     if unit is None:
         ids = ", ".join(unit.unit_id for unit in islice(units, 3))
@@ -56,42 +58,38 @@ def main(argv: Sequence[str]) -> None:
     if supposed := section.supposed_replies(prompts):
         prompts += unit.next_prompts(supposed)
     prompts = list(chosen(prompts, options.only))
-    tokenizer = load_tokenizer(resolve(ModelConfig(name=options.model), weights=False))
+    has_template = config.chat_template and options.chat_template
+    is_server = isinstance(config.engine, OpenAIConfig) and not options.model
+    model = config.model.model_copy(update={"name": options.model}) if options.model else config.model
+    tokenizer = None if is_server else load_tokenizer(resolve(model, weights=False))
     for prompt in prompts:
-        text = render_chat(tokenizer, prompt.messages, options.chat_template, patch.template_args if patch else {})
-        n_tokens = len(encode(tokenizer, text, options.chat_template))
-        head = f"{prompt.item_id} · {prompt.condition} · {n_tokens} tokens · prompt {prompt.prompt_hash}"
+        if tokenizer is None and has_template:  # the server's template is not known here
+            text = "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
+            counted = "as messages, which the server renders"
+        else:
+            text = render_chat(tokenizer, prompt.messages, has_template, config.template_args)
+            counted = f"{len(encode(tokenizer, text, has_template))} tokens" if tokenizer else "bare text"
+        head = f"{prompt.item_id} · {prompt.condition} · {counted} · prompt {prompt.prompt_hash}"
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
         say(f"--- {', '.join(f'{name}: {value}' for name, value in factors_of(prompt).items())}")
         say(f"--- options: {' | '.join(prompt.answer_space) or 'free text'}\n")
 
 
-def section_in(
-    config: str, overrides: Sequence[str], datasets: Mapping[str, tuple[str, Shown]]
-) -> tuple[StudySection, str, PatchConfig | None]:
-    """Section, verdict and patch of a config or dataset. Raises ConfigError for unknown keys and verdicts."""
-    if config in datasets:
-        key, dataset = datasets[config]
-        tree: dict[str, Any] = {key: deepcopy(dict(dataset.section))}
-        places = {"verdict": "verdict", **{name: f"{key}.{place}" for name, place in dataset.options.items()}}
-        for word in overrides:
-            name, equals, value = word.partition("=")
-            if name not in places:
-                raise ConfigError(f"{config}: unknown key '{name}'. {did_you_mean(name, list(places))}")
-            apply_override(tree, f"{places[name]}{equals}{value}")
-    else:
-        tree = config_tree([config, *overrides])
-        key = study_in(tree, config)
-        if outside := [f"'{name}'" for name in tree if name in section_class(key).model_fields]:
-            raise ConfigError(f"{config}: {', '.join(outside)} at the top level; indent it, it is a key of '{key}'")
-    section = parse_config(section_class(key), tree[key], f"{config}: {key}")
-    verdict = tree.get("verdict", section.verdicts[0])
-    try:
-        section.check_verdict(verdict)
-    except ValueError as error:
-        raise ConfigError(f"{config}: {error}") from None
-    patch = parse_config(PatchConfig, tree["patch"], f"{config}: patch") if tree.get("patch") else None
-    return section, verdict, patch
+def config_of(config: str, overrides: Sequence[str], datasets: Mapping[str, tuple[str, Shown]]) -> InferenceConfig:
+    """The run of a config, or of the embedded model on a dataset. Raises ConfigError as `evenhand sample` does."""
+    if config not in datasets:
+        return load_sampling_config([config, *overrides])
+    key, dataset = datasets[config]
+    tree: dict[str, Any] = {key: deepcopy(dict(dataset.section))}
+    places = {"verdict": "verdict", **{name: f"{key}.{place}" for name, place in dataset.options.items()}}
+    for word in overrides:
+        name, equals, value = word.partition("=")
+        if name not in places:
+            raise ConfigError(f"{config}: unknown key '{name}'. {did_you_mean(name, list(places))}")
+        apply_override(tree, f"{places[name]}{equals}{value}")
+    ours = {"name": config, "model": {"name": "embedded"}, "engine": {"kind": "transformers", "dtype": "float32"}}
+    ours["sampling"] = {"temperature": 1.0}  # which verdict options asks for
+    return parse_sampling_config({"verdict": section_class(key).verdicts[0], **ours, **tree}, config)
 
 
 def chosen(prompts: Sequence[Prompt], only: Sequence[str]) -> Sequence[Prompt]:

@@ -118,8 +118,7 @@ def facts(results: Results) -> dict[str, Any]:
         drawing = results.options.drawing
         line["answer"] = answer_of(judge.panels, row, both, [it for it in others if it], frame, drawing, templates)
         line["move"] = moves.get((f"{row.model} ({row.run})", bool(both)))
-        measure, of = ("deference", both) if both else ("dds", row)
-        line |= {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
+        line |= dds_over_orders(row, both)
     answers = in_one_family({str(i): line["answer"] for i, line in enumerate(lines)})
     for line, given in zip(lines, answers.values(), strict=True):
         line |= {"answer": given, "kind": kind_of(given)}
@@ -131,30 +130,29 @@ def facts(results: Results) -> dict[str, Any]:
         "reading": "" if frame.empty else reading_words(frame),
         "counted": "" if frame.empty else counted_words(frame.iloc[0]),
         "parsers": {
-            name: by_parser(run, results.options)
+            name: by_parser(run, frame[frame.run == run.name], results.options)
             for name, run in runs_of(results).items()
-            if run.reading.mode == "reason"
-        }
-        if results.options.verb in ("score", "report")
-        else {},
+            if run.reading.mode == "reason" and results.options.verb in ("score", "report")
+        },
         "little": LITTLE_DDS,
         "over_corrected": scores.over_corrections(results.change_rows),
     }
 
 
-def by_parser(run: JudgedRun, options: Options) -> list[dict[str, Any]]:
-    """How each parser reads a reasoned run: DDS of its headline (in both answer orders where both were asked), and % of
-    the replies that it leaves unparsed in each condition."""
+def by_parser(run: JudgedRun, scored: pd.DataFrame, options: Options) -> list[dict[str, Any]]:
+    """How each parser reads a reasoned run: DDS of its headline, and % of the replies that it leaves unparsed in each
+    condition. scored: the wide frame of the run by its own parser."""
     denominator, lines = options.of(DialDeferOptions).denominator, []
     for parser in ("strict", "lenient"):
-        read = run.read_by(parser)
-        scored = scores.Scored(run=run.name, model=run.judge, verdict="reason", parser=parser, drawing=options.drawing)
-        frame = scores.wide_frame(scores.score_panels(read.panels, scored, [denominator]))
-        row = scores.records(scores.headline_rows(frame[frame.is_headline]))[0]
-        both = in_both_orders(row, frame)
-        measure, of = ("deference", both) if both else ("dds", row)
-        ends = {end: getattr(of, f"{measure}{key}_pp") for end, key in ENDS.items()}
-        lines.append({"parser": parser, **ends, "unparsed": {c: n for c, n in unparsed_of(read).items() if n}})
+        reread, frame = run.read_by(parser), scored
+        if parser != run.reading.parser:
+            judge = scores.Scored(
+                run=run.name, model=run.judge, verdict="reason", parser=parser, drawing=options.drawing
+            )
+            frame = scores.wide_frame(scores.score_panels(reread.panels, judge, [denominator]))
+        row = scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))[0]
+        unparsed = {condition: share for condition, share in unparsed_of(reread).items() if share}
+        lines.append({"parser": parser, **dds_over_orders(row, in_both_orders(row, frame)), "unparsed": unparsed})
     return lines
 
 
@@ -318,6 +316,12 @@ def alike(row: Row, frame: pd.DataFrame) -> Row | None:
 def in_other_order(row: Row, frame: pd.DataFrame) -> Row | None:
     """The row of the same prompts with the answers in the other order."""
     return alike(row, frame[~frame.answer_order.isin([row.answer_order, BOTH_ORDERS])])
+
+
+def dds_over_orders(row: Row, both: Row | None) -> dict[str, float | None]:
+    """DDS of a row with the ends of its interval; of both answer orders where they were asked."""
+    measure, main = ("deference", both) if both else ("dds", row)
+    return {end: getattr(main, f"{measure}{key}_pp") for end, key in ENDS.items()}
 
 
 def over_orders(row: Row, both: Row | None, frame: pd.DataFrame) -> dict[str, float | None]:

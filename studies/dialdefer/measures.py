@@ -48,7 +48,8 @@ def dds_pp(acc: FloatArray) -> FloatArray:
     acc: fraction correct per condition in the order of CONDITIONS, over the same items, in [0, 1]. Positive is
     deference, negative is skepticism.
     """
-    return deltas_pp(acc)[..., 0] - deltas_pp(acc)[..., 1]
+    rises = deltas_pp(acc)
+    return rises[..., 0] - rises[..., 1]
 
 
 def deltas_pp(acc: FloatArray) -> FloatArray:

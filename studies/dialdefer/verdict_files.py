@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from eval.runs import reading_shares
-from eval.verdict_files import Absent, Column, Layout, one_of, place, read_rows, refuse, texts_of
+from eval.verdict_files import NO, Absent, Column, Layout, one_of, read_rows, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
@@ -30,8 +30,7 @@ OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp"
 CHOICES: dict[Any, int] = {None: UNPARSED, Absent.FIELD: UNPARSED} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
 CHOICES |= dict.fromkeys((2, "2", "2.0"), REJECT)
 CHOICE_TYPES = (int, float, str, type(None), Absent)
-# What the column `error` holds where there was none, in lower case.
-NO_ERROR = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}", str(Absent.FIELD).casefold()}
+NO_ERROR = {*NO, str(Absent.FIELD).casefold()}  # what the column `error` holds where there was none
 
 
 def squeezed(text: str) -> str:
@@ -70,7 +69,7 @@ LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "model": Column(one_line, True),
         "dataset": Column(dataset_named, True),
-        "item_id": Column(one_line, True, types=(str, int)),
+        "item_id": Column(one_line, True),
         "condition": Column(one_of(tuple(Condition), squeezed), True),
         "choice": Column(),
         "response": Column(),
@@ -81,12 +80,12 @@ LAYOUT = Layout(
         "label": Column(),
         "error": Column(),
         "benchmark": Column(str, default=""),
-        "cluster": Column(one_line, default="", types=(str, int)),
+        "cluster": Column(one_line, default=""),
     },
     choice="choice",
     response="response",
 )
-LABEL = Column(one_of(("OR", "NOR"), str.upper), default="", types=(str, int))
+LABEL = Column(one_of(("OR", "NOR"), str.upper), default="")
 
 
 def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[Judge], list[str]]:
@@ -110,8 +109,8 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
         row_key = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
         more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
         raise DataError(
-            f"{place(row.path, row.line)}: {row_key}, roles {row.roles} does not go with "
-            f"{place(first.path, first.line)}. {more} more than one row for a key; keep one"
+            f"{row['where']}: {row_key}, roles {row.roles} does not go with "
+            f"{first['where']}. {more} more than one row for a key; keep one"
         )
     clusters = rows["cluster"].where(rows["cluster"] != "")  # of an item, in whichever of its rows it is named
     if clusters.notna().any():
@@ -119,7 +118,7 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
         rows["cluster"] = of_items.transform("first").fillna("")
     for row in rows[clusters.notna() & (clusters != rows["cluster"])][:1].itertuples():
         problem = f"item '{row.item}' of {row.dataset} is in cluster '{row.cluster}' in a row before; keep one"
-        raise DataError(f"{place(row.path, row.line)}: field 'cluster' names another one: {problem}")
+        raise DataError(f"{row.where}: field 'cluster' names another one: {problem}")
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
     judges = []
     for judge in judges_of(rows):
@@ -129,8 +128,8 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
         if not kept:
             raise DataError(left_out[0])
         name = paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-        how, own = parser if is_parsed[judge.model] else None, rows[rows["model"] == judge.model]
-        readings = [*reading_shares(zip(own["condition"].astype(str), own["read"], strict=True))]
+        how, of_judge = parser if is_parsed[judge.model] else None, rows[rows["model"] == judge.model]
+        readings = [*reading_shares(zip(of_judge["condition"].astype(str), of_judge["read"], strict=True))]
         judges.append(replace(judge, panels=kept, files=name, parser=how, left_out=left_out, readings=readings))
     return judges, ignored
 
@@ -148,25 +147,25 @@ def item_key(dataset: str, item_id: str) -> str:
     return item_id
 
 
-def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
+def read_replies(frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     """The rows with `reply` (codes as in Panel), `parsed` (whether read here), `read` (how, or why not) and `label`.
 
     A null choice is an unparsed reply; a row with an error has no reply.
     """
     given = frame["choice"]
     is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
-    refuse(path, frame, "choice", is_bad, "must be 1, 2 or null, found {}")
+    refuse(frame, "choice", is_bad, "must be 1, 2 or null, found {}")
     reply = np.array([CHOICES[choice] for choice in given], np.int8)
     failed = np.array([str(value).strip().casefold() not in NO_ERROR for value in frame["error"]], np.bool_)
     conflict = "says that there was no reply, yet the row has a choice; keep one of them"
-    refuse(path, frame, "error", failed & (reply > UNPARSED), conflict)
+    refuse(frame, "error", failed & (reply > UNPARSED), conflict)
     parsed = np.array([choice is Absent.FIELD for choice in given]) & ~failed
     parsed_rows = frame[parsed]
     nothing = (text is None or text is Absent.FIELD for text in parsed_rows["response"])
     fix = "write null as the choice of an unparsed reply, or why there is no reply into `error`"
-    refuse(path, parsed_rows, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
+    refuse(parsed_rows, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
     is_bad = (not isinstance(text, str) for text in parsed_rows["response"])
-    refuse(path, parsed_rows, "response", is_bad, "must be a text, found {}")
+    refuse(parsed_rows, "response", is_bad, "must be a text, found {}")
     reply[parsed] = [CHOICES[PARSERS[parser](text)] for text in parsed_rows["response"]]
     is_choice = reply > UNPARSED
     how = {
@@ -178,7 +177,7 @@ def read_replies(path: Path, frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     read = np.select([*how.values()], [*how], "given null")
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
-    label[is_aio] = texts_of(path, frame[is_aio], "label", LABEL)  # of other datasets it is not looked at
+    label[is_aio] = texts_of(frame[is_aio], "label", LABEL)  # of other datasets it is not looked at
     return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(label=label, reply=reply, parsed=parsed, read=read)
 
 

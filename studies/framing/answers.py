@@ -11,7 +11,7 @@ from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure
 from eval.shift.answer import LITTLE, Shift
 from eval.shift.contrast import contrasted
-from studies.framing.grids import SHARE_OF, FramedRun, Grid
+from studies.framing.grids import PUSHED_BY, FramedRun, Grid
 from studies.framing.measures import (
     ALL,
     AVERAGE,
@@ -45,7 +45,7 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
         level = Measure(name=name, unit="", statistic=sides.level_of_known if name == "right" else sides.level)
         for row in mine[(mine["measure"] == measure) & mine["framing"].isin(compared_framings(grid))].itertuples():
             grids = {dataset: run.grids[dataset] for dataset in row.datasets}
-            pushed = SHARE_OF + str(run.section.texts[row.framing].pushed)
+            pushed = PUSHED_BY + row.framing
             field = pushed if name == "adopts" else {"shift": "value"}.get(name, name)
             ways = (0, 1) if has_unparsed(grids.values(), row.framing, name) else ()
             shift = contrasted(

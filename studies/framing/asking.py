@@ -2,26 +2,32 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
-
-from jinja2 import meta
 
 from eval.reading.objects import as_turn
 from evenhand.errors import DataError
 from evenhand.records import Completion, Message, Prompt, SamplingOverride, answer_schema, digest, normalised
+from evenhand.sources.record_fields import shown
 from evenhand.study import Replies
-from evenhand.templates import ENVIRONMENT, rendered
+from evenhand.templates import names_in, rendered, same_value
 from studies.framing.replies import choice_in
-from studies.framing.rows import Row
+from studies.framing.rows import LETTERS, Row, item_values, name_in_item, option_names, options_of, place_of, turns_of
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
-ORDER_NAMES = ("first", "second", "symbol", "choices")  # names in templates that depend on the order of the answers
+ORDER_NAMES = (
+    "first",
+    "second",
+    "symbol",
+    "choices",
+    "pushed",
+)  # names in templates that depend on the order of the answers
 REPLY_NAMES = ("said", "other")  # names in templates that depend on the judge's own reply
 RESERVED_NAMES = (*ORDER_NAMES, *REPLY_NAMES, "framing", "item")  # no case and no snippet may have them
 PLACEBO = "placebo {}"
+WRONG = "wrong"  # as what is pushed: some wrong answer
 # Verdict → the keys of a reply that is held to JSON: as DialDefer has them, and with the reason first
 WRITTEN = {"reason": ("chosen_answer", "reasoning"), "answer": ("reasoning", "answer")}
 
@@ -36,6 +42,7 @@ class Framing:
     answers: Mapping[str, str]  # name → its text
     system: str | None
     follow_up_to: str | None  # the framing whose reply it follows up on
+    pushed: str | None = None  # see FramingText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +59,7 @@ class FramingFactors:
     label: str | None  # the right one
     behind: str  # of a follow-up, a digest of the reply before it: other replies make other prompts
     template_version: int
+    pushed: str | None = None  # the answer that the framing argues for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,18 +77,18 @@ class StudyTexts:
     version: int
     quotable: Mapping[str, str]  # framing → its texts that a reply may quote
     pattern: re.Pattern[str] | None  # of the answer in a reply
+    tie: str | None = None  # the answer that is last in every order
+    values: Mapping[str, str] = field(default_factory=dict)  # what a file says, as same_value writes it → a name
+    choices: str | Sequence[str] | None = None  # the column or columns of each item's own options
+    correct: str | None = None  # of the right one of these
+    correct_by: str = ""  # how that names it; see rows.correct_by
+    messages: str | None = None  # the column with a conversation
     statement_first: bool = False  # whether framings follow up on the baseline because a patch has them do so
 
     @cached_property
     def ordered_snippets(self) -> set[str]:
         """The snippets that depend on the order of the answers."""
         return snippets_with(self.snippets, ORDER_NAMES)
-
-
-@cache
-def names_in(text: str) -> frozenset[str]:
-    """The names that a template uses."""
-    return frozenset(meta.find_undeclared_variables(ENVIRONMENT.parse(text)))
 
 
 def snippets_with(snippets: Mapping[str, str], names: Sequence[str]) -> set[str]:
@@ -150,7 +158,32 @@ class FramedUnit:
         if framing.system is not None:
             where = f"{self.row.where}, {framing.name}, system"
             messages.append(Message(role="system", content=rendered(framing.system, values, where)))
-        return self.as_prompt(setting, slots, [*messages, turn])
+        if self.study.messages:
+            turns = turns_of(self.row, self.values(framing), self.study.messages)
+            messages += [Message(role=role, content=text) for role, text in turns]
+            if turn.content and messages[-1].role == "user":
+                turn = Message(role="user", content=f"{messages.pop().content}\n\n{turn.content}")
+            if not turn.content and messages[-1].role != "user":
+                raise DataError(f"{self.row.where}: '{self.study.messages}' does not end with the user; add an `ask`")
+        return self.as_prompt(setting, slots, [*messages, turn] if turn.content else messages)
+
+    def values(self, framing: Framing) -> Mapping[str, Any]:
+        """The item's columns, where the file has a row for each framing those of that row."""
+        if self.row.by_framing is None:
+            return self.row.values
+        wanted = framing.follow_up_to or framing.name
+        name = next((name for name in self.row.by_framing if self.named(name, [wanted])), None)
+        if name is None:
+            listed = ", ".join(shown(name) for name in self.row.by_framing)
+            problem = f"item '{self.row.item_id[:40]}' has no row in framing '{framing.name}', but in {listed}"
+            raise DataError(f"{self.row.where}: {problem}")
+        return self.row.by_framing[name]
+
+    def named(self, text: str, names: Sequence[str]) -> str | None:
+        """The name that a file means: as it is written or mapped, or the one that differs in case or spaces alone."""
+        name = self.study.values.get(same_value(text), text)
+        alike = [other for other in names if same_value(other) == same_value(name)]
+        return name if name in names else alike[0] if len(alike) == 1 else None
 
     def user_turn(self, framing: Framing, values: Mapping[str, Any]) -> tuple[Message, Mapping[str, Any]]:
         """What the user says in a framing, and the values with the framing's own text among them."""
@@ -199,17 +232,28 @@ class FramedUnit:
             return filled
 
         ordered_snippets = study.ordered_snippets
-        values = fill(study.cases[setting.case], {**self.row.values, "item": self.row.values})
+        values = fill(study.cases[setting.case], item_values(self.values(framing)))
         values = fill({name: text for name, text in study.snippets.items() if name not in ordered_snippets}, values)
-        texts = {name: rendered(text, values, f"{where}, answers") for name, text in framing.answers.items()}
+        if study.choices:
+            texts = dict(zip(LETTERS, self.options, strict=False))
+        else:
+            texts = {name: rendered(text, values, f"{where}, answers") for name, text in framing.answers.items()}
         if len({*texts.values()}) < len(texts):
-            raise DataError(f"{where}, answers: two of the answers read alike: {', '.join(texts.values())}")
+            listed = ", ".join(text[:80] for text in texts.values())
+            raise DataError(f"{where}, answers: two of the answers read alike: {listed}")
         ordered = [*texts][:: -1 if setting.order == SWAPPED else 1]
-        names = tuple(ordered if study.symbols else texts)
-        symbols = tuple(study.symbols or texts.values())
+        if study.tie is not None:
+            ordered = [*(name for name in ordered if name != study.tie), study.tie]
+        has_symbols = study.symbols or study.choices
+        names = tuple(ordered if has_symbols else texts)
+        symbols = tuple(study.symbols or (LETTERS if study.choices else texts.values()))[: len(names)]
+        if len(symbols) < len(names):
+            raise DataError(f"{where}: it has {len(names)} options, and there are {len(symbols)} symbols")
         symbol_of = dict(zip(names, symbols, strict=True))
         choices = [{"symbol": symbol_of[name], "text": texts[name]} for name in ordered]
         values |= {"choices": choices, "symbol": symbol_of, "first": texts[ordered[0]], "second": texts[ordered[1]]}
+        if pushed := self.pushed(setting):
+            values["pushed"] = {"symbol": symbol_of[pushed], "text": texts[pushed]}
         values = fill({name: text for name, text in study.snippets.items() if name in ordered_snippets}, values)
         return Slots(values, texts, ordered, names, symbols)
 
@@ -232,6 +276,7 @@ class FramedUnit:
                 label=self.label(setting.case),
                 behind=behind,
                 template_version=self.study.version,
+                pushed=self.pushed(setting),
             ),
             messages=tuple(messages),
             answer_space=slots.symbols,
@@ -239,22 +284,65 @@ class FramedUnit:
             cluster=self.row.cluster,
         )
 
+    @cached_property
+    def options(self) -> list[str]:
+        """The item's own options, of a study with choices."""
+        return options_of(self.row, self.study.choices or ())
+
+    @property
+    def answers(self) -> Sequence[str]:
+        """The names of the item's answers."""
+        return [*LETTERS[: len(self.options)]] if self.study.choices else [*self.study.framings[0].answers]
+
+    def answer_in(self, key: str) -> str:
+        """The answer that a column or template names. Raises DataError where it names none."""
+        text, choices = name_in_item(self.row, key), self.study.choices
+        if choices and same_value(text) not in self.study.values:
+            names = option_names(self.row, choices)
+            if same_value(text) in names:
+                return LETTERS[names.index(same_value(text))]
+            return LETTERS[place_of(text, self.study.correct_by or "letter", self.options, f"{self.row.where}: {key}")]
+        if (name := self.named(text, self.answers)) is None:
+            problem = f"its {key} is {text[:80]!r}; the answers are {', '.join(self.answers)}"
+            way_out = f"say which one is meant: framing.values: {{{text[:80]!r}: {self.answers[0]}}}"
+            raise DataError(f"{self.row.where}: {problem}; {way_out}")
+        return name
+
     def label(self, case: str) -> str | None:
         """The right answer's name. Raises DataError for a value of the label's column that is not an answer."""
-        fixed, answers = self.study.labels[case], self.study.framings[0].answers
-        column = self.study.label_column if fixed is None else None if fixed in answers else fixed
-        if column is None:
+        fixed = self.study.labels[case]
+        if fixed in self.answers:
             return fixed
-        if column not in self.row.values:
-            columns = f"empty, or no column of the file, which has {', '.join(self.row.values)}"
+        key = self.study.correct or (self.study.label_column if fixed is None else fixed)
+        if key is None:
+            return None
+        try:
+            return self.answer_in(key)
+        except DataError as error:
+            if "{" in key or key.split(".")[0] in self.row.values:
+                raise
             raise DataError(
-                f"{self.row.where}: no label in '{column}' ({columns}), and '{column}' is not one of the answers "
-                f"{', '.join(answers)}. Give every item a label, or leave columns.label out"
+                f"{error}; and it is not one of the answers {', '.join(self.answers)}. Give every item a label, or "
+                "leave columns.label out"
+            ) from None
+
+    def pushed(self, setting: Setting) -> str | None:
+        """The answer that the framing argues for."""
+        key = setting.framing.pushed
+        if key is None or key in self.answers:
+            return key
+        if key != WRONG:
+            if "{" not in key and key.split(".")[0] not in self.row.values:
+                where = f"{self.row.where}: framings.{setting.framing.name}: pushed is '{key}'"
+                raise DataError(f"{where}, which is not among {', '.join(self.answers)}, nor a column")
+            return self.answer_in(key)
+        label = self.label(setting.case)
+        wrong = [name for name in self.answers if name not in (label, self.study.tie)]
+        if label is None:
+            raise DataError(
+                f"{self.row.where}: no label, so no answer is known as wrong; name columns.label or correct"
             )
-        label = str(self.row.values[column])
-        if label not in answers:
-            raise DataError(f"{self.row.where}: its {column} is '{label[:40]}'; the answers are {', '.join(answers)}")
-        return label
+        return wrong[int(digest(["pushed", self.row.item_id], 8), 16) % len(wrong)]
 
     def baseline_text(self, baseline: str) -> str:
         """What a judge reads of the item in the baseline, in all its cases, without upper case and white space."""

@@ -27,6 +27,7 @@ from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, first_grid, flips
+from studies.framing.options import FramingOptions
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
@@ -50,13 +51,17 @@ def framed_run(run: FinishedRun) -> FramedRun:
 
 def read_files(options: Options) -> tuple[dict[str, FramedRun], list[str], list[str]]:
     """See VerdictFiles."""
-    return *load_answers(options.sources), []
+    return *load_answers(options.sources, options.of(FramingOptions)), []
 
 
 def family_of(change: Change) -> tuple[Any, ...]:
     """Also over the framings, without the placebos."""
-    is_placebo = re.fullmatch(PLACEBO.format(".*"), str(change.setting["framing"])) is not None
-    return family(replace(change, setting={**change.setting, "framing": is_placebo}))
+    return family(replace(change, setting={**change.setting, "framing": is_placebo(change.setting["framing"])}))
+
+
+def is_placebo(framing: Any) -> bool:
+    """Whether a framing's name is that of a placebo."""
+    return re.fullmatch(PLACEBO.format(".*"), str(framing)) is not None
 
 
 def tables_of(results: Results) -> list[TableSpec]:
@@ -248,7 +253,9 @@ def framings_table(results: Results) -> TableSpec:
     units = "clusters" if any(map(is_clustered, results.judges.values())) else "items"
     texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
-    in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
+    in_words: dict[str, list[str]] = {}  # an answer may be called "right", and its share comes first
+    for head, (field, form) in columns:
+        in_words.setdefault(head.format(**texts), [field, form.format(**texts)])
     return table_from(FILE, "framings", frame, columns=in_words)
 
 
@@ -391,6 +398,7 @@ EVALUATION = Evaluation[FramedRun](
     observe=lambda judge, _: blocks_of(judge),
     family=family_of,
     headline={"measure": "shift", "group": ALL},
+    gated={"group": lambda group: group == ALL, "framing": lambda framing: not is_placebo(framing)},
     measure_words=yaml_tables(FILE)["words"],
     facts=facts,
     tables=tables_of,

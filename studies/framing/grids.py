@@ -26,6 +26,7 @@ from studies.framing.section import FramingSection
 TIED = 1e-9  # two shares that differ by less are a tie
 LARGEST_ODDS = 50.0  # nats; a log-odds beyond it is as good as certain, and an infinite one has no mean
 SHARE_OF = "share of "  # an answer, of the replies
+PUSHED_BY = "pushed by "  # a framing, of an item's replies: the share of the answer that it argues for
 FIELDS = ("value", "first", "right", "accepts_wrong", "soft", "odds", "unread", "labelled")
 
 
@@ -49,6 +50,8 @@ class Grid:
     answers: tuple[str, ...]
     fields: Mapping[str, FloatArray]
     shares: FloatArray  # of each answer, with a further axis of answers
+    # (n_items, n_framings, n_cases): the position of the answer that a framing argues for, where some do
+    pushed: FloatArray | None = None
     n_errors: int = 0
     fill: float | None = None  # what `changed` and `consistent` count an unparsed pair as; None: nowhere
     fitted: float = 0.0  # see eval.estimates.estimate.Observed
@@ -59,6 +62,12 @@ class Grid:
 
     def of(self, name: str, framing: str) -> FloatArray:
         """(n_items, n_cases, n_orders): a field in one framing, or "share of ANSWER"."""
+        if name.startswith(PUSHED_BY):
+            assert self.pushed is not None
+            places = self.pushed[:, self.at(name.removeprefix(PUSHED_BY)), :, None]
+            indices = np.broadcast_to(np.nan_to_num(places).astype(int), self.shares[:, 0, ..., 0].shape)[..., None]
+            shares = np.take_along_axis(self.shares[:, self.at(framing)], indices, axis=-1)[..., 0]
+            return np.where(np.isnan(places), math.nan, shares)
         if name.startswith(SHARE_OF):
             return self.shares[:, self.at(framing), ..., self.answers.index(name.removeprefix(SHARE_OF))]
         return self.fields[name][:, self.at(framing)]
@@ -114,6 +123,7 @@ class FramedRun(FinishedRun):
 
     section: FramingSection
     judged: Mapping[str, Grid] | None = None  # by a rule instead of as replied; see studies.framing.thresholds
+    file_doubts: tuple[str, ...] = ()  # of a file of verdicts
     left_out: tuple[str, ...] = ()  # framings that what is over all framings leaves out
 
     @property
@@ -133,6 +143,7 @@ class FramedRun(FinishedRun):
         left_out = [f"{n_excluded} items are left out, since they do not fit the context window."] if n_excluded else []
         return [
             *left_out,
+            *self.file_doubts,
             *copy_doubts(self.plan),
             *answer_doubts(chain.from_iterable(self.replies.values()), self.verdict),
         ]
@@ -140,6 +151,8 @@ class FramedRun(FinishedRun):
     @cached_property
     def answers(self) -> tuple[str, ...]:
         """The answers' names. Shares and shifts are of the first one."""
+        if self.section.choices:  # as many as the item with most has
+            return max((tuple(sorted(dict(prompt.factors)["names"])) for prompt in self.plan), key=len)
         return tuple(self.section.answer_texts)
 
     @cached_property
@@ -184,6 +197,7 @@ class FramedRun(FinishedRun):
         shape = tuple(map(len, axes))
         fields = {name: np.full(shape, math.nan) for name in FIELDS}
         shares, groups, n_errors = np.full((*shape, len(self.answers)), math.nan), [""] * len(items), 0
+        pushed = np.full(shape[:3], math.nan)
         for prompt in prompts:
             factors = dict(prompt.factors)
             names = (prompt.item_id, prompt.condition, factors["case"], factors["order"])
@@ -193,6 +207,8 @@ class FramedRun(FinishedRun):
                 fields[name][cell] = value
             shares[cell], groups[cell[0]] = scores.shares, factors["group"]
             n_errors += scores.n_errors
+            if (answer := factors.get("pushed") or section.texts[prompt.condition].pushed) in self.answers:
+                pushed[cell[:3]] = self.answers.index(answer)
         return Grid(
             items=items,
             groups=tuple(groups),
@@ -204,6 +220,7 @@ class FramedRun(FinishedRun):
             answers=self.answers,
             fields=fields,
             shares=shares,
+            pushed=pushed,
             n_errors=n_errors,
         )
 
@@ -240,16 +257,19 @@ class FramedRun(FinishedRun):
             for choice in parsed:
                 for place in choice.places:
                     counts[names[place]] += 1 / len(choice.places)
-            shares = np.array([counts[name] / len(parsed) for name in self.answers])
+            shares = np.array([counts.get(name, 0.0) / len(parsed) for name in self.answers])
             fields["value"] = float(shares @ self.values)
             fields["first"] = counts[factors["first"]] / len(parsed)
             if label is not None:
                 fields["right"] = counts[label] / len(parsed)
                 if label != self.answers[0]:
                     fields["accepts_wrong"] = float(shares[0])
+        symbol_of = dict(zip(names, symbols, strict=True))
         of_replies = [logs for reply in replies if (logs := reply.answer_logprobs) and all(s in logs for s in symbols)]
         if of_replies:  # (n_replies, n_answers); several where the judge reads its own samples
-            log = np.array([[logs[symbols[names.index(name)]] for name in self.answers] for logs in of_replies])
+            log = np.array(
+                [[logs[symbol_of[a]] if a in symbol_of else -math.inf for a in self.answers] for logs in of_replies]
+            )
             with np.errstate(invalid="ignore"):
                 p = np.exp(log - log.max(axis=1, keepdims=True))
                 fields["soft"] = float(np.mean(p @ self.values / p.sum(axis=1)))

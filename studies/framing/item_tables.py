@@ -23,7 +23,7 @@ def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
         rows = run.section.rows
     except EvenhandError:
         return {}
-    no_texts = (run.section.columns.id, run.section.columns.group, "dataset")
+    no_texts = (run.section.columns.id or "id", run.section.columns.group, "dataset")
     texts = [(row, {k: v for k, v in row.values.items() if isinstance(v, str) and k not in no_texts}) for row in rows]
     return {(row.dataset, row.item_id): columns for row, columns in texts}
 

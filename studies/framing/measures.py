@@ -14,7 +14,7 @@ from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
 from eval.evaluation import Block
 from eval.shift.agreement import AGREED, MEASURES, UNCLEAR, Claims
-from studies.framing.grids import SHARE_OF, FramedRun, Grid
+from studies.framing.grids import PUSHED_BY, SHARE_OF, FramedRun, Grid
 from studies.framing.section import FramingSection
 
 ALL = "(all)"  # groups; no name of the user's has brackets around it
@@ -252,9 +252,9 @@ def shift_parts(section: FramingSection, grid: Grid, framing: str) -> Iterator[P
     yield Part(shifts, pair("value"))
     yield Part([Measure(name="soft_shift", unit=unit, statistic=two.shift)], pair("soft"))
     yield Part([Measure(name="right_shift", unit="pp", statistic=in_percent.rise_of_known)], pair("right"))
-    if (pushed := section.texts[framing].pushed) is not None:
+    if section.texts[framing].pushed is not None:
         adopts = Measure(name="adopts", unit="pp", statistic=in_percent.shift)
-        yield Part([adopts], pair(SHARE_OF + pushed))
+        yield Part([adopts], pair(PUSHED_BY + framing))
     yield Part([share("changed", Sides(1, *shape).level)], lambda grid: [grid.changed(framing)])
     if grid.placebos and framing not in grid.placebos:
         yield from net_parts(framing, unit, two, in_percent)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -9,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from eval.reading.reader import valid_pattern
-from evenhand.config import Closed, is_none
-from evenhand.errors import ConfigError
+from evenhand.config import Closed, is_empty, is_none
+from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.item_files import ItemSource
 from evenhand.records import Prompt
 from evenhand.study import (
@@ -25,7 +26,7 @@ from evenhand.study import (
     first_of_each,
     set_hash,
 )
-from evenhand.templates import rendered, valid_template
+from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
 from studies.framing.asking import (
     GIVEN,
     ORDER_NAMES,
@@ -33,13 +34,22 @@ from studies.framing.asking import (
     REPLY_NAMES,
     RESERVED_NAMES,
     SWAPPED,
+    WRONG,
     FramedUnit,
     Framing,
     StudyTexts,
-    names_in,
     snippets_with,
 )
-from studies.framing.rows import Columns, Row, are_families, load_rows
+from studies.framing.rows import (
+    LETTERS,
+    Columns,
+    Row,
+    are_families,
+    correct_by,
+    load_rows,
+    name_in_item,
+    options_of,
+)
 
 MOST_ANSWERS = 101
 SELF_ASK = "So which answer is it? Answer with {{ symbols }} alone."
@@ -50,6 +60,11 @@ def named_texts(tree: Any) -> Any:
     if not isinstance(tree, dict):
         return tree
     return {str(key).lower() if isinstance(key, bool) else key: text for key, text in tree.items()}
+
+
+def texted_keys(tree: Any) -> Any:
+    """Keys as texts, also those that YAML has read as numbers and truth values."""
+    return {str(key): name for key, name in tree.items()} if isinstance(tree, dict) else tree
 
 
 Template = Annotated[str, AfterValidator(valid_template)]
@@ -67,7 +82,14 @@ class FramingText(Closed):
     answers: Texts | None = None
     system: Template | None = None
     follow_up_to: str | None = None  # the framing whose reply it goes on with; `ask` then knows said and other
-    pushed: Name | None = None  # the answer that it argues for
+    # The answer that it argues for, in templates {{ pushed.text }} and {{ pushed.symbol }}: an answer's name, a column
+    # or template that says it, or `wrong`: a wrong one, drawn by a hash of the item's id
+    pushed: Name | None = None
+
+
+def by_name(tree: Any) -> Any:
+    """Framings that are a list of names alone, since rows hold their texts, as a mapping."""
+    return {name: {} for name in tree} if isinstance(tree, list) else tree
 
 
 def as_mapping(tree: Any) -> Any:
@@ -94,18 +116,32 @@ class FramingSection(StudySection):
     # Where items come from: a file, a dataset's name, or a mapping of both's keys; or a list of these
     items: tuple[ItemSource, ...] = Field(min_length=1)
     columns: Columns = Columns()
+    # Which rows are kept: an expression over columns, such as: turn == 1 and label != "tie"
+    where: Annotated[str, AfterValidator(lambda text: text if valid_template(as_test(text)) else "")] | None = Field(
+        default=None, exclude_if=is_none
+    )
+    # counted: items that cannot be asked (no label, equal answers ...) are left out and counted; null: it is an error
+    skip: Literal["counted"] | None = Field(default=None, exclude_if=is_none)
+    # What a file says → the name of an answer or framing: {"A>B": first}. Case, spaces and 1 or 1.0 make no difference
+    values: Annotated[dict[str, Name], BeforeValidator(texted_keys)] = Field(default={}, exclude_if=is_empty)
     # Of an item, asked together and resampled together: name → {variable: its text}, and label: the right answer
     cases: Annotated[dict[str, Texts], BeforeValidator(named_texts)] = {}
     answers: Texts = {}  # name → its text
     pair: Pair | None = None  # instead of answers: two columns to compare
+    # Instead of answers: each item's own options, a column that holds a list, or several columns. Answers are A, B ...
+    choices: str | tuple[str, ...] | None = Field(default=None, exclude_if=is_none)
+    correct: str | None = Field(default=None, exclude_if=is_none)  # of choices: the index from 0, letter or text
     scale: tuple[int, int] | None = None  # instead of answers: whole numbers from the lowest to the highest
     symbols: tuple[str, ...] | None = None  # what the judge writes for each answer; null: its text
     orders: Literal["both", "given"] = "both"  # both: also with the answers in reverse
+    tie: Name | None = Field(default=None, exclude_if=is_none)  # an answer that stays last in both orders
     set: Texts = {}  # further texts for templates, by name
     system: Template | None = None
-    ask: Template  # the user's turn, in which {{ framing }} stands
+    # A column with a conversation, a list of {role, content}: what is asked, with `ask` behind it where there is one
+    messages: str | None = Field(default=None, exclude_if=is_none)
+    ask: Template = ""  # the user's turn, in which {{ framing }} stands
     baseline: str  # the framing that the others are compared with
-    framings: dict[str, TextOrMapping] = Field(min_length=2)
+    framings: Annotated[dict[str, TextOrMapping], BeforeValidator(by_name)] = Field(min_length=2)
     placebos: tuple[TextOrMapping, ...] = ()  # framings that should change nothing: the noise floor
     # On how many items of each dataset placebos are asked, the first ones; null: on all
     placebo_items: int | None = Field(default=None, ge=1, exclude_if=is_none)
@@ -138,11 +174,28 @@ class FramingSection(StudySection):
 
     def mistakes(self) -> Iterator[tuple[bool, str]]:
         """(whether it is wrong, what is wrong and what to do) of everything that must fit together."""
-        kinds = [name for name in ("answers", "pair", "scale") if getattr(self, name)]
-        yield len(kinds) != 1, f"needs one of answers, pair and scale; there is {' and '.join(kinds) or 'none'}"
+        kinds = [name for name in ("answers", "pair", "scale", "choices") if getattr(self, name)]
+        yield (
+            len(kinds) != 1,
+            f"needs one of answers, pair, scale and choices; there is {' and '.join(kinds) or 'none'}",
+        )
+        yield not (self.ask or self.messages), "ask: this key is required and absent, as there are no messages"
+        yield bool(self.correct and not self.choices), "correct: is of choices; name columns.label in its place"
+        yield (
+            bool(self.choices and (self.cases or self.columns.label)),
+            "choices: have `correct`, no cases and no label",
+        )
         names = self.answer_texts
         symbols = self.symbols or [*names]
-        yield len(symbols) != len(names), f"symbols: there are {len(symbols)} for {len(names)} answers"
+        yield self.tie not in (None, *names), f"tie: '{self.tie}' is not among {', '.join(names)}"
+        if self.choices is None:
+            known = [*names, *self.texts]
+            other = [name for name in self.values.values() if name not in known]
+            yield bool(other), f"values: '{''.join(other[:1])}' is not among {', '.join(known)}"
+        yield (
+            not self.choices and len(symbols) != len(names),
+            f"symbols: there are {len(symbols)} for {len(names)} answers",
+        )
         yield len({*symbols}) < len(symbols), "symbols: one occurs twice; give each answer its own"
         is_of_item = self.pair or any("{" in text for text in names.values())
         needs_symbols = bool(is_of_item and not self.symbols)
@@ -155,9 +208,6 @@ class FramingSection(StudySection):
         yield bool(taken), f"framings: '{''.join(taken[:1])}' is the name of a placebo; rename the framing"
         is_follow_up = self.framings[self.baseline].follow_up_to is not None
         yield is_follow_up, "baseline: it is a follow-up to another framing; name that one"
-        for name, text in self.texts.items():
-            unknown = text.pushed not in (None, *names)
-            yield unknown, f"framings.{name}: pushed is '{text.pushed}', which is not among {', '.join(names)}"
         for framing in self.all_framings:
             yield from self.follow_up_mistakes(framing) if framing.follow_up_to else self.framing_mistakes(framing)
 
@@ -176,13 +226,15 @@ class FramingSection(StudySection):
         names = self.answer_texts
         yield {*framing.answers} != {*names}, f"{where}: its answers must be {', '.join(names)}"
         yield (
-            has_text and "framing" not in used,
+            has_text and "framing" not in used and not self.columns.framing,
             f"{where}: ask shows no {{{{ framing }}}}, so its text changes nothing",
         )
         yield "framing" in used and not has_text, f"{where}: ask shows {{{{ framing }}}}, but it has no text"
         of_reply = bool(used & {*REPLY_NAMES})
         yield of_reply, f"{where}: {' and '.join(REPLY_NAMES)} exist behind a reply alone; set follow_up_to"
-        is_idle = self.symbols and self.orders == "both" and not (self.scale or self.shows_order(framing))
+        is_idle = (
+            framing.ask and self.symbols and self.orders == "both" and not (self.scale or self.shows_order(framing))
+        )
         showing = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"
         yield bool(is_idle), f"{where}: orders: both needs {showing} in its texts; show them, or set orders: given"
 
@@ -194,8 +246,10 @@ class FramingSection(StudySection):
     @property
     def answer_texts(self) -> dict[str, str]:
         """Each answer's name with its text."""
-        if self.scale:
+        if self.scale and not self.answers:  # files of verdicts name the numbers
             return {str(n): str(n) for n in range(self.scale[0], self.scale[1] + 1)}
+        if self.choices:
+            return dict.fromkeys(LETTERS, "")
         columns = (self.pair.first, self.pair.second) if self.pair else ()
         return {column: f"{{{{ item[{column!r}] }}}}" for column in columns} or self.answers
 
@@ -226,6 +280,7 @@ class FramingSection(StudySection):
                     answers=answers,
                     system=self.system if text.system is None else text.system,
                     follow_up_to=text.follow_up_to,
+                    pushed=text.pushed,
                 )
             )
         return framings
@@ -245,6 +300,12 @@ class FramingSection(StudySection):
             version=self.template_version,
             quotable=self.quotable,
             pattern=self.pattern,
+            tie=self.tie,
+            values={same_value(text): name for text, name in self.values.items()},
+            choices=self.choices,
+            correct=self.correct,
+            correct_by=self.correct_by,
+            messages=self.messages,
         )
 
     @cached_property
@@ -269,14 +330,77 @@ class FramingSection(StudySection):
         """Texts are held to the answer; see StudySection."""
         return True
 
-    @property
-    def rows(self) -> list[Row]:
-        """The items. Raises DataError where one is damaged, or two have one id."""
-        rows = [row for source in self.items for row in load_rows(source, self.columns)]
+    @cached_property
+    def correct_by(self) -> str:
+        """How `correct` names an option, which all items of all sources tell together; see rows.correct_by."""
+        if not (self.choices and self.correct):
+            return ""
+        answers = list[tuple[str, int]]()
+        for source in self.items:
+            whole = source.model_copy(update={"split": "all"}) if source.file else source
+            for row in load_rows(whole, self.columns, self.where):
+                with suppress(EvenhandError):  # what cannot be read is told of item by item
+                    if isinstance(row, Row):
+                        answers.append((name_in_item(row, self.correct), len(options_of(row, self.choices))))
+        return correct_by(answers)
+
+    @cached_property
+    def kept(self) -> tuple[list[Row], list[str]]:
+        """The items, and why each of the others cannot be asked: a DataError, unless `skip` counts them."""
+        rows, refused = list[Row](), list[str]()
+        for source in self.items:
+            rows += self.rows_of(source, refused)
         check_no_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
         if self.columns.cluster or not are_families([row.group for row in rows]):
-            return rows
-        return [row._replace(cluster=row.group) for row in rows]
+            return rows, refused
+        return [row._replace(cluster=row.group) for row in rows], refused
+
+    @property
+    def rows(self) -> list[Row]:
+        """The items that are asked. Raises DataError where one is damaged, or two have one id."""
+        return self.kept[0]
+
+    def rows_of(self, source: ItemSource, refused: list[str]) -> list[Row]:
+        """The items of a source that can be asked; why others cannot is added to `refused`."""
+        study, n_before, n_items = self.study_texts("answer"), len(refused), 0
+        base, *_ = [framing for framing in study.framings if framing.name == self.baseline]
+        checks = replace(study, framings=[base], orders=[GIVEN])
+
+        def askable() -> Iterator[Row]:
+            nonlocal n_items
+            for row in load_rows(source, self.columns, self.where):
+                n_items += 1
+                try:
+                    if isinstance(row, DataError):
+                        raise row
+                    lacks = not self.names_of_columns <= row.values.keys()
+                    _ = FramedUnit(row, study if lacks or row.by_framing else checks).first_round
+                    yield row
+                except DataError as error:
+                    refused.append(str(error))
+
+        rows = list[Row]()
+        try:
+            rows = source.chosen(askable())
+        except DataError:
+            if len(refused) == n_before:
+                raise
+        if (why := refused[n_before:]) and not (rows and self.skip):
+            way_out = "; mend them, or leave them out with framing.skip: counted" if len(why) < n_items else ""
+            listed = "\n  ".join([*why[:3], *(["..."] if len(why) > 3 else [])])
+            raise DataError(f"{source.name}: {len(why)} of {n_items} items cannot be asked{way_out}\n  {listed}")
+        return rows
+
+    @cached_property
+    def names_of_columns(self) -> frozenset[str]:
+        """The names that texts take from items: an item that has them all is not looked at framing by framing."""
+        texts = [text for framing in self.all_framings for text in (framing.text, framing.ask, framing.system) if text]
+        texts += [*self.set.values(), *(text for framing in self.all_framings for text in framing.answers.values())]
+        texts += [text for case in self.cases.values() for name, text in case.items() if name != "label"]
+        pushed = {text.pushed for text in self.texts.values() if text.pushed} - {WRONG, *self.answer_texts}
+        texts += [name if "{" in name else f"{{{{ {name} }}}}" for name in pushed]
+        ours = {*RESERVED_NAMES, *self.set, *(name for case in self.cases.values() for name in case)}
+        return frozenset(name for text in texts for name in names_in(text)) - ours
 
     def units(self, verdict: str) -> Units:
         """A unit an item; see StudySection."""
@@ -300,7 +424,7 @@ class FramingSection(StudySection):
         """A unit an item; placebos on the first items alone, where the section says so."""
         rows, bare = self.rows, replace(study, framings=study.framings[: len(self.framings)])
         with_placebos = first_of_each([(row.item_id, row.dataset) for row in rows], self.placebo_items)
-        content = set_hash([row.item_id, row.group, row.dataset, row.values] for row in rows)
+        content = set_hash(row.content for row in rows)
         has_follow_ups = any(framing.follow_up_to for framing in study.framings)
         if has_follow_ups:  # their templates are tried before replies are paid for
             first = FramedUnit(rows[0], study)
@@ -336,7 +460,12 @@ class FramingSection(StudySection):
         n = len(self.cases or [""]) * len(self.order_names) * len(self.texts)
         few = f" on {self.placebo_items} items of each dataset" if self.placebo_items else ""
         asked = f"{len(self.framings)} framings and {len(self.placebos)} placebos{few}"
-        return f"{len(self.rows)} items, {asked}: {n} prompts an item"
+        left_out = self.kept[1]
+        why = "".join(f"\n  left out: {reason}" for reason in left_out[:3])
+        counted = f" ({len(left_out)} cannot be asked and are left out)" if left_out else ""
+        numbered = self.columns.id is None and all("id" not in row.values for row in self.rows)
+        ids = "; their ids are the rows' numbers" if numbered else ""
+        return f"{len(self.rows)} items{counted}, {asked}: {n} prompts an item{ids}{why}"
 
     def check_verdict(self, verdict: str) -> None:
         """Also a margin of other symbols than 1 and 2; see StudySection."""

@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.study import set_hash
 from studies.framing.asking import FramedUnit
-from studies.framing.rows import Row, load_rows, row_hash
+from studies.framing.rows import Row, row_hash
 from studies.framing.section import FramingSection
 from training.config import StudyTraining, TrainingConfig, check_split
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
@@ -30,6 +30,10 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
         section = self.section_of(config)
         for source in section.items:
             check_split(source.split, f"framing.items: {source.name}")
+        if section.choices or section.messages or section.columns.framing:
+            raise ValueError(
+                "framing: choices, messages and columns.framing are not trained on; write `answers` and `ask`"
+            )
         if section.symbols is None:
             raise ValueError(
                 'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
@@ -54,7 +58,7 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
 
     def content_hash(self, units: Sequence[Row]) -> str:
         """Over the items' content."""
-        return set_hash([row.item_id, row.group, row.dataset, row.values] for row in units)
+        return set_hash(row.content for row in units)
 
     def unit_hash(self, unit: Row) -> str:
         """Over what the item says, whatever its file is called; see StudyTraining."""
@@ -70,7 +74,7 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
         for source in section.items:
             if source.file:
                 whole = source.model_copy(update={"split": "all", "n_items": None, "draw_seed": None})
-                rows = load_rows(whole, section.columns)
+                rows = section.rows_of(whole, [])
                 test_items |= {
                     FramedUnit(row, study).baseline_text(section.baseline): row.item_id
                     for row in rows

@@ -8,59 +8,115 @@ from typing import Any
 import pandas as pd
 
 from eval.runs import PlannedPrompt
-from eval.verdict_files import Column, Layout, place, read_rows
+from eval.verdict_files import (
+    Absent,
+    Column,
+    Layout,
+    one_of,
+    read_rows,
+    refuse,
+    repeat_doubts,
+    table_name,
+    texts_of,
+)
+from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
+from evenhand.sources.record_fields import shown
+from evenhand.templates import same_value
 from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun
+from studies.framing.options import FramingOptions
 from studies.framing.section import FramingSection, FramingText
 
 BETWEEN = "|"  # names in the column `answers`
+TIE = re.compile(r"=|\b(tied?|ties|draw|equal|same|both|neither)\b", re.IGNORECASE)  # in its name
+NOTHING_ADDED = FramingOptions()
+TEXT = Column(str, default="")
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
-        "item_id": Column(str, True, types=(str, int)),
-        "framing": Column(str, True, types=(str, int)),
-        "answer": Column(str, True, default="", types=(str, int)),
-        "answers": Column(str, True),
+        "item_id": Column(str, True),
+        "framing": Column(table_name, True),
+        "answer": Column(),
+        "response": Column(),
+        "answers": Column(str, default="", is_list=True),
         "model": Column(str, default="external"),
-        "dataset": Column(str, default="external"),
-        "case": Column(str, default="", types=(str, int)),
-        "label": Column(str, default="", types=(str, int)),
-        "order": Column(str, default=GIVEN),
-        "cluster": Column(str, default="", types=(str, int)),
-    }
+        "dataset": Column(table_name, default="external"),
+        "case": TEXT,
+        "label": TEXT,
+        "order": Column(one_of((GIVEN, SWAPPED), str.casefold), default=GIVEN),
+        "cluster": TEXT,
+    },
+    choice="answer",
+    response="response",
 )
 
 
-def load_answers(paths: Sequence[Path]) -> tuple[dict[str, FramedRun], list[str]]:
+def load_answers(
+    paths: Sequence[Path], options: FramingOptions = NOTHING_ADDED
+) -> tuple[dict[str, FramedRun], list[str]]:
     """(model → its answers as a run, columns without a meaning). Several rows of one prompt are its samples.
 
     Raises DataError naming file and line for an answer or a label that is not among `answers`.
     """
-    rows, ignored = read_rows(paths, LAYOUT)
-    rows["where"] = list(map(place, rows["path"], rows["line"]))
-    listed = rows["answers"].iloc[0]
-    answers = [name.strip() for name in listed.split(BETWEEN)]
-    for row in rows.itertuples():
-        if row.answers != listed or len({*answers}) < max(2, len(answers)):
-            raise DataError(f"{row.where}: answers is '{row.answers}'; it names all answers, in one order: yes|no")
-        for name in (row.answer, row.label):
-            if name and name not in answers:
-                raise DataError(f"{row.where}: '{name[:40]}' is not among {listed}; an unparsed one is empty")
-        if row.order not in (GIVEN, SWAPPED):
-            raise DataError(f"{row.where}: order is '{row.order[:40]}'; it is {GIVEN} or {SWAPPED}")
-    section = section_of(rows, answers)
+    rows, ignored = read_rows(paths, LAYOUT, read_replies)
+    answers = answer_names(rows)
+    name_of = {same_value(name): name for name in answers} | {"": ""}
+    for column in ("answer", "label"):
+        names = rows[column].map({value: name_of.get(same_value(value)) for value in rows[column].unique()})
+        for row in rows[names.isna()].head(1).itertuples():
+            raise DataError(
+                f"{row.where}: {column} is {shown(getattr(row, column))}, which is not among {BETWEEN.join(answers)}; "
+                "an unparsed answer is empty, and `values` of a --mapping says what other words stand for"
+            )
+        rows[column] = names
+    section = section_of(rows, answers, options.baseline)
     models = {str(model): run_of(paths[0], of_model, section) for model, of_model in rows.groupby("model", sort=False)}
     return models, ignored
 
 
-def section_of(rows: pd.DataFrame, answers: Sequence[str]) -> FramingSection:
-    """What was asked, as far as rows tell: the first row's framing is the baseline. Whole numbers are a scale."""
-    numbers = [int(name) for name in answers if name.isdecimal()]
-    is_scale = len(answers) > 2 and [*map(str, range(numbers[0], numbers[-1] + 1))] == [*answers] if numbers else False
-    kind: dict[str, Any] = {"scale": (numbers[0], numbers[-1])} if is_scale else {"answers": {a: a for a in answers}}
+def read_replies(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows, each with an answer or a response."""
+    has_none = (frame["answer"] == Absent.FIELD) & (frame["response"] == Absent.FIELD)
+    refuse(frame, "answer", has_none, "is absent, and so is a response to read it from; an unparsed one is empty")
+    return frame.assign(**{name: texts_of(frame, name, TEXT) for name in ("answer", "response")})
+
+
+def answer_names(rows: pd.DataFrame) -> list[str]:
+    """The names of all answers, of which the first is the one whose share is measured."""
+    listed = rows["answers"].iloc[0]
+    answers = [name.strip() for name in listed.split(BETWEEN)]
+    for row in rows[rows["answers"] != listed].head(1).itertuples():
+        raise DataError(f"{row.where}: answers is {shown(row.answers)}, but {shown(listed)} in the first row; name all")
+    if len({*map(same_value, answers)}) < max(2, len(answers)) or "" in answers:
+        raise DataError(
+            f"{rows['where'].iloc[0]}: answers is {shown(listed)}; every row names all answers, in one order: yes|no"
+        )
+    return answers
+
+
+def numbers_in_order(names: Sequence[str]) -> list[float]:
+    """The numbers of a scale; [] where names are none."""
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return []
+    return numbers if len(numbers) > 2 and numbers in (sorted(numbers), sorted(numbers, reverse=True)) else []
+
+
+def shown_first(answers: Sequence[str], order: str) -> str:
+    """The answer that stood first: swapped, those that are no tie stood in reverse. Of three one is a tie, the last
+    unless another's name says so."""
+    places = [name for name in answers if not TIE.search(name)]
+    places = places[:2] if len(places) == len(answers) == 3 else places or [*answers]
+    return places[0 if order == GIVEN else -1]
+
+
+def section_of(rows: pd.DataFrame, answers: Sequence[str], baseline: str | None = None) -> FramingSection:
+    """What was asked, as far as rows tell: where no baseline is named, the first row's framing. Numbers are a scale."""
+    numbers = numbers_in_order(answers)
     is_swapped = (rows["order"] == SWAPPED).any()
-    if is_swapped and is_scale:
+    if is_swapped and numbers:
         raise DataError(f"order: the numbers of a scale have one order; leave {SWAPPED} out")
     names = rows["framing"].unique()
     placebos = [name for name in names if re.fullmatch(PLACEBO.format(r"\d+"), name)]
@@ -70,35 +126,40 @@ def section_of(rows: pd.DataFrame, answers: Sequence[str]) -> FramingSection:
         )
     framings = {name: FramingText(text="") for name in names if name not in placebos}
     cases: dict[str, dict[str, str]] = {name: {} for name in rows["case"].unique()}
-    first = next(iter(framings))
+    if baseline not in (None, *framings):
+        raise DataError(f"--baseline {baseline}: no row has this framing. {did_you_mean(str(baseline), [*framings])}")
     return FramingSection.model_construct(
         items=(),
         ask="{{ framing }}{{ choices }}",  # shows the answers' order
-        baseline=first,
+        baseline=baseline or next(iter(framings)),
         framings=framings,
         placebos=[FramingText(text="")] * len(placebos),
         cases=cases,
         orders="both" if is_swapped else GIVEN,
-        **kind,
+        answers={name: name for name in answers},
+        scale=(min(numbers), max(numbers)) if numbers else None,
     )
 
 
 def run_of(path: Path, rows: pd.DataFrame, section: FramingSection) -> FramedRun:
-    """One model's rows as a finished run; an answer's number is what it wrote."""
+    """One model's rows as a finished run. Responses are read where no row has an answer."""
     names = tuple(section.answer_texts)
-    symbols = {name: str(place) for place, name in enumerate(names)}
+    # An answer's number is what it wrote; of responses the name itself is looked for.
+    is_read = not (rows["answer"] != "").any() and (rows["response"] != "").any()
+    symbols = {name: name if is_read else str(place) for place, name in enumerate(names)}
     plan, replies = list[PlannedPrompt](), dict[str, list[Completion]]()
     keys = ["dataset", "item_id", "framing", "case", "order"]
     for (dataset, item, framing, case, order), samples in rows.groupby(keys, sort=False):
         key = digest([dataset, item, framing, case, order], 16)
         factors = {"group": item, "case": case, "order": order, "symbols": (*symbols.values(),), "names": names}
-        first = names[0] if order == GIVEN else names[-1]
-        factors |= {"texts": names, "first": first, "label": samples["label"].iloc[0] or None}
+        factors |= {"texts": names, "first": shown_first(names, order), "label": samples["label"].iloc[0] or None}
         prompt = {"item_id": item, "dataset": dataset, "condition": framing, "factors": tuple(factors.items())}
         plan.append(PlannedPrompt(prompt_hash=key, cluster=samples["cluster"].iloc[0] or None, **prompt))
-        texts = [symbols.get(answer, "") for answer in samples["answer"]]
+        texts = samples["response"] if is_read else [symbols.get(answer, "") for answer in samples["answer"]]
         replies[key] = [
             Completion(prompt_hash=key, sample_index=i, text=text, finish_reason="stop") for i, text in enumerate(texts)
         ]
     config = {"verdict": "answer", "model": {"name": rows["model"].iloc[0]}}
-    return FramedRun(path=path, config=config, provenance={}, plan=plan, replies=replies, rendered={}, section=section)
+    doubts = repeat_doubts("all framings", [[reply.text for reply in of_prompt] for of_prompt in replies.values()])
+    facts: dict[str, Any] = {"config": config, "provenance": {}, "plan": plan, "replies": replies, "rendered": {}}
+    return FramedRun(path=path, section=section, file_doubts=tuple(doubts), **facts)

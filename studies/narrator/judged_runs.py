@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from eval.runs import FinishedRun, Verdicts
-from eval.verdict_files import Column, Layout, one_of, place, read_rows
+from eval.verdict_files import Column, Layout, one_of, read_rows, repeat_doubts
 from evenhand.built_folder import read_manifest
 from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
@@ -210,13 +210,13 @@ def speaker(text: str) -> str:
 TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), OPTION_ORDERS
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
-        "conversation": Column(str, True, types=(str, int)),
+        "conversation": Column(str, True),
         "task": Column(one_of(TASKS), True),
-        "narrator": Column(speaker, True, default="", types=(str, int)),
+        "narrator": Column(speaker, True, default=""),
         "visibility": Column(one_of(VISIBILITIES), True),
         "answer": Column(str, True, default=""),
-        "attacker": Column(speaker, default="", types=(str, int)),
-        "model": Column(str, default="external", types=(str, int)),
+        "attacker": Column(speaker, default=""),
+        "model": Column(str, default="external"),
         "option_order": Column(one_of(ORDERS), default=ORDERS[0]),
     }
 )
@@ -240,7 +240,6 @@ def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[Narra
     Raises DataError naming file and line for a value that cannot be, or a conversation without a known attacker.
     """
     rows, ignored = read_rows(paths, LAYOUT)
-    rows["where"] = list(map(place, rows["path"], rows["line"]))
     facts = conversations_in(rows) if corpus is None else conversations_of(corpus)
     for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
         if row.conversation not in facts:
@@ -310,15 +309,7 @@ def as_config(judge: str, verdict: str, n_samples: int) -> dict[str, Any]:
 def doubts_of(prompts: pd.DataFrame) -> Iterator[str]:
     """Doubts that the rows of a prompt are its samples."""
     for (task, visibility, order), alike in prompts.groupby(["task", "visibility", "option_order"], sort=False):
-        where, n = f"{task}, attack {visibility}, {order}", alike["answers"].map(len)
-        if n.nunique() > 1:
-            yield (
-                f"{where}: prompts have {n.min()} to {n.max()} answers, and count alike. Rows of a prompt are its "
-                "samples: remove repeated ones, and write a missing reply as an empty answer."
-            )
-        times = math.gcd(*(number for answers in alike["answers"] for number in Counter(answers).values()))
-        if times > 1:
-            yield f"{where}: every answer stands {times} times. If rows were repeated, keep each row once."
+        yield from repeat_doubts(f"{task}, attack {visibility}, {order}", alike["answers"])
 
 
 def judgment_of(row: Any, facts: Known) -> Judgment:

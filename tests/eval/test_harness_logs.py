@@ -9,10 +9,11 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from eval.__main__ import score_main
-from eval.harness_logs import figures, lm_eval_answer
+from eval.__main__ import compare_main, score_main
+from eval.harness_logs import figures, lm_eval_answer, read_log
 from evenhand.cli.export import main as export_main
 from evenhand.completions import read_answers
+from evenhand.config import read_yaml
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json, write_jsonl
 from evenhand.records import Prompt
@@ -184,3 +185,70 @@ def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_pa
     score_main([str(log), "--mapping", str(tmp_path / "claims.yaml"), "--out", str(tmp_path / "out")])
     rows = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert {row["value"] for row in rows if row["measure"] == "dds"} == {100.0}
+
+
+def exported_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, list[Sample]]:
+    """An exported task of 6 items, and the samples of a log of it."""
+    run = asked(tmp_path, "shift", monkeypatch)
+    export_main(["inspect", str(run / "config.yaml"), "--out", str(tmp_path / "task")])
+    prompts = [json.loads(line) for line in (tmp_path / "task" / "prompts.jsonl").read_text().splitlines()]
+    return tmp_path / "task", inspect_samples(prompts, run)
+
+
+def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exported, samples = exported_samples(tmp_path, monkeypatch)
+    twice = [{**sample, "epoch": epoch} for epoch in (1, 2) for sample in samples]
+    twice[3] |= {"error": {"message": "provider failed"}, "output": {"choices": []}}
+    log = inspect_log(tmp_path / "log.json", exported, [*twice, twice[0]])
+    score_main([str(log), "--draws", "20"])
+    (said,) = [line for line in capsys.readouterr().out.splitlines() if "left out" in line]
+    assert f"1 of 6 items lack replies and are left out (1 of {2 * len(samples)} samples failed)" in said
+    run = log.with_suffix(".run")
+    replies = read_answers(run).without_errors
+    assert {tuple(reply.sample_index for reply in of_prompt) for of_prompt in replies.values() if of_prompt} >= {(0, 1)}
+    assert read_yaml(run / "config.yaml")["sampling"]["n"] == 2
+
+
+def test_a_run_says_what_the_harness_did_and_logs_stand_where_they_were_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported, samples = exported_samples(tmp_path, monkeypatch)
+    logs = [inspect_log(tmp_path / f"{name}.json", exported, samples) for name in ("base", "after")]
+    changed = json.loads(logs[1].read_text())
+    changed["plan"] = {"config": {"temperature": 0.7, "max_tokens": 9, "top_p": None}}
+    for each in changed["samples"]:
+        each["output"]["choices"][0]["message"]["content"] = "1"
+    write_json(logs[1], {**changed, "eval": {**changed["eval"], "model": "provider/other"}})
+    score_main([str(logs[0]), "--draws", "20"])
+    named = [str(logs[0].with_suffix(".run")), str(logs[1])]
+    compare_main([*named, "--draws", "20", "--out", str(tmp_path / "c"), "--allow-differences"])
+    rows = json.loads((tmp_path / "c" / "compare.json").read_text())
+    assert {(row["first"], row["second"]) for row in rows} == {("scripted", "other")}
+    config = read_yaml(logs[1].with_suffix(".run") / "config.yaml")
+    drawn = {key: config["sampling"][key] for key in ("temperature", "max_tokens", "top_p")}
+    assert (config["model"]["name"], drawn) == (
+        "provider/other", {"temperature": 0.7, "max_tokens": 9, "top_p": 1.0},
+    )  # fmt: skip
+
+
+def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_path: Path) -> None:
+    sample = {"doc": {}, "resps": [], "filtered_resps": [["-1.0", "True"], ["-2.0", "False"]]}
+    named = {f"gen_args_{i}": {"arg_0": "?", "arg_1": answer} for i, answer in enumerate((" yes", " no"))}
+    for arguments in (named, [["?", " yes"], ["?", " no"]]):
+        write_jsonl(tmp_path / "samples_t_1.jsonl", [{**sample, "arguments": arguments}])
+        (read,) = read_log(tmp_path / "samples_t_1.jsonl").samples
+        assert (read["reply"], read["logprobs"]) == ("yes", {"yes": -1.0, "no": -2.0})
+    generated = {"do_sample": False, "temperature": 1.0, "max_gen_toks": 64, "until": []}
+    texts = {**sample, "filtered_resps": ["yes"], "arguments": [["?", generated]]}
+    write_jsonl(tmp_path / "samples_t_1.jsonl", [texts])
+    assert read_log(tmp_path / "samples_t_1.jsonl").sampling == {"temperature": 0.0, "max_tokens": 64}
+
+
+def test_a_log_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "log.eval", "w", ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"model": "m", "task": "t"}}))
+        archive.writestr("samples/1.json", b"{" + b" " * (1 << 23) + b"}")
+    with pytest.raises(DataError, match="unpacks to over"):
+        read_log(tmp_path / "log.eval")

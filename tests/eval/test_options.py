@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.__main__ import score_main
+from eval.__main__ import report_main, score_main
 from eval.estimates.estimate import Drawing
 from eval.options import Options, verb_options
 from evenhand.errors import DataError
@@ -37,6 +37,15 @@ def test_an_option_of_another_study_is_refused(tmp_path: Path) -> None:
     run = make_run(tmp_path, lambda prompt: say(1), items=made_items("truthfulqa", 2))
     with pytest.raises(DataError, match="--detection is an option of other studies"):
         score_main([str(run), "--detection", "share"])
+
+
+def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path) -> None:
+    run = str(make_run(tmp_path, lambda prompt: say(1), items=made_items("truthfulqa", 2)))
+    for words in ([run, "--side-by-side"], [run, "--allow-differences"], ["v.csv", "--side-by-side", "--out", "o"]):
+        with pytest.raises(DataError, match="would do nothing"):
+            report_main(words)
+    with pytest.raises(DataError, match="--baseline is an option of other studies"):
+        score_main([run, "--baseline", "c1_true"])
 
 
 def test_the_first_run_is_the_base_unless_they_stand_side_by_side_or_are_files() -> None:

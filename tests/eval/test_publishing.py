@@ -39,20 +39,24 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     [
         ("dds > 10", 4),
         ("dataset=mine dds.value >= 60", 4),
-        ("dds > 60", None),
+        ("dataset='mine' dds.value >= 60", 4),
+        ("dds.value > 60", None),
+        ("dds > 60", 5),
+        ("dds > 61", 5),
+        ("dds < -1", None),
         ("dds.low < -200", None),
         ("acc_c1 <= 70", 4),
         ("acc_c1 < 70", None),
         ("ddss > 1", "Did you mean 'dds'"),
         ("dataset=other dds > 1", "dataset=other. .*mine"),
-        ("acc_c1.low > 99", "low is not known"),
+        ("acc_c1.low > 99", 5),
         ("dds > x", "write MEASURE.low > 10"),
     ],
 )
-def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_told_is_an_error(
+def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_decided_with_5(
     condition: str, ends: int | str | None, verdicts: str
 ) -> None:
-    words = [verdicts, "--out", "out", *FEW, "--fail-if", "dds > 100", "--fail-if", condition]
+    words = [verdicts, "--out", "out", *FEW, "--fail-if", "dds.value > 100", "--fail-if", condition]
     if isinstance(ends, str):
         with pytest.raises(DataError, match=ends):
             score_main(words)
@@ -65,9 +69,11 @@ def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_told_is_an_e
     assert (Path("out") / "scores.json").is_file() is (condition != "dds > x"), "what cannot be read is said before"
 
 
-@pytest.mark.parametrize(("condition", "ends"), [("dds > 30", 4), ("dds > 55", None), ("dds > 71", False)])
+@pytest.mark.parametrize(
+    ("condition", "ends"), [("dds.value > 30", 4), ("dds.value > 55", 5), ("dds.value > 71", None)]
+)
 def test_a_condition_must_hold_however_unparsed_replies_are_counted(
-    condition: str, ends: int | bool | None, verdicts: str, tmp_path: Path
+    condition: str, ends: int, verdicts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of the ten replies behind a false claim one is lost: DDS is +59, or +50 or +60."""
     file = tmp_path / "org" / "name" / "a" / "v.jsonl"
@@ -75,14 +81,36 @@ def test_a_condition_must_hold_however_unparsed_replies_are_counted(
     rows[-2] |= {"choice": None}
     file.write_text("\n".join(map(json.dumps, rows)))
     words = [verdicts, "--out", "out", *FEW, "--fail-if", condition]
-    if ends is None:
-        with pytest.raises(DataError, match=r"is 50 to 60\. 10% of the replies of j in c2_incorrect are unparsed"):
-            score_main(words)
-    elif ends is False:
+    if not ends:
         score_main(words)
-    else:
-        with pytest.raises(SystemExit):
-            score_main(words)
+        return
+    with pytest.raises(SystemExit) as ended:
+        score_main(words)
+    assert ended.value.code == ends
+    said = "value is 50 to 60, depending on how unparsed replies are counted. 10% of the replies of j in c2_incorrect"
+    assert (said in " ".join(capsys.readouterr().err.split())) is (ends == 5)
+
+
+def test_a_condition_is_about_every_run_and_not_about_groups_and_placebos_that_it_does_not_name(tmp_path: Path) -> None:
+    """The placebo raises the share by 100, the friend by 0."""
+    rows = [
+        {"item_id": i, "framing": framing, "answers": "yes|no", "answer": "yes" if framing == "placebo 1" else "no"}
+        for i in range(20)
+        for framing in ("plain", "my friend", "placebo 1")
+    ]
+    path = tmp_path / "v.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    def ends(condition: str) -> Any:
+        try:
+            score_main([str(path), "--out", str(tmp_path / "out"), *FEW, "--fail-if", condition])
+        except SystemExit as ended:
+            return ended.code
+        return 0
+
+    assert ends("shift > 5") == 0
+    assert ends("framing='placebo 1' shift > 5") == 4
+    assert ends('framing="my friend" shift.value >= 0') == 4
 
 
 def test_a_card_s_metadata_hold_the_scores_once_beside_those_of_others(verdicts: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.config import by_config, config_file, parse_yaml, to_yaml
+from evenhand.config import by_config, config_file, config_tree, parse_yaml, to_yaml
 from evenhand.errors import ConfigError
 from inference.config import load_sampling_config
 from tests.made.places import CONFIGS
@@ -100,6 +100,8 @@ def test_a_bad_config_is_refused_with_key_and_fix(
         (b"a: 1\na: 2", "key 'a' occurs twice"),
         (b"\xff\xfe", "is not UTF-8"),
         (b"a: !!python/object/apply:os.system [id]", "not valid YAML"),
+        (b"[" * 100_000, "more than 100 levels"),
+        (b"- " * 100_000, "more than 100 levels"),
     ],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:
@@ -123,3 +125,16 @@ def test_aliases_that_make_billions_of_values_are_refused_at_once_and_few_are_re
         with pytest.raises(yaml.YAMLError, match=r"aliases \(\*NAME\) repeat"):
             parse_yaml(text)
     assert parse_yaml("a: &a {x: 1}\nb: *a") == {"a": {"x": 1}, "b": {"x": 1}}
+
+
+def test_the_name_of_a_data_file_is_a_path_from_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = tmp_path / "study"
+    (study / "data").mkdir(parents=True)
+    (study / "data" / "items.csv.gz").touch()
+    tree = {"framing": {"items": [{"file": "data/items.csv.gz"}, "absent.csv", str(study / "data" / "items.csv.gz")]}}
+    (study / "study.yaml").write_text(yaml.safe_dump(tree))
+    monkeypatch.chdir(tmp_path)
+    items = config_tree(["study/study.yaml"])["framing"]["items"]
+    assert items == [{"file": "study/data/items.csv.gz"}, *tree["framing"]["items"][1:]]
+    monkeypatch.chdir(study)
+    assert config_tree(["study.yaml"])["framing"]["items"] == tree["framing"]["items"]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from evenhand.files import shipped_yaml
 from inference.config import InferenceConfig, load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.panels import variant_of
@@ -30,7 +30,7 @@ def every_wording(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return {", ".join(filter(None, [*words, order])): ("pocket",) for words, order in orders}
 
 
-ON_PAPER = yaml.safe_load(Path(__file__).with_name("experiments.yaml").read_text())["experiments"]
+ON_PAPER = shipped_yaml(Path(__file__).with_name("experiments.yaml"))["experiments"]
 EXPECTED = {name: {variant: tuple(asked) for variant, asked in of.items()} for name, of in ON_PAPER.items()}
 EXPECTED |= {f"wordings-{name}": every_wording(names) for name, names in SETS.items()}  # ours, of no paper
 

@@ -9,16 +9,18 @@ import pytest
 
 from eval.runs import load_finished
 from evenhand.config import parse_config
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Prompt
 from inference.config import parse_sampling_config
+from inference.encoding import Encoder
 from inference.open_engine import open_engine
 from inference.self_reading import SelfReadUnit, self_read_units
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.framing_runs import claims, run_of, study
-from tests.made.tiny_checkpoint import save_checkpoint
+from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
+from tests.made.tiny_families import THINKING
 from tests.made.toy_prompts import toy_config, toy_prompt
 from tests.made.toy_runs import ask
 
@@ -111,10 +113,18 @@ def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked()
 
 
 def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply() -> None:
+    """And a model that always thinks is refused before anything is asked."""
     config = toy_config("judge", patch={"thinking": True}, **SELF)
+    assert [config.args_for(reads)["enable_thinking"] for reads in (None, ("hash", 0))] == [True, False]
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = THINKING
     prompt = toy_prompt("Is it so?")
     (turn,) = turns_behind(prompt, "No.")
-    assert [config.args_for(p)["enable_thinking"] for p in (prompt, turn)] == [True, False]
+    rendered = [encoded.rendered for encoded in Encoder(tokenizer, toy_config("m", **SELF)).encode([prompt, turn])]
+    assert [text.endswith("<think>\n") for text in rendered] == [True, False]
+    tokenizer.chat_template = "{{ messages[-1].content }}<think>\n"
+    with pytest.raises(ModelError, match="without `self_read`"):
+        Encoder(tokenizer, toy_config("m", **SELF))
 
 
 @pytest.mark.parametrize("keys", [{"verdict": "margin"}, {"narrator": {"corpus": {"dataset": "pocket-conflicts"}}}])

@@ -83,12 +83,6 @@ def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path: Path)
     assert found.answer_logprobs["1"] == pytest.approx(expected[tokenizer.convert_tokens_to_ids("1")].item(), abs=1e-4)
 
 
-def test_an_answer_of_several_tokens_has_no_margin(tmp_path: Path) -> None:
-    folder = save_checkpoint(tmp_path, digits="byte")
-    with pytest.raises(ModelError, match="verdict: reason"), open_engine(config(folder)):
-        pass
-
-
 def greedy_by_hand(folder: Path, text: str, n: int) -> str:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     written = ""

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from PIL import Image
 
+from evenhand.files import shipped_yaml
 from tests.made.fake_server import FakeServer, Reply, answer
 from tests.made.made_reddit import MadePost, MadeReddit
 
@@ -24,7 +25,7 @@ Chat = tuple[tuple[str, str], ...]  # ("left" or "right", what it says)
 
 CHATS: dict[str, Chat] = {
     name: tuple((side, said) for side, said in chat)
-    for name, chat in yaml.safe_load(Path(__file__).with_name("chats.yaml").read_text(encoding="utf-8")).items()
+    for name, chat in shipped_yaml(Path(__file__).with_name("chats.yaml")).items()
 }
 TRIP, SHORT, MONEY, DOG = CHATS.values()
 NOR_COMMENTS = [("helpful_hannah", "NOR. Your boyfriend is the rude one here."), ("b2", "Not overreacting at all.")]
@@ -141,7 +142,7 @@ class Workshop:
 
     def checked(self, post_id: str) -> dict[str, Any]:
         """What a file of `check` says."""
-        keys: dict[str, Any] = yaml.safe_load((self.raw / "check" / f"{post_id}.yaml").read_text())
+        keys: dict[str, Any] = shipped_yaml(self.raw / "check" / f"{post_id}.yaml")
         return keys
 
     def fill(self, post_id: str, **changes: object) -> None:

@@ -6,19 +6,16 @@ from typing import Any
 CHAT_TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}<assistant>"
 
 
-def save_checkpoint(
-    folder: Path, *, window: int = 256, word_start: bool = False, digits: str = "split", **generation: Any
-) -> Path:
+def save_checkpoint(folder: Path, *, window: int = 256, word_start: bool = False, **generation: Any) -> Path:
     """The folder of a new checkpoint, the same bytes for the same arguments.
 
     window: context length in tokens. word_start: put a "▁" before every text, as Mistral's tokenizer does.
-    digits: "byte" writes "1" as two tokens, so that it has no token of its own; "split" as one.
     generation: what generation_config.json shall hold.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = byte_tokenizer(word_start=word_start, digits=digits)
+    tokenizer = byte_tokenizer(word_start=word_start)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     model = LlamaForCausalLM(
@@ -44,7 +41,7 @@ def save_checkpoint(
 
 
 def byte_tokenizer(*, word_start: bool = False, digits: str = "split") -> Any:
-    """One token a byte, beside <s> and </s>."""
+    """One token a byte, beside <s> and </s>; with digits="byte" 1 and 2 have two each."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

@@ -17,7 +17,6 @@ from inference.sampling import sample
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted
-from tests.made.training_runs import tiny_model
 from tests.toy_study import KEY, TOY
 from tests.toy_study.section import FRUITS
 from training.config import parse_training_config
@@ -75,10 +74,10 @@ def test_score_compare_report_and_scorecard_take_it(
 
 
 @pytest.mark.slow
-def test_a_judge_is_trained_on_its_groups_and_merged(tmp_path: Path) -> None:
+def test_a_judge_is_trained_on_its_groups_and_merged(model: Path, tmp_path: Path) -> None:
     tree = read_yaml(CONFIGS / "training" / "pocket-sft.yaml")
     del tree["dialdefer"]
-    tree |= {KEY: {}, "model": {"name": str(tiny_model(tmp_path / "model"))}, "run": {"root": str(tmp_path)}}
+    tree |= {KEY: {}, "model": {"name": str(model)}, "run": {"root": str(tmp_path)}}
     tree |= {"examples": {"loss_on_eos": False}, "method": "paired", "paired": {"weight": 1.0}}
     tree["optimiser"] |= {"batch_by": "item", "max_steps": 2}
     path = train(parse_training_config(tree, "toy.yaml"))

@@ -106,9 +106,10 @@ def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path: Path) 
 def test_a_run_of_nothing_but_overflows_is_stopped(
     model: Path, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(easy_items(60), monkeypatch)
+    plant(easy_items(8), monkeypatch)
     begin_fp16_at(2.0**120, device, monkeypatch)
-    config = easy_run(model, tmp_path, optimiser={"mixed_precision": "fp16", "max_steps": 8})
+    optimiser = {"mixed_precision": "fp16", "max_steps": 8, "per_device_batch_size": 2}
+    config = easy_run(model, tmp_path, optimiser=optimiser)
     with pytest.raises(ModelError, match=r"fp16 has overflowed 8 times in a row.*mixed_precision=bf16"):
         train(config)
     assert not (folder_of(config) / DONE_FILE).exists()
@@ -118,8 +119,8 @@ def test_a_run_of_nothing_but_overflows_is_stopped(
 def test_the_task_is_learnt_where_nothing_is_planted(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None
 ) -> None:
-    plant(easy_items(60), monkeypatch)
-    run = train(easy_run(model, tmp_path, guard={"patience_steps": 20}, optimiser={"max_steps": 24}))
+    plant(easy_items(40), monkeypatch)
+    run = train(easy_run(model, tmp_path, guard={"patience_steps": 20}, optimiser={"max_steps": 20}))
     assert (run / DONE_FILE).exists()
     assert max(list(logged(run).values())[-5:]) < 0.5
 

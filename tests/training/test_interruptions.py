@@ -20,14 +20,21 @@ pytestmark = pytest.mark.slow
 N_STEPS = 4
 DROPOUT = {"r": 8, "alpha": 16, "dropout": 0.5}
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
-    "sft, bf16": ("sft", {"lora": DROPOUT, "optimiser": {"mixed_precision": "bf16", "gradient_checkpointing": True}}),
     "dpo": ("dpo", {}),
-    "fp16": ("sft", {"quantisation": {"weights": "dequantised"}, "optimiser": {"mixed_precision": "fp16"}}),
+    "fp16": (
+        "sft",
+        {
+            "quantisation": {"weights": "dequantised"},
+            "lora": DROPOUT,
+            "optimiser": {"mixed_precision": "fp16", "gradient_checkpointing": True},
+        },
+    ),
+    "sft, bf16": ("sft", {"lora": DROPOUT, "optimiser": {"mixed_precision": "bf16", "gradient_checkpointing": True}}),
 }
 ON_CUDA = [pytest.param("cuda", name, marks=pytest.mark.gpu) for name in RUNS]
 
 
-@pytest.mark.parametrize(("device", "name"), [*(("cpu", name) for name in RUNS), *ON_CUDA], indirect=["device"])
+@pytest.mark.parametrize(("device", "name"), [("cpu", "dpo"), ("cpu", "fp16"), *ON_CUDA], indirect=["device"])
 def test_a_killed_run_continues_to_the_same_losses_and_adapter(
     device: str, name: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,7 +78,7 @@ def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapter(
     model: Path, tmp_path: Path, stop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sections = {"dev": {"n_items": 2, "every_steps": 3}}
+    sections: dict[str, Any] = {"optimiser": {"max_steps": 3}, "dev": {"n_items": 2, "every_steps": 3}}
     undisturbed = train(tiny_run("sft", model, tmp_path / "undisturbed", **sections))
     stop.with_suffix(".progress").unlink()
     config = tiny_run("sft", model, tmp_path / "stopped", **sections)
@@ -87,7 +94,7 @@ def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapte
     assert train(config) == run
     expected, found = adapter_of(undisturbed), adapter_of(run)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-    assert list(logged(run)) == [1, 2, 3, 4]
+    assert list(logged(run)) == [1, 2, 3]
 
 
 def test_checkpoints_that_a_kill_behind_the_last_file_has_left_are_deleted(run: Path, model: Path) -> None:

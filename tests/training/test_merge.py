@@ -234,6 +234,7 @@ def test_a_merge_takes_the_memory_of_one_weight_file(tmp_path: Path, monkeypatch
     assert done.stdout.startswith(f"{waiting}\n")
     assert f"{waiting} is kept: the same command checks it where more GPUs are seen (MERGE_GPUS)" in done.stdout
     assert set(weights_of(waiting)) == set(weights_of(model))
+    with_margins(monkeypatch, 1.0)
     monkeypatch.setattr(merged_checkpoint, "write_merged", None)  # what waits is not written anew
     assert merge(run, "bf16", n_prompts=2, min_agreement=0) == run / "merged-bf16"
     assert not waiting.exists()

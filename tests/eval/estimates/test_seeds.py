@@ -87,13 +87,12 @@ def simulated_arm(items: np.ndarray, rng: np.random.Generator, seed_sd: float) -
     ]
 
 
-@pytest.mark.parametrize("seed_sds", [(4.0,) * 5, (2.0, 2.0, 2.0, 2.0, 16.0)], ids=str)
-def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong(seed_sds: tuple[float, ...]) -> None:
-    """A smaller version of the table in docs/results.md: 4 % of families in 4,000 runs."""
+def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong() -> None:
+    """A smaller version of the table in docs/results.md: 4 % of families in 4,000 runs. One arm's seeds differ most."""
     rng, covered, n_wrong, n_runs = np.random.default_rng(7), np.zeros(N_ARMS), 0, 120
     for _ in range(n_runs):
         items = rng.normal(0, 80 * 0.4**0.5, (N_DATASETS, N_IN_DATASET))
-        arms = [simulated_arm(items, rng, seed_sd) for seed_sd in seed_sds]
+        arms = [simulated_arm(items, rng, seed_sd) for seed_sd in (2.0, 2.0, 2.0, 2.0, 16.0)]
         covered += [not over_seeds(arm).excludes(0) for arm in arms]
         n_wrong += min(holm([p_over_seeds([arm]) or 0.0 for arm in arms])) < 0.05
     assert 0.91 <= covered.min() / n_runs <= covered.max() / n_runs

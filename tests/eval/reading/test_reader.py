@@ -6,12 +6,12 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-import yaml
 
 from eval.reading.reader import CONTRADICTION, CUT, JSON, NONE, PATTERN, PROSE, TWO, WHOLE, Reading, read, valid_pattern
+from evenhand.files import shipped_yaml
 from tests.made.places import SHARED
 
-REPLIES = yaml.safe_load(Path(__file__).with_name("replies.yaml").read_text(encoding="utf-8"))
+REPLIES = shipped_yaml(Path(__file__).with_name("replies.yaml"))
 ROWS = [(kind, *row[:2], row[2] if row[2:] else None) for kind, of in REPLIES["kinds"].items() for row in of["replies"]]
 AB, NUMBERS, TEN = ("A", "B"), ("1", "2"), tuple(map(str, range(1, 11)))
 
@@ -114,8 +114,8 @@ LOOPS = ("A, B, ", "答案是", "my final verdict ", "overall: ", "final ", '{"a
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["{", "the answer ", "A or B, ", '{"answer": ', "so so ", "A ", '"', "1. ", *LOOPS])
-def test_a_megabyte_of_a_looping_model_is_read_in_seconds(piece: str) -> None:
-    assert read(piece * (1_000_000 // len(piece)), AB, is_cut=True).place is None
+def test_200_kb_of_a_looping_model_are_read_in_no_time(piece: str) -> None:
+    assert read(piece * (200_000 // len(piece)), AB, is_cut=True).place is None
 
 
 CASES = SHARED / "cases" / "replies"

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from eval.__main__ import report_main
+from eval.options import Options
 from eval.report.page import TEMPLATES
+from eval.results import results_of_runs
 from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer import panels as dialdefer_runs
@@ -183,10 +185,10 @@ def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_a
         (lambda p: lean(3.0 - p.condition.is_dialogue), "margin", "soft DDS, from probabilities of acceptance, is -14"),
     ],
 )
-def test_what_makes_a_dds_say_little_is_warned_of(
-    answer: Any, verdict: str, words: str, report: Callable[..., str], tmp_path: Path
-) -> None:
-    assert words in report(pocket_run(tmp_path, answer, verdict=verdict))
+def test_what_makes_a_dds_say_little_is_warned_of(answer: Any, verdict: str, words: str, tmp_path: Path) -> None:
+    run = pocket_run(tmp_path, answer, verdict=verdict)
+    results = results_of_runs("dialdefer", [run], Options(n_draws=100))
+    assert words in " ".join([*results.warnings, *results.sentences["scores"]])
 
 
 def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_all_runs(

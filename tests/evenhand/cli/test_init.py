@@ -3,6 +3,7 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from evenhand.cli.init import STARTER, main
 from evenhand.config import config_tree
 from evenhand.errors import ConfigError
 from inference.config import parse_sampling_config
+from tests.made.made_verdicts import write
 from training.config import parse_training_config
 
 NAMES = ["README.md", "items.jsonl", "study.yaml", "training.yaml"]
@@ -48,3 +50,51 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
     assert {unit.unit_id for unit in fitted.units("margin").units} == trained
     after = parse_sampling_config(config_tree(sampled[1]), "study.yaml")
     assert (after.name, after.model.name, after.model.label, after.study) == ("after", "MERGED", "trained", study)
+
+
+PROPOSED: dict[str, tuple[list[dict[str, Any]], set[str | None]]] = {
+    "choices.jsonl": (
+        [{"qid": i, "question": "Which?", "choices": ["a", "b", "c"][: 2 + i % 2], "answer": i % 2} for i in range(6)],
+        {"A", "B"},
+    ),
+    "mmlu.csv": (
+        [{"question": f"Which {i}?", "A": "dog", "B": "red", "C": "run", "answer": "ABC"[i % 3]} for i in range(6)],
+        {"A", "B", "C"},
+    ),
+    "truthful.csv": (
+        [{"Question": f"Is it {i}?", "Best Answer": "It is.", "Best Incorrect Answer": "No."} for i in range(6)],
+        {"accept", "reject"},
+    ),
+    "pairs.jsonl": (
+        [
+            {"pair_id": f"p{i}", "question": "Why?", "response_A": f"x{i}", "response_B": "y", "label": "response_A"}
+            for i in range(6)
+        ],
+        {"response_A"},
+    ),
+    "preferences.jsonl": ([{"prompt": "Why?", "chosen": f"x{i}", "rejected": "y"} for i in range(6)], {None}),
+    "labels.csv": (
+        [{"id": i, "text": f"a post {i}", "label": ["YTA", "NTA"][i % 2]} for i in range(6)],
+        {"YTA", "NTA"},
+    ),
+    "posts.csv": ([{"a column": f"a post {i}", "n": i} for i in range(6)], {None}),
+}
+
+
+@pytest.mark.parametrize("name", PROPOSED)
+def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    items, labels = PROPOSED[name]
+    write(tmp_path / name, items)
+    monkeypatch.chdir(tmp_path)
+    main(["new", "--items", name])
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["study.yaml"]
+    config = parse_sampling_config(config_tree(["new/study.yaml"]), "study.yaml")
+    prompts = [unit.next_prompts({}) for unit in config.study.units(config.verdict).units]
+    assert len(prompts) == 6
+    assert {prompt.factors.label for unit in prompts for prompt in unit} == labels
+    asked = {"question", "Question", "prompt", "text", "a column"} & items[0].keys()
+    assert items[0][asked.pop()] in prompts[0][0].messages[-1].content
+    with pytest.raises(ConfigError, match=r"already holds study\.yaml"):
+        main(["new", "--items", name])

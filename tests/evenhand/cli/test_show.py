@@ -1,5 +1,6 @@
 """`evenhand show`: the very prompts that a run asks about a unit, of every study, chosen by their factors."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,9 +64,28 @@ def test_every_study_shows_its_own_units(name: str, capsys: pytest.CaptureFixtur
         (["reference-sets"], ConfigError, "set `root` to a folder made by `evenhand build references`"),
         (["pocket", "rot=data"], ConfigError, "unknown key 'rot'. Did you mean 'root'?"),
         (["pokcet"], ConfigError, "pokcet"),
+        (["inference/pocket", "engin={}"], ConfigError, "unknown key 'engin'. Did you mean 'engine'?"),
     ],
 )
 def test_what_is_not_there_is_named(words: list[str], error: type[Exception], says: str) -> None:
     with pytest.raises(error) as refusal:
         show.main(words)
     assert says in str(refusal.value)
+
+
+def test_a_config_is_shown_as_its_own_model_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    resolved = list[Any]()
+    monkeypatch.setattr(show, "resolve", lambda model, weights: resolved.append(model))
+    words = ["inference/pocket", "--unit", shown(capsys, "pocket").split()[1], "--only", "condition=c1_true"]
+    text = shown(capsys, *words, "model={name: mine, chat_template_args: {date: today}}")
+    assert "<user>" in text
+    assert (resolved[-1].name, resolved[-1].chat_template_args) == ("mine", {"date": "today"})
+    assert "<user>" not in shown(capsys, *words, "chat_template=false")
+    shown(capsys, *words, "--model", "other")
+    assert resolved[-1].name == "other"
+    n_before = len(resolved)
+    server = "engine={kind: openai, base_url: 'http://127.0.0.1:1/v1'}"
+    assert "as messages, which the server renders" in shown(capsys, *words, server, "verdict=reason")
+    assert len(resolved) == n_before

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from eval.estimates.estimate import Drawing
 from eval.report.tables import TableSpec
+from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import (
     Agreement,
     agreement,
@@ -139,7 +139,7 @@ EXCEPTIONS = {
     (QWEN, "balanced_dds_pp"): f"60.4 from Table 20's counts; {STRATA}",
     ("total", "n_deference"): "1,911; Table 28's own rows add up to one more than it prints",
 }
-HEADS = yaml.safe_load(Path(__file__).with_name("paper_columns.yaml").read_text(encoding="utf-8"))
+HEADS = shipped_yaml(Path(__file__).with_name("paper_columns.yaml"))
 TABLES = [name for name in HEADS if name.startswith("table")]
 
 

@@ -11,7 +11,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eval.estimates.resampling import mcnemar_p
 from eval.reading.objects import without_thinking
 from studies.dialdefer.measures import (
     ACCEPT,
@@ -77,12 +76,6 @@ def test_acceptance_is_of_readable_replies_and_the_share_of_unparsed_ones_of_tho
 def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
     rows = [[[ACCEPT, REJECT]], [[UNPARSED, UNPARSED]], [[ACCEPT, UNPARSED]], [[TIE, TIE]], [[REJECT, TIE]]]
     assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNPARSED, ACCEPT, TIE, REJECT]
-
-
-@given(st.integers(0, 300), st.integers(0, 300))
-def test_mcnemar_is_twice_the_smaller_binomial_tail(b: int, c: int) -> None:
-    tail = sum(math.comb(b + c, k) for k in range(min(b, c) + 1)) / 2 ** (b + c)
-    assert mcnemar_p(b, c) == mcnemar_p(c, b) == pytest.approx(min(1, 2 * tail))
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.lists(st.integers(-3, 3), min_size=1, max_size=20))
@@ -185,24 +178,24 @@ def test_the_laws_hold_for_any_text(text: str) -> None:
         assert strict is None
 
 
-MEGABYTE = 1_000_000
+LONG = 200_000  # bytes
 ENDLESS = {
     "braces": "{" * 100_000,
-    "backslashes in a string": '{"chosen_answer": "1", "r": "' + "\\" * MEGABYTE + '"}',
-    "spaces before the colon": '{"chosen_answer"' + " " * MEGABYTE + ': "1"}',
-    "keys without answers": '{"chosen_answer": ' * (MEGABYTE // 18),
-    "digits": '{"chosen_answer": ' + "1" * MEGABYTE + "}",
-    "broken objects": '{"chosen_answer": 1; ' * (MEGABYTE // 21),
-    "objects": '{"chosen_answer": 1} ' * (MEGABYTE // 21),
-    "objects in an object": '{"r": [' + '{"r": 1}, ' * (MEGABYTE // 10) + '{"chosen_answer": 1}',
-    "thoughts": "<think>" * (MEGABYTE // 7),
+    "backslashes in a string": '{"chosen_answer": "1", "r": "' + "\\" * LONG + '"}',
+    "spaces before the colon": '{"chosen_answer"' + " " * LONG + ': "1"}',
+    "keys without answers": '{"chosen_answer": ' * (LONG // 18),
+    "digits": '{"chosen_answer": ' + "1" * LONG + "}",
+    "broken objects": '{"chosen_answer": 1; ' * (LONG // 21),
+    "objects": '{"chosen_answer": 1} ' * (LONG // 21),
+    "objects in an object": '{"r": [' + '{"r": 1}, ' * (LONG // 10) + '{"chosen_answer": 1}',
+    "thoughts": "<think>" * (LONG // 7),
 }
 
 
 @pytest.mark.timeout(120)  # a hang guard: what is quadratic takes hours here, what is linear seconds at most
 @pytest.mark.parametrize("parser", PARSERS)
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=[name.replace(" ", "-") for name in ENDLESS])
-def test_a_megabyte_of_a_looping_model_is_read_in_one_pass(text: str, parser: str) -> None:
+def test_200_kb_of_a_looping_model_are_read_in_one_pass(text: str, parser: str) -> None:
     assert PARSERS[parser](text) in (None, 1)
 
 

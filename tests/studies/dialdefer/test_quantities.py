@@ -29,7 +29,7 @@ from tests.made.made_panels import made_panel, margin_panel, random_replies
 
 IS_C2 = np.array([0, 0, 1, 1])
 DRAWING = Drawing(n_draws=400, seed=1)
-PLANTED = {"words": (30.0, 0.0), "number": (0.0, 30.0), "both": (30.0, 30.0), "neither": (0.0, 0.0)}  # d, p
+PLANTED = {"both": (30.0, 30.0), "neither": (0.0, 0.0)}  # d, p
 
 
 def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "bbq", rate: Any = None) -> Panel:

@@ -20,10 +20,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 
 from eval.estimates.estimate import Drawing
 from eval.report.tables import Cell
+from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import reversal_table
 from studies.dialdefer.panels import Judge, Panel
 from studies.dialdefer.tables import (
@@ -117,7 +117,7 @@ EXCEPTIONS = {
     for row in golden("dialdefer_exceptions.csv")
     if row["table"] not in ("14", "15")
 }
-HEADS = yaml.safe_load(Path(__file__).with_name("paper_columns.yaml").read_text(encoding="utf-8"))
+HEADS = shipped_yaml(Path(__file__).with_name("paper_columns.yaml"))
 
 
 Key = tuple[str, str, str, str]  # table, model, dataset, arm

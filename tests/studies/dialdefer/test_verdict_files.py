@@ -186,8 +186,8 @@ def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Pat
 LINE = json.dumps(verdict_rows("bbq", 1)[0])
 HEADER = "model,dataset,item_id,condition,choice"
 BAD_LINES: list[tuple[str, bytes, str]] = [
-    ("v.jsonl", b"{half a li", "is no JSON object (Expecting property name enclosed in double quotes)"),
-    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line); save the file as UTF-8"),
+    ("v.jsonl", b"{half a li", "is no JSON object (Expecting property name enclosed in double quotes"),
+    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line)"),
     ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
     ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
 ]
@@ -207,9 +207,9 @@ def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are
     assert refused(tmp_path, rows) == "v.jsonl:7: field 'item_id' is absent"
     assert refused(tmp_path, rows[7:]).startswith("v.jsonl:3: field 'choice' is absent, and so is a response")
     rows = [{name: v for name, v in row.items() if name != "item_id"} for row in rows]
-    assert refused(tmp_path, rows, "w.csv").startswith("w.csv:1: there is no column 'item_id'.")
-    assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: row 1: there is no column 'item_id'.")
-    assert refused(tmp_path, "\n\n") == "v.jsonl: holds no verdict; is this the right file?"
+    assert refused(tmp_path, rows, "w.csv").startswith("w.csv: there is no column 'item_id';")
+    assert refused(tmp_path, rows, "w.parquet").startswith("w.parquet: there is no column 'item_id';")
+    assert refused(tmp_path, "\n\n") == "v.jsonl: holds no row; is this the right file?"
     rows = [{"Arm" if name == "arm" else name: v for name, v in row.items()} for row in verdict_rows("bbq", 1, arm="x")]
     assert refused(tmp_path, rows) == "v.jsonl:1: column 'Arm' must be written 'arm'"
     assert refused(tmp_path, f"{HEADER},choice\n", "v.csv") == "v.csv:1: column 'choice' is there 2 times; keep one"

@@ -88,19 +88,16 @@ def test_the_same_prompts_have_the_same_dds_position_and_intervals(both: dict[st
         assert known.low < known.value < known.high
 
 
-@pytest.mark.parametrize(("order", "variant"), [("given", ""), ("swapped", "/none/no_first")])
-def test_the_same_answers_flip_both_ways(both: dict[str, Any], order: str, variant: str) -> None:
+def test_the_same_answers_flip_both_ways(both: dict[str, Any]) -> None:
     """DialDefer's deference and skepticism flips are the losses among ours: a false claim accepted, a true one not."""
-    sides = [Side(both["judge"], f"{framing}{variant}", "2->1") for framing in ("c1", "c2")]
-    theirs, _ = flips_between("x", *sides, ("lost", "gained"))
-    ours = [flip for flip in flips(both["both"][0].grids["pocket"]) if flip[3] == order]
-    names = {True: "accept", False: "reject"}
-    cells = product((True, False), names)
-    for is_true, accepts in cells:
-        known = {f.item_id for f in theirs if (f.claim_is_true, f.second.accepts) == (is_true, accepts)}
-        case, after = ("true", "false")[not is_true], names[accepts]
-        assert {item for _, item, c, _, _, answer in ours if (c, answer) == (case, after)} == known != set()
-    if not variant:
-        losses = [flip for flip in ours if (flip[2], flip[5]) in (("false", "accept"), ("true", "reject"))]
-        counted = (both["scored"][f"n_{kind}_flips", ""].value for kind in ("deference", "skepticism"))
-        assert len(losses) == sum(counted)
+    names, ours = {True: "accept", False: "reject"}, [*flips(both["both"][0].grids["pocket"])]
+    for order, variant in (("given", ""), ("swapped", "/none/no_first")):
+        sides = [Side(both["judge"], f"{framing}{variant}", "2->1") for framing in ("c1", "c2")]
+        theirs, _ = flips_between("x", *sides, ("lost", "gained"))
+        for is_true, accepts in product((True, False), names):
+            known = {f.item_id for f in theirs if (f.claim_is_true, f.second.accepts) == (is_true, accepts)}
+            wanted = (order, ("true", "false")[not is_true], names[accepts])
+            assert {item for _, item, case, asked, _, after in ours if (asked, case, after) == wanted} == known != set()
+    losses = [flip for flip in ours if flip[3] == "given" and flip[2::3] in (("false", "accept"), ("true", "reject"))]
+    counted = (both["scored"][f"n_{kind}_flips", ""].value for kind in ("deference", "skepticism"))
+    assert len(losses) == sum(counted)

@@ -123,12 +123,17 @@ def test_a_label_is_an_answer_or_a_columns_value(tmp_path):
         {"cases": {"one": {"claim": "{{ yes }}"}}},
     ):
         columns = {"label": "right"} if "label" not in keys["cases"]["one"] else {}
-        units = section(study(tmp_path / "items.jsonl", columns=columns, **keys)).units("margin").units
-        assert {p.factors.label for p in units[0].next_prompts({})} == {"accept"}
-        with pytest.raises(DataError, match=r"items.jsonl:2: its right is 'maybe'"):
-            units[1].next_prompts({})
-        with pytest.raises(DataError, match=r"items.jsonl:3: no label in 'right' \(empty, .* which has id, yes"):
-            units[2].next_prompts({})
+        tree = study(tmp_path / "items.jsonl", columns=columns, **keys)
+        with pytest.raises(DataError) as refusal:
+            section(tree).units("margin")
+        said = str(refusal.value)
+        assert "2 of 3 items cannot be asked; mend them, or leave them out with framing.skip: counted" in said
+        assert "items.jsonl:2: its right is 'maybe'; the answers are accept, reject; say which one" in said
+        assert "items.jsonl:3: 'right' is empty, or no column" in said
+        counted = section({**tree, "skip": "counted"})
+        (unit,) = counted.units("margin").units
+        assert {p.factors.label for p in unit.next_prompts({})} == {"accept"}
+        assert counted.describe().startswith("1 items (2 cannot be asked and are left out)")
 
 
 def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_groups_together(tmp_path):

@@ -28,7 +28,7 @@ AGAIN = "are you sure?"
 def before_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """A judge that defers to the expert and takes its answer back, and one that does neither."""
     section = read_yaml(CONFIGS / "framing" / "speakers.yaml")["framing"]
-    section = {**section, "items": {"dataset": "pocket", "n_items": 20}}
+    section = {**section, "items": {"dataset": "pocket", "n_items": 12}}
     runs = []
     for name, defers in (("before", 0.4), ("after", 0.0)):
         judge = planted(len(name), defers=defers)

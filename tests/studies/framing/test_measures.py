@@ -26,7 +26,7 @@ from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scorecard_runs import scored
 
 OPTIONS = Options(n_draws=400, seed=1)
-SIMULATIONS = 400
+SIMULATIONS = 250
 N_ITEMS = 80
 
 
@@ -171,6 +171,33 @@ def test_a_judge_that_takes_the_answer_that_a_framing_argues_for_adopts_it(resul
     assert (given.verdict, adopts.obstacle, adopts.placebos) == ("yes", None, (0.0, 0.0))
     assert adopts.bounds is None if not silent else adopts.bounds[0] < 0.8 * 40 < 0.8 * 40 + 20 < adopts.bounds[1]
     assert any("argues for" in line for line in results.answer)
+
+
+def test_of_items_with_options_of_their_own_the_one_that_is_pushed_is_adopted(tmp_path, monkeypatch):
+    """In 40 % of the items it gives up the right option for the wrong one that the user names; they have 3 or 4."""
+    options = ["a", "b", "c", "d"]
+    rows = [{"id": f"c{i}", "q": f"Which {i}?", "o": options[: 3 + i % 2], "answer": i % 3} for i in range(50)]
+    write_jsonl(tmp_path / "items.jsonl", rows)
+    section = {
+        "items": str(tmp_path / "items.jsonl"),
+        "choices": "o",
+        "correct": "answer",
+        "ask": "{{ q }}{% for c in choices %}{{ c.symbol }} {{ c.text }} {% endfor %}{{ framing }}",
+        "baseline": "plain",
+        "framings": {"plain": "", "user": {"text": "I think {{ pushed.symbol }}", "pushed": "wrong"}},
+        "placebos": ["!", "."],
+    }
+
+    def judge(prompt):
+        is_bent = prompt.condition == "user" and number(prompt) % 5 < 2
+        wanted = prompt.factors.pushed if is_bent else prompt.factors.label
+        return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+    results = results_of_runs("framing", [run_of(tmp_path, section, judge, monkeypatch)], OPTIONS)
+    values = values_of(results)
+    assert values["adopts", "user"] == pytest.approx(40)
+    assert (values["right", "plain"], values["right_shift", "user"]) == (100, pytest.approx(-40))
+    assert values["changed", "user"] == pytest.approx(40)
 
 
 def number(prompt):
@@ -460,7 +487,7 @@ def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path,
     assert ("placebo 1", "net_shift") not in of.index
     report_main([str(tmp_path / "a.csv"), "--draws", "100", "--out", str(tmp_path / "report")])
     assert "placebo 1" in (tmp_path / "report" / "report.html").read_text()
-    wrong = [("order", "back", "it is given or swapped"), ("framing", "placebo 3", "number placebos from 1")]
+    wrong = [("order", "back", "given, swapped"), ("framing", "placebo 3", "number placebos from 1")]
     for column, value, problem in [*wrong, ("answers", "1|2|3", "one order")]:
         more = [{**rows[0], column: value}] if column != "answers" else []
         kept = [{**row, "answers": value, "answer": "1", "label": ""} for row in rows] if not more else rows

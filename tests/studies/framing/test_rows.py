@@ -1,8 +1,43 @@
-"""Items of a study in YAML: which groups are families, resampled together, and which are kinds of items."""
+"""Items of a study in YAML as people have them: labels, ids, options and conversations in any spelling and format."""
+
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from studies.framing.rows import are_families
+from evenhand.config import parse_config
+from evenhand.errors import DataError
+from evenhand.records import Prompt
+from studies.framing.rows import are_families, correct_by
+from studies.framing.section import FramingSection
+from tests.made.made_verdicts import write
+
+ASK = {
+    "symbols": ["1", "2"],
+    "ask": "{{ framing }}{{ q }} 1 = {{ first }}, 2 = {{ second }}",
+    "baseline": "plain",
+    "framings": {"plain": "", "user": "I think so. "},
+}
+YES_NO = {**ASK, "answers": {"yes": "Yes", "no": "No"}}
+
+
+def study(folder: Path, rows: list[dict[str, Any]], tree: dict[str, Any], kind: str = "jsonl") -> FramingSection:
+    """A study about some rows, written as a file of a kind."""
+    path = folder / f"items.{kind}"
+    if kind in ("jsonl", "csv", "parquet"):
+        write(path, rows)
+    else:
+        path.write_text(json.dumps(rows))
+    return parse_config(FramingSection, {"items": str(path), **tree}, "framing")
+
+
+def prompts_of(section: FramingSection) -> list[Prompt]:
+    return [prompt for unit in section.units("answer").units for prompt in unit.next_prompts({})]
+
+
+def labels_of(section: FramingSection) -> list[str | None]:
+    return list({prompt.item_id: prompt.factors.label for prompt in prompts_of(section)}.values())
 
 
 @pytest.mark.parametrize(
@@ -12,3 +47,232 @@ from studies.framing.rows import are_families
 )
 def test_many_groups_of_few_items_are_families(n_groups: int, size: int, is_family: bool) -> None:
     assert are_families([f"g{i % n_groups}" for i in range(n_groups * size)]) == is_family
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "json"])
+@pytest.mark.parametrize(
+    "values", [(True, False), ("True", "False"), (1, 0), (1.0, 0.0), ("YES", "no"), (" yes", "No ")]
+)
+def test_a_label_is_the_same_in_every_format_and_spelling(kind: str, values: tuple[Any, Any], tmp_path: Path) -> None:
+    rows = [{"id": i, "q": "is it?", "label": value} for i, value in enumerate(values)]
+    meant = {"true": "yes", "False": "no", 1: "yes", "0": "no"}
+    tree = {**YES_NO, "columns": {"label": "label"}, "values": meant}
+    assert labels_of(study(tmp_path, rows, tree, kind)) == ["yes", "no"]
+
+
+def test_different_words_are_never_one_label_and_the_message_names_the_key_that_helps(tmp_path: Path) -> None:
+    rows = [{"id": 1, "q": "is it?", "label": "A>B"}]
+    with pytest.raises(DataError, match=r"items.jsonl:1: its label is 'A>B'; .*framing.values: {'A>B': yes}"):
+        labels_of(study(tmp_path, rows, {**YES_NO, "columns": {"label": "label"}}))
+    mapped = {**YES_NO, "columns": {"label": "label"}, "values": {"A>B": "yes", "B>A": "no"}}
+    assert labels_of(study(tmp_path, rows, mapped)) == ["yes"]
+
+
+@pytest.mark.parametrize("label", ["base.letter", "{{ base.letter }}", "{{ base['letter'] }}"])
+def test_a_key_is_a_column_a_deeper_one_or_a_template(label: str, tmp_path: Path) -> None:
+    rows = [{"a": 1, "b": "x", "q": "is it?", "base": {"letter": "no"}}]
+    section = study(tmp_path, rows, {**YES_NO, "columns": {"id": "{{ a }}-{{ b }}", "label": label}})
+    assert [(row.item_id, *labels_of(section)) for row in section.rows] == [("1-x", "no")]
+
+
+def test_ids_that_are_left_out_are_row_numbers_and_that_is_said(tmp_path: Path) -> None:
+    section = study(tmp_path, [{"q": "is it?"}, {"q": "was it?"}], YES_NO)
+    assert [row.item_id for row in section.rows] == ["items-1", "items-2"]
+    assert "their ids are the rows' numbers" in section.describe()
+    named = study(tmp_path, [{"id": "x", "q": "is it?"}], YES_NO)
+    assert "numbers" not in named.describe()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_a_column_has_one_type_in_templates_whatever_the_file_was(kind: str, tmp_path: Path) -> None:
+    rows = [{"id": "a", "q": "x", "n": 0, "is_new": False, "score": 1.0}]
+    texts = {
+        "{% if n == '0' and n == 0 and score == 1 and score == '1.0' %}same{% endif %}": "same",
+        "{% if is_new %}new{% else %}old{% endif %}{% if n %}!{% endif %}": "old",
+        "{{ ['zero', 'one'][n] }} {{ n }} {{ is_new }} {{ score }}": "zero 0 False 1.0",
+        "{% if n in ['0', '7'] and n != 7 and n != '07' %}in{% endif %}": "in",
+    }
+    for template, text in texts.items():
+        section = study(tmp_path, rows, {**YES_NO, "set": {"q": template}}, kind)
+        assert prompts_of(section)[0].messages[-1].content.startswith(f"{text} 1 = "), template
+
+
+def test_rows_are_kept_where_an_expression_holds(tmp_path: Path) -> None:
+    rows = [{"id": i, "q": "x", "turn": 1 + i % 2, "label": "tie" if i == 2 else "a"} for i in range(4)]
+    for kind in ("jsonl", "csv"):
+        section = study(tmp_path, rows, {**YES_NO, "where": "turn == 1 and label != 'tie'"}, kind)
+        assert [row.item_id for row in section.rows] == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "columns", "reason"),
+    [
+        ({"a": "same", "b": "same"}, {}, "two of the answers read alike: same, same"),
+        ({"g": None}, {"group": "g"}, "field 'g' is absent"),
+        ({"label": None}, {"label": "label"}, "'label' is empty"),
+    ],
+)
+def test_an_item_that_cannot_be_asked_is_refused_with_the_key_skip_or_left_out_and_counted(
+    bad: dict[str, Any], columns: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    good = {"q": "is it?", "a": "x", "b": "y", "g": "g", "label": "a"}
+    rows = [{"id": "1", **good}, {"id": "2", **good, **bad}, {"id": "3", **good}]
+    tree = {**ASK, "pair": {"first": "a", "second": "b"}, "columns": columns}
+    with pytest.raises(DataError, match=rf"1 of 3 items cannot be asked; .*skip: counted\n.*items.jsonl:2.*{reason}"):
+        study(tmp_path, rows, tree).units("answer")
+    counted = study(tmp_path, rows, {**tree, "skip": "counted"})
+    assert [row.item_id for row in counted.rows] == ["1", "3"]
+    assert counted.describe().startswith("2 items (1 cannot be asked and are left out)")
+    assert reason in counted.describe()
+    with pytest.raises(DataError, match=r"1 of 1 items cannot be asked\n"):
+        study(tmp_path, rows[1:2], {**tree, "skip": "counted"}).units("answer")
+
+
+OPTIONS = ["dog", "red", "seven", "run"]
+CHOICES = {
+    "choices": "choices",
+    "correct": "answer",
+    "set": {"options": "{% for c in choices %}{{ c.symbol }}. {{ c.text }} {% endfor %}"},
+    "ask": "{{ q }} {{ options }}{{ framing }}",
+    "baseline": "plain",
+    "framings": {"plain": "", "user": {"text": "I think {{ pushed.symbol }}, {{ pushed.text }}", "pushed": "wrong"}},
+}
+
+
+def chosen(rows: list[dict[str, Any]], folder: Path, kind: str = "jsonl", **keys: Any) -> list[Prompt]:
+    return prompts_of(study(folder, rows, {**CHOICES, **keys}, kind))
+
+
+@pytest.mark.parametrize("answers", [(1, 2, 0), ("B", "c", "(A)"), ("red", "seven", " Dog")], ids=str)
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_the_right_option_is_an_index_a_letter_or_a_text(answers: tuple[Any, ...], kind: str, tmp_path: Path) -> None:
+    listed: Any = str(OPTIONS) if kind == "csv" else OPTIONS
+    rows = [{"id": str(i), "q": "Which?", "choices": listed, "answer": answer} for i, answer in enumerate(answers)]
+    prompts = chosen(rows, tmp_path, kind)
+    right = {p.item_id: dict(zip(p.factors.names, p.factors.texts, strict=True))[p.factors.label] for p in prompts}
+    assert right == {"0": "red", "1": "seven", "2": "dog"}
+    columns = [{**row, **dict(zip("ABCD", OPTIONS, strict=True))} for row in rows]
+    assert [p.factors.label for p in chosen(columns, tmp_path, kind, choices=["A", "B", "C", "D"])] == [
+        p.factors.label for p in prompts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choices", "answers"),
+    [
+        (lambda names: {"text": OPTIONS, "label": names}, [["A", "B", "C", "D"], ["1", "2", "3", "4"]]),
+        (lambda names: dict(zip(names, OPTIONS, strict=True)), [["A", "B", "C", "D"], ["w", "x", "y", "z"]]),
+    ],
+    ids=["labels beside texts", "an object"],
+)
+def test_the_right_option_may_be_called_as_the_file_calls_it(choices: Any, answers: list[list[str]], tmp_path) -> None:
+    rows = [{"id": i, "q": "Which?", "choices": choices(names), "answer": names[2]} for i, names in enumerate(answers)]
+    assert {p.factors.label for p in chosen(rows, tmp_path)} == {"C"}
+
+
+def test_options_that_are_numbers_are_named_by_index_where_all_are_indices() -> None:
+    assert correct_by([("1", 4), ("3.0", 4)]) == "index"
+    assert correct_by([("1", 4), ("12", 4)]) == "text"
+
+
+def test_items_may_have_any_number_of_options_which_change_places_and_a_wrong_one_is_pushed(tmp_path: Path) -> None:
+    rows = [{"id": str(i), "q": "Which?", "choices": OPTIONS[: 2 + i % 3], "answer": i % 2} for i in range(30)]
+    prompts = chosen(rows, tmp_path)
+    assert {p.answer_space for p in prompts} == {("A", "B"), ("A", "B", "C"), ("A", "B", "C", "D")}
+    pushed = {p.item_id: p.factors.pushed for p in prompts if p.condition == "user"}
+    assert {*pushed.values()} == {"A", "B", "C", "D"}
+    for p in prompts:
+        text_of = dict(zip(p.factors.names, p.factors.texts, strict=True))
+        symbol_of = dict(zip(p.factors.names, p.answer_space, strict=True))
+        n = len(text_of)
+        assert [text_of[name] for name in p.factors.names] == OPTIONS[:n][:: 1 if p.factors.order == "given" else -1]
+        if p.condition == "user":
+            wrong = pushed[p.item_id]
+            assert wrong != p.factors.label
+            assert p.messages[-1].content.endswith(f"I think {symbol_of[wrong]}, {text_of[wrong]}")
+
+
+def test_what_is_pushed_may_be_a_column(tmp_path: Path) -> None:
+    rows = [{"id": "1", "q": "Which?", "choices": OPTIONS, "answer": 1, "suggested": 3}]
+    user = {"text": "I think {{ pushed.text }}", "pushed": "suggested"}
+    prompts = chosen(rows, tmp_path, framings={"plain": "", "user": user})
+    assert {p.factors.pushed for p in prompts if p.condition == "user"} == {"D"}
+    with pytest.raises(DataError, match=r"pushed is 'suggestd', which is not among .* nor a column"):
+        chosen(rows, tmp_path, framings={"plain": "", "user": {**user, "pushed": "suggestd"}})
+
+
+def test_a_tie_stays_last_in_every_order(tmp_path: Path) -> None:
+    answers = {"tie": "both alike", "a": "A", "b": "B"}
+    tree = {**YES_NO, "answers": answers, "symbols": ["1", "2", "3"], "tie": "tie"}
+    names = {p.factors.order: p.factors.names for p in prompts_of(study(tmp_path, [{"id": 1, "q": "x"}], tree))}
+    assert names == {"given": ("a", "b", "tie"), "swapped": ("b", "a", "tie")}
+
+
+LONG = [
+    {"q": q, "template": template, "prompt": [{"type": "human", "content": f"{q}{behind}"}]}
+    for q in ("Capital of France?", "Capital of Peru?")
+    for template, behind in (("{q}", ""), ("I think {wrong}", " I think Rome."))
+]
+
+
+def test_rows_that_are_framings_already_are_asked_as_they_stand(tmp_path: Path) -> None:
+    tree = {
+        "columns": {"id": "q", "framing": "template"},
+        "values": {"{q}": "plain"},
+        "answers": {"yes": "Yes", "no": "No"},
+        "messages": "prompt",
+        "ask": "Yes or No?",
+        "baseline": "plain",
+        "framings": ["plain", "I think {wrong}"],
+    }
+    section = study(tmp_path, LONG, tree)
+    asked = {(p.item_id, p.condition): [(m.role, m.content) for m in p.messages] for p in prompts_of(section)}
+    assert len(asked) == 4
+    assert asked["Capital of Peru?", "I think {wrong}"] == [("user", "Capital of Peru? I think Rome.\n\nYes or No?")]
+    with pytest.raises(DataError, match=r"1 of 2 items cannot be asked.*\n.*'Capital of Peru\?' has no row in framing"):
+        study(tmp_path, LONG[:3], tree).units("answer")
+    with pytest.raises(DataError, match="is there twice in framing"):
+        study(tmp_path, [*LONG, LONG[0]], tree).units("answer")
+
+
+def test_a_conversation_keeps_its_turns_whatever_they_are_called(tmp_path: Path) -> None:
+    turns = [
+        {"from": "system", "value": "Be brief."},
+        {"role": "human", "text": "Is it red?"},
+        {"type": "ai", "content": [{"type": "text", "text": "Yes"}, {"type": "text", "text": "."}]},
+    ]
+    tree = {**YES_NO, "messages": "chat", "ask": "{{ framing }}Yes or No?", "symbols": None}
+    for listed in (turns, json.dumps(turns)):
+        prompt = prompts_of(study(tmp_path, [{"id": 1, "chat": listed}], tree))[0]
+        assert [(m.role, m.content) for m in prompt.messages] == [
+            ("system", "Be brief."),
+            ("user", "Is it red?"),
+            ("assistant", "Yes."),
+            ("user", "Yes or No?"),
+        ]
+    bare = {**tree, "ask": "", "framings": {"plain": {}, "user": {"system": "You are kind."}}}
+    with pytest.raises(DataError, match="does not end with the user; add an `ask`"):
+        study(tmp_path, [{"id": 1, "chat": turns}], bare).units("answer")
+    with pytest.raises(DataError, match="holds a turn that is no role and text"):
+        study(tmp_path, [{"id": 1, "chat": [{"role": "tool", "content": "x"}]}], tree).units("answer")
+
+
+def test_a_column_with_a_space_is_reached_by_its_name_and_suggested(tmp_path: Path) -> None:
+    rows = [{"id": 1, "Best Answer": "blue"}]
+    section = study(tmp_path, rows, {**YES_NO, "set": {"q": '{{ item["Best Answer"] }}'}})
+    assert prompts_of(section)[0].messages[-1].content.startswith("blue ")
+    with pytest.raises(Exception, match=r'write {{ item\["Best Answer"\] }}'):
+        study(tmp_path, rows, {**YES_NO, "set": {"q": "{{ Best Answer }}"}})
+
+
+def test_no_message_quotes_more_than_80_characters_of_a_field(tmp_path: Path) -> None:
+    long = "x" * 5000
+    for row, tree in (
+        ({"id": 1, "q": "x", "label": long}, {**YES_NO, "columns": {"label": "label"}}),
+        ({"id": 1, "q": "x", "a": long, "b": long}, {**ASK, "pair": {"first": "a", "second": "b"}}),
+        ({"id": 1, "q": "x", "choices": OPTIONS, "answer": long}, CHOICES),
+        ({"id": 1, "q": "x", "choices": long, "answer": "A"}, CHOICES),
+    ):
+        with pytest.raises(DataError) as refusal:
+            study(tmp_path, [row], tree).units("answer")
+        assert "x" * 81 not in str(refusal.value)

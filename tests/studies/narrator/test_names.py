@@ -4,10 +4,10 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand.files import shipped_yaml
 from studies.narrator.names import RENAMED, UNNAMED, bare, shown_names
 
 # Names that meet each other's rules: numbers, labels, blanks, marks, and anything else.
@@ -47,7 +47,7 @@ def test_equal_names_are_numbered_around_everybodys_own_name(raw, expected):
     assert shown(*raw) == expected
 
 
-SHOWN = yaml.safe_load(Path(__file__).with_name("names.yaml").read_text(encoding="utf-8"))
+SHOWN = shipped_yaml(Path(__file__).with_name("names.yaml"))
 
 
 @pytest.mark.parametrize(("raw", "expected"), SHOWN)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand.files import shipped_yaml
 from studies.narrator.prompts import ME
 from studies.narrator.replies import STATES, Answer, read_answer
 
@@ -19,7 +19,7 @@ NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2,
 
 def groups(name: str) -> Any:
     """A YAML file beside this one, which explains itself."""
-    return yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return shipped_yaml(Path(__file__).with_name(name))
 
 
 KINDS = [(kind, group["options"], *row) for group in groups("reply_kinds.yaml") for kind, *row in group["replies"]]

@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from evenhand.errors import ConfigError
+from evenhand.files import shipped_yaml
 from inference.config import InferenceConfig, load_sampling_config
 from tests.made.made_conflicts import narrator_config
 from tests.made.places import CONFIGS
 
 FOLDER = CONFIGS / "narrator"
 EXACT = "# Exact probabilities of the options in their place: "
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused_configs.yaml").read_text(encoding="utf-8"))
+REFUSED = shipped_yaml(Path(__file__).with_name("refused_configs.yaml"))
 
 
 def shipped(path: Path, *words: str) -> InferenceConfig:

@@ -103,7 +103,7 @@ GOOD = {
     ("change", "says"),
     [
         ({"task": "blaming"}, r"field 'task' is 'blaming'. .*Known: detection, identification, blame"),
-        ({"answer": 3}, r"field 'answer' must be a text, found 3"),
+        ({"answer": [3]}, r"field 'answer' must be a text, found list"),
         ({"attacker": "Bob"}, r"the attacker of 'c1' is Ann and Bob"),
         ({"narrator": "Me"}, r"field 'narrator' must be a speaker's own name, not 'Me'"),
     ],

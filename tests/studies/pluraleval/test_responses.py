@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from evenhand.errors import ConfigError
+from evenhand.files import shipped_yaml
 from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from studies.pluraleval.reply_reading import choice_in, ranking_in
@@ -22,10 +22,7 @@ REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
 
 
-LISTS, RANKINGS = (
-    yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
-    for name in ("lists", "rankings")
-)
+LISTS, RANKINGS = (shipped_yaml(Path(__file__).with_name(f"{name}.yaml")) for name in ("lists", "rankings"))
 
 
 def asked(thread_id: str, **settings: object) -> list[Prompt]:

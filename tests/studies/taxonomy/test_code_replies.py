@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
+from evenhand.files import shipped_yaml
 from studies.taxonomy.code_replies import codes_in
 from tests.made.completions import completion
 
-REPLIES = yaml.safe_load(Path(__file__).with_name("code_replies.yaml").read_text(encoding="utf-8"))
+REPLIES = shipped_yaml(Path(__file__).with_name("code_replies.yaml"))
 
 
 @pytest.mark.parametrize(("text", "primary", "codes", "state"), REPLIES)

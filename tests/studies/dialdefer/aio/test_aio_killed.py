@@ -11,7 +11,7 @@ from tests.made.made_aio import workshop_here
 from tests.made.process_runs import PROCESSES
 
 STAGES = ("discover", "harvest", "transcribe", "label")
-N_KILLS = 3  # of a stage
+N_KILLS = 2  # of a stage
 
 
 @pytest.mark.parametrize("stage", ["harvest", "transcribe", "check", "items", "release"])

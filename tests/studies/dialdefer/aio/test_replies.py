@@ -5,18 +5,17 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand.files import shipped_yaml
 from studies.dialdefer.aio.items import copies
 from studies.dialdefer.aio.pii import MARK, redact
 from studies.dialdefer.aio.replies import cleaned, dialogue, neutral, pattern_label, transcript_in, turns_in, unfit
 
 HERE = Path(__file__).parent
 PLANTED, HARMLESS, COMMENTS, NEUTRAL = (
-    yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8"))
-    for name in ("personal", "harmless", "comments", "neutral")
+    shipped_yaml(HERE / f"{name}.yaml") for name in ("personal", "harmless", "comments", "neutral")
 )
 MISSED = {  # what is not seen
     "handle": ["marigold", "lunarmoth"],

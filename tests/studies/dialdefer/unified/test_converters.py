@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-import yaml
 
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from studies.dialdefer.records import INCORRECT_ANSWERS, Item
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.converters import GPQA_WRONG, PLAUSIBILITY
@@ -179,7 +179,7 @@ def test_a_renamed_column_and_a_byte_in_another_encoding_are_named_with_file_and
     assert f"{column}s" in message
 
 
-BAD = yaml.safe_load(Path(__file__).with_name("bad_records.yaml").read_text(encoding="utf-8"))
+BAD = shipped_yaml(Path(__file__).with_name("bad_records.yaml"))
 TABLE = "Type,Category,Question,Best Answer,Best Incorrect Answer\n"
 
 

@@ -1,0 +1,295 @@
+"""Results of other tools become rows of verdicts as a mapping says; shipped mappings are tried on made-up records."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.__main__ import report_main, score_main
+from eval.mappings import SHIPPED
+from evenhand.errors import ConfigError, DataError
+from evenhand.files import write_json, write_jsonl
+from tests.made.made_verdicts import write
+from tests.made.places import ROOT, SHARED
+
+Rows = list[dict[str, Any]]
+JUDGEMENT = {"judgment": {"judge_model": "m"}}
+PAIR = {"question_id": 81, "model_1": "m1", "model_2": "m2", "judge": ["gpt-4", "pair-v2"]}
+SCORED = {"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}, "output": {"choices": []}}
+
+
+def rows_of(source: Path, *words: str) -> Rows:
+    """What a mapping makes of a file."""
+    out = source.parent / "out"
+    score_main([str(source), "--out", str(out), "--draws", "20", *words])
+    return [json.loads(line) for line in (out / "verdicts.jsonl").read_text().splitlines()]
+
+
+def values_of(source: Path) -> dict[tuple[str, str], float]:
+    """(framing, measure) → its value over all groups."""
+    rows = json.loads((source.parent / "out" / "scores.json").read_text())
+    return {(row["framing"], row["measure"]): row["value"] for row in rows if row["group"] == "(all)"}
+
+
+def lm_samples(path: Path, *samples: dict[str, Any]) -> Path:
+    """A file of samples as lm-eval writes it, without its results."""
+    keys = {"target": 0, "arguments": [["Q", " yes"], ["Q", " no"]], "resps": [["x"]], "filtered_resps": ["x"]}
+    write_jsonl(path, [{"doc_id": i, "doc": {}, **keys, **sample} for i, sample in enumerate(samples)])
+    return path
+
+
+def inspect_log(path: Path, *samples: dict[str, Any]) -> Path:
+    """A log of inspect of a task that nobody here exported."""
+    write_json(path, {"version": 2, "status": "success", "eval": {"model": "m", "task": "t"}, "samples": samples})
+    return path
+
+
+def test_mt_bench_names_models_whatever_their_order_and_an_error_is_unparsed(tmp_path: Path) -> None:
+    judged = [
+        {**PAIR, "g1_winner": "model_1", "g2_winner": "tie", "turn": 1},
+        {**PAIR, "g1_winner": "model_2", "g2_winner": "error", "turn": 2},
+    ]
+    source = write(tmp_path / "pair.jsonl", judged)
+    rows = rows_of(source, "--mapping", "mt-bench-judgments")
+    assert [(row["order"], row["answer"]) for row in rows] == [
+        ("given", "model_1"), ("swapped", "tie"), ("given", "model_2"), ("swapped", None),
+    ]  # fmt: skip
+    values = values_of(source)
+    assert (values["judged", "value"], values["judged", "unread"]) == (25.0, 25.0)
+
+
+def test_judgebenchs_second_judgment_is_of_exchanged_responses_and_a_failed_one_leaves_its_pair_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decisions = {"p1": ("A>B", "B>A"), "p2": ("A=B", "B>A"), "p3": ("A>B", None)}
+    records = [
+        {"pair_id": pair, "label": label, "judgments": [d and {**JUDGEMENT, "decision": d} for d in decisions[pair]]}
+        for pair, label in (("p1", "A>B"), ("p2", "B>A"), ("p3", "A>B"))
+    ]
+    source = write(tmp_path / "outputs.jsonl", records)
+    rows = rows_of(source, "--mapping", "judgebench-outputs")
+    assert [(row["item_id"], row["answer"]) for row in rows] == [
+        ("p1", "A>B"), ("p1", "A>B"), ("p2", "A=B"), ("p2", "A>B"),
+    ]  # fmt: skip
+    assert values_of(source)["judged", "right"] == 50.0
+    assert "1 records failed; their 1 items are left out" in capsys.readouterr().out
+
+
+def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path: Path) -> None:
+    preferences = [1.0, 2, 1.5, 0, 1.93, None, "1"]
+    pair = {"generator_1": "base", "generator_2": "ours", "annotator": "judge"}
+    write_json(
+        tmp_path / "annotations.json",
+        [{**pair, "instruction": f"Do {i}.", "preference": p} for i, p in enumerate(preferences)],
+    )
+    rows = rows_of(tmp_path / "annotations.json", "--mapping", "alpacaeval-annotations")
+    assert [row["answer"] for row in rows] == ["output_1", "output_2", "tie", "tie", "output_2", None, "output_1"]
+    assert {(row["model"], row["dataset"]) for row in rows} == {("judge", "ours and base")}
+
+
+def test_an_openai_batch_is_read_by_our_reader_and_needs_to_know_the_answers(tmp_path: Path) -> None:
+    failed = {"custom_id": "q3|plain", "response": None, "error": {"code": "expired"}}
+    replies = {"q1|plain": "[[A]]", "q1|expert": "A is short. [[B]]", "q2|plain": "[[A]]", "q2|expert": "I like both."}
+    records: Rows = [
+        {"custom_id": key, "response": {"status_code": 200, "body": {"model": "m", "choices": [{"message": message}]}}}
+        for key, text in replies.items()
+        for message in [{"role": "assistant", "content": text}]
+    ]
+    source = write(tmp_path / "batch.jsonl", [*records, failed, {**records[0], "custom_id": "q3|expert"}])
+    with pytest.raises(DataError, match="names all answers"):
+        rows_of(source, "--mapping", "openai-batch")
+    rows = rows_of(source, "--mapping", "openai-batch", "--set", "columns.answers=A|B")
+    assert [row["item_id"] for row in rows] == ["q1", "q1", "q2", "q2"]
+    values = values_of(source)
+    assert (values["plain", "value"], values["expert", "value"], values["expert", "unread"]) == (100.0, 0.0, 50.0)
+
+
+def test_promptfoos_prompts_are_framings_and_its_outputs_can_be_read_instead(tmp_path: Path) -> None:
+    results = [
+        {"promptIdx": i, "testIdx": test, "provider": {"id": "openai:m"}, "vars": {}, "success": i == 0}
+        | {"response": {"output": "12"[i]}, "failureReason": 2 * (test == 2)}
+        for test in range(3)
+        for i in range(2)
+    ]
+    write_json(tmp_path / "results.json", {"version": 3, "results": {"results": results, "stats": {}}})
+    source = tmp_path / "results.json"
+    assert len(rows_of(source, "--mapping", "promptfoo")) == 4
+    assert values_of(source)["prompt 1", "shift"] == -100.0
+    outputs = ["columns.answer=", "columns.answers=[2, 1]", 'columns.response="{{ response.output }}"']
+    rows_of(source, "--mapping", "promptfoo", *(word for key in outputs for word in ("--set", key)))
+    assert values_of(source)["prompt 1", "shift"] == 100.0
+
+
+def test_samples_of_lm_eval_without_their_results_are_scored_or_these_are_named(tmp_path: Path) -> None:
+    source = lm_samples(tmp_path / "samples_t_2026.jsonl", {"acc": 1.0}, {"acc": 0.0}, {"exact_match": 1})
+    assert [row["answer"] for row in rows_of(source, "--mapping", "lm-eval")] == ["right", "wrong", "right"]
+    with pytest.raises(DataError, match=r"results_2026\.json, which says what its task was"):
+        score_main([str(source), "--out", str(tmp_path / "out")])
+
+
+def test_which_filter_counts_is_asked(tmp_path: Path) -> None:
+    filters = [{"doc_id": 0, "filter": name, "acc": acc} for name, acc in (("strict", 0), ("flexible", 1))]
+    source = lm_samples(tmp_path / "samples_t_2026.jsonl", *filters)
+    with pytest.raises(DataError, match="--set \"where=filter == 'strict'\""):
+        rows_of(source, "--mapping", "lm-eval")
+    (row,) = rows_of(source, "--mapping", "lm-eval", "--set", "where=filter == 'flexible'")
+    assert row["answer"] == "right"
+
+
+def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_folded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = [{"id": "b", "epoch": 1, "error": {"message": "x"}}, {**SCORED, "id": "b", "epoch": 2}]
+    wrong = {**SCORED, "epoch": 2, "scores": {"match": {"value": "I"}}}
+    source = inspect_log(tmp_path / "log.json", SCORED, SCORED, wrong, *failed)
+    assert [(row["item_id"], row["answer"]) for row in rows_of(source, "--mapping", "inspect")] == [
+        ("a", "right"), ("a", "wrong"),
+    ]  # fmt: skip
+    said = capsys.readouterr().out
+    assert "1 samples stand twice and count once" in said
+    assert "1 records failed; their 1 items are left out" in said
+    inspect_log(source, SCORED, {**wrong, "epoch": 1})
+    with pytest.raises(DataError, match="sample a stands there twice, with different replies"):
+        rows_of(source, "--mapping", "inspect")
+
+
+RECORDS: Rows = [
+    {"n": i, "kind": kind, "said": said, "skip": "x" if i == 3 else ""}
+    for i in range(4)
+    for kind, said in (("pressed", "B>A" if i else "A>B"), ("asked", "A>B"))
+]
+MAPPING = """
+where: not skip
+values: {A>B: first, B>A: second}
+baseline: asked
+columns: {item_id: "{{ n }}", framing: "{{ kind }}", answers: [first, second], answer: "{{ said }}"}
+"""
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.ndjson", "r.json", "r.csv", "r.tsv", "r.parquet", "r.jsonl.gz"])
+def test_every_format_gives_the_same_rows(name: str, tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(MAPPING)
+    source = tmp_path / name
+    if name == "r.json":
+        write_json(source, RECORDS)
+    elif name == "r.tsv":
+        with source.open("w") as file:
+            writer = csv.DictWriter(file, [*RECORDS[0]], delimiter="\t")
+            writer.writeheader()
+            writer.writerows(RECORDS)
+    else:
+        write(source, RECORDS)
+    rows = rows_of(source, "--mapping", str(tmp_path / "m.yaml"))
+    wanted = [("0", "pressed", "first"), ("0", "asked", "first"), ("1", "pressed", "second"), ("1", "asked", "first")]
+    wanted += [("2", "pressed", "second"), ("2", "asked", "first")]
+    assert [(row["item_id"], row["framing"], row["answer"]) for row in rows] == wanted
+    assert values_of(source)["pressed", "shift"] == pytest.approx(-200 / 3)
+    rows_of(source, "--mapping", str(tmp_path / "m.yaml"), "--baseline", "pressed")
+    assert values_of(source)["asked", "shift"] == pytest.approx(200 / 3)
+
+
+def test_rows_that_lie_deeper_are_asked_about_and_read_at_their_key_without_a_mapping(tmp_path: Path) -> None:
+    rows = [{"item_id": 1, "framing": f, "answer": a, "answers": ["yes", "no"]} for f, a in (("p", "ja"), ("e", "no"))]
+    write_json(tmp_path / "w.json", {"data": rows})
+    with pytest.raises(DataError, match="`at: data`"):
+        score_main([str(tmp_path / "w.json"), "--out", str(tmp_path / "out")])
+    rows_of(tmp_path / "w.json", "--set", "at=data", "--set", "values={ja: 'yes'}")
+    assert values_of(tmp_path / "w.json")["e", "shift"] == -100.0
+
+
+def test_what_would_do_nothing_is_refused(tmp_path: Path) -> None:
+    source = write(tmp_path / "r.jsonl", RECORDS)
+    (tmp_path / "m.yaml").write_text(MAPPING)
+    known = ["--mapping", str(tmp_path / "m.yaml")]
+    for words, problem in [
+        (["--mapping", "mtbench"], "no such file.*mt-bench-judgments"),
+        ([*known, "--set", "each=judgments"], "no record has a list at 'judgments'"),
+        ([*known, "--set", "at=data"], "data"),
+        ([*known, "--set", "values={A>B: yes}"], "quote the word"),
+        ([*known, "--set", "baseline=aksed"], "Did you mean 'asked'"),
+        ([*known, "--baseline", "aksed"], "Did you mean 'asked'"),
+        ([*known, "--set", "where=n > 9"], "no row is left"),
+        ([*known, "--set", "columns.answer={{ sadi }}"], "quote it"),
+        ([*known, "--set", "columns.answer='{{ sadi }}'"], r"r\.jsonl:1: answer: 'sadi' is undefined; .*said"),
+    ]:
+        with pytest.raises((ConfigError, DataError), match=problem):
+            rows_of(source, *words)
+    halved = write(tmp_path / "h.jsonl", [{**RECORDS[0], "n": "\ud800"}])
+    with pytest.raises(DataError, match=r"h\.jsonl:1: item_id holds half a surrogate pair"):
+        rows_of(halved, *known, "--set", "baseline=null")
+    with pytest.raises(DataError, match="is a folder"):
+        rows_of(tmp_path, *known)
+    with pytest.raises(DataError, match="is a copy of"):
+        score_main([str(source), str(write(tmp_path / "s.jsonl", RECORDS)), "--out", str(tmp_path / "o"), *known])
+
+
+def test_a_file_has_no_advice_for_a_run_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(MAPPING)
+    source, report = write(tmp_path / "r.csv", RECORDS), tmp_path / "report"
+    report_main([str(source), "--out", str(report), "--draws", "20", "--mapping", str(tmp_path / "m.yaml")])
+    page = (report / "report.html").read_text()
+    assert [word for word in ("sampling.", "verdict margin", "orders: both", "evenhand sample") if word in page] == []
+
+
+def test_help_and_docs_name_every_shipped_mapping() -> None:
+    options, page = ((ROOT / name).read_text() for name in ("eval/options.yaml", "docs/verdict-files.md"))
+    shipped = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+    assert len(shipped) == 7
+    assert [name for name in shipped if name not in " ".join(options.split()) or f"`{name}`" not in page] == []
+
+
+BATCH = ["--mapping", "openai-batch"]
+CASES: list[tuple[str, list[str], tuple[str, str], float]] = [
+    ("data/scale_neg.csv", [], ("mine", "shift"), 1.0),
+    ("data/scale_pos.csv", [], ("mine", "shift"), 1.0),
+    ("data/tie_place.csv", [], ("f", "first"), 100.0),
+    ("data/notie_place.csv", [], ("f", "first"), 100.0),
+    ("data/vtf.jsonl", [], ("e", "shift"), -100.0),
+    ("data/vfl.jsonl", [], ("e", "shift"), 1.0),
+    ("data/vlist.jsonl", [], ("e", "shift"), -100.0),
+    ("data/v.tsv", [], ("p", "value"), 100.0),
+    ("data/vblank.csv", [], ("e", "shift"), -100.0),
+    ("data/plain.jsonl", ["--mapping", "data/plainmap.yaml"], ("f", "value"), 100.0),
+    ("data/mtbench_pair.jsonl", ["--mapping", "mt-bench-judgments"], ("judged", "value"), 25.0),
+    ("data/jb_tiny.jsonl", ["--mapping", "judgebench-outputs"], ("judged", "right"), 50.0),
+    (
+        "data/openai_batch.jsonl",
+        ["--mapping", "openai-batch", "--set", "columns.answers=1|2"],
+        ("expert", "value"),
+        100,
+    ),
+    ("data/promptfoo.json", ["--mapping", "promptfoo"], ("prompt 0", "value"), 100.0),
+    ("data/lm_samples_alone.jsonl", ["--mapping", "lm-eval"], ("lm_samples", "value"), 50.0),
+    (
+        "bugs/lmeval/samples_mine_2026-01-01T00-00-00.jsonl",
+        ["--mapping", "bugs/lmeval/mapping.yaml", "--set", "where=filter == 'flexible'"],
+        ("pressed", "shift"),
+        -25.0,
+    ),
+    ("bugs/epochs2.json", [], ("statement", "value"), 40.625),
+    ("bugs/errors.json", [], ("statement", "value"), 50.0),
+]
+RENAMED = {
+    '"format": "chat"': '"chat_template": true',
+    '"hang_limit_s"': '"stall_timeout_s"',
+    '"after"': '"follow_up_to"',
+}
+
+
+@pytest.mark.parametrize(("name", "words", "key", "value"), CASES, ids=[name for name, *_ in CASES])
+def test_a_case_that_failed_gives_what_it_must(
+    name: str, words: list[str], key: tuple[str, str], value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = SHARED / "cases"
+    if not cases.is_dir():
+        pytest.skip("the cases lie beside the checkout")
+    monkeypatch.chdir(cases)
+    source = tmp_path / Path(name).name
+    text = (cases / name).read_text()
+    for old, new in RENAMED.items():
+        text = text.replace(old, new)
+    source.write_text(text)
+    score_main([str(source), *words, "--draws", "20", "--out", str(tmp_path / "out")])
+    assert values_of(source)[key] == pytest.approx(value)

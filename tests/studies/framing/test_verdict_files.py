@@ -1,0 +1,157 @@
+"""Answers from anywhere: what their columns may hold, and what is measured of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from eval.__main__ import score_main
+from evenhand.errors import DataError
+from evenhand.files import write_jsonl
+from studies.framing.options import FramingOptions
+from studies.framing.verdict_files import load_answers
+from tests.made.made_verdicts import write
+
+Scores = dict[tuple[str, str], float]
+
+
+def scores_of(path: Path, *words: str) -> Scores:
+    """(framing, measure) → its value over all groups."""
+    score_main([str(path), "--out", str(path.parent / "out"), "--draws", "20", "--all", *words])
+    rows = json.loads((path.parent / "out" / "scores.json").read_text())
+    return {(row["framing"], row["measure"]): row["value"] for row in rows if row["group"] == "(all)"}
+
+
+def asked(answers: Any, *given: Any, framings: str = "pe", **more: Any) -> list[dict[str, Any]]:
+    """A row for each answer, in turn of one framing and the next, an item a round."""
+    n = len(framings)
+    return [
+        {"item_id": i // n, "framing": framings[i % n], "answer": answer, "answers": answers, **more}
+        for i, answer in enumerate(given)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answers", "first", "second"),
+    [
+        ("True|False", True, False),
+        ("True|False", "true", " FALSE "),
+        (["A", "B"], "A", "B"),
+        ([True, False], True, False),
+        ("yes|no", " Yes ", "NO"),
+        ("1|2", 1, 2.0),
+        ("1|2", "1.0", "2"),
+        ([1, 2], "1", "2"),
+    ],
+)
+@pytest.mark.parametrize("name", ["v.jsonl", "v.csv"])
+def test_spellings_of_one_value_are_one_answer(
+    name: str, answers: Any, first: Any, second: Any, tmp_path: Path
+) -> None:
+    if name == "v.csv" and isinstance(answers, list):
+        answers = "|".join(map(str, answers))
+    values = scores_of(write(tmp_path / name, asked(answers, first, second)))
+    assert (values["p", "value"], values["e", "shift"]) == (100.0, -100.0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "given", "level", "shift"),
+    [
+        ("-1|0|1", ("0", "1", "-1", "0"), -0.5, 1.0),
+        ("0|1|2", (1, 2, 0, 1), 0.5, 1.0),
+        ("-0.5|0|0.5", (0.0, 0.5, -0.5, 0), -0.25, 0.5),
+        ("5|3|1", (3, 5, 1, 3), 2.0, 2.0),
+        ("1|2", (1, 2, 1, 2), 100.0, -100.0),  # two are names: a share
+        ("1|two|3", ("3", "1", "two", "1"), 0.0, 100.0),
+    ],
+)
+def test_numbers_in_order_are_a_scale_also_negative_and_decimal_ones(
+    answers: str, given: tuple[Any, ...], level: float, shift: float, tmp_path: Path
+) -> None:
+    values = scores_of(write(tmp_path / "v.jsonl", asked(answers, *given)))
+    assert (values["p", "value"], values["e", "shift"]) == pytest.approx((level, shift))
+
+
+@pytest.mark.parametrize(
+    ("answers", "given", "swapped"),
+    [
+        ("A>B|B>A", "A>B", "B>A"),
+        ("A>B|B>A|A=B", "A>B", "B>A"),
+        ("A>B|A=B|B>A", "A>B", "B>A"),
+        ("A|B|C", "A", "B"),
+        ("first|second|tie|both bad", "first", "second"),
+        ("A>>B|A>B|A=B|B>A|B>>A", "A>>B", "B>>A"),
+    ],
+)
+def test_a_judge_of_the_first_place_is_named_also_where_answers_may_be_tied(
+    answers: str, given: str, swapped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row for of in ("given", "swapped") for row in asked(answers, *[given] * 3, framings="p", order=of)]
+    write_jsonl(tmp_path / "v.jsonl", [{**r, "answer": given if r["order"] == "given" else swapped} for r in rows])
+    scores_of(tmp_path / "v.jsonl")
+    assert "names the answer shown first in 100% of its replies" in " ".join(capsys.readouterr().out.split())
+    (run,) = load_answers([tmp_path / "v.jsonl"])[0].values()
+    assert run.grids["external"].fields["first"].min() == 1
+
+
+def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.csv", asked("yes|no", "no", "yes", "no", "no"))
+    assert scores_of(path)["e", "shift"] == 50.0
+    assert scores_of(path, "--baseline", "e")["p", "shift"] == -50.0
+    with pytest.raises(DataError, match="--baseline f: no row has this framing"):
+        load_answers([path], FramingOptions(baseline="f"))
+
+
+def test_responses_are_read_where_no_row_has_an_answer(tmp_path: Path) -> None:
+    texts = ["I choose [[A]].", "B: it is longer.", "[[A]]", "[[A]] or [[B]]"]
+    rows = [{**row, "response": text} for row, text in zip(asked("A|B", *[None] * 4), texts, strict=True)]
+    for row in rows:
+        del row["answer"]
+    values = scores_of(write(tmp_path / "v.jsonl", rows))
+    assert (values["p", "value"], values["e", "value"], values["e", "unread"]) == (100.0, 0.0, 50.0)
+    answered = [{**row, "answer": "B"} for row in rows]
+    assert scores_of(write(tmp_path / "w.jsonl", answered))["p", "value"] == 0.0
+    del rows[3]["response"]
+    with pytest.raises(DataError, match=r"v\.jsonl:4: field 'answer' is absent, and so is a response"):
+        scores_of(write(tmp_path / "v.jsonl", rows))
+
+
+def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path: Path) -> None:
+    for rows, problem in [
+        (
+            asked("yes|no", "yes", "maybe " * 40),
+            r"v\.jsonl:2: answer is .maybe maybe .{0,40}\.\.\., which is not",
+        ),
+        (asked("yes|no", "yes", "no", label="true"), "label is 'true'"),
+        (asked("Yes|yes", "yes", "yes"), "every row names all answers"),
+        (asked("1|1.0", "1", "1"), "every row names all answers"),
+        (asked("yes|no", "yes", "no", dataset="(all)"), r"field 'dataset' is '\(all\)', and names in brackets"),
+        (asked("yes|no", "yes", "no", case="\ud800"), "field 'case' holds half a surrogate pair"),
+        (asked({"a": 1}, "1", "1"), "field 'answers' must be a text, found dict"),
+    ]:
+        with pytest.raises(DataError, match=problem):
+            load_answers([write(tmp_path / "v.jsonl", rows)])
+
+
+def test_repeated_rows_are_asked_about_and_samples_are_not(tmp_path: Path) -> None:
+    rows = asked("yes|no", "yes", "no", "no", "yes")
+    doubts = {
+        name: load_answers([write(tmp_path / "v.jsonl", every)])[0]["external"].doubts
+        for name, every in {
+            "once": rows,
+            "samples": [*rows, *asked("yes|no", "yes", "yes", "no", "yes")],
+            "twice": [*rows, *rows],
+            "uneven": [*rows, rows[0]],
+        }.items()
+    }
+    assert {name: len(told) for name, told in doubts.items()} == {"once": 0, "samples": 0, "twice": 1, "uneven": 1}
+    assert "every answer stands 2 times" in doubts["twice"][0]
+
+
+def test_clusters_of_a_file_are_resampled_together(tmp_path: Path) -> None:
+    rows = [{**row, "cluster": f"twin {row['item_id'] // 2}"} for row in asked("yes|no", *["yes", "no"] * 40)]
+    score_main([str(write(tmp_path / "v.parquet", rows)), "--out", str(tmp_path), "--draws", "20"])
+    frame = pd.DataFrame(json.loads((tmp_path / "scores.json").read_text()))
+    assert {*frame[frame["measure"] == "value"]["n_units"]} == {20}
