@@ -20,15 +20,7 @@ def test_a_judgement_in_words_is_read_as_a_careful_reader_reads_it(
     assert (None if read == "" else read) == value
 
 
-PIECES = ["2 > 1 ", "opinion 1 is the one ", "most people would ", "Opinion 1: 4", "not as popular as ", "neither ", "which is "]
-    "2 > 1 ",
-    "opinion 1 is the one that is ",
-    "most people would ",
-    "Opinion 1: 4",
-    "not as popular as ",
-    "neither ",
-    "which is the ",
-)
+PIECES = ("2 > 1 ", "opinion 1 is the one ", "most people would ", "Opinion 1: 4", "not as popular as ", "neither ")
 
 
 @pytest.mark.timeout(60)
