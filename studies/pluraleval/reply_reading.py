@@ -94,7 +94,8 @@ def read_among(reply: Completion, symbols: Sequence[str], words: Vocabulary = P)
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None without a valid one."""
     number = read_among(reply, [str(number) for number in range(n_clusters + 1)], COMMENTS)
-    if number.value is None and PATTERNS["no_cluster"].search(without_thinking(reply.text)[-LONGEST_SENTENCE:]):
+    verdict = without_thinking(reply.text)[-LONGEST_SENTENCE:]
+    if number.value is None and number.state != CUT and PATTERNS["no_cluster"].search(verdict):
         return Read(0, OK)
     return number
 
