@@ -52,9 +52,8 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
 def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
     options = read_options("score", argv)
-    from eval.evaluation import evaluation_of
     from eval.report.tables import say_written, write_long
-    from eval.results import load_runs, results_as_read, results_of_files
+    from eval.results import results_of_files, results_of_paths
 
     if options.are_files:
         every: Iterable[tuple[Results, Path | None]] = [(results_of_files(options), options.out)]
@@ -63,7 +62,7 @@ def score_main(argv: Sequence[str]) -> None:
             (results, options.out or path / "scores")
             for study, paths in runs_by_study(options.sources).items()
             for path in paths
-            for results in results_as_read(study, load_runs(evaluation_of(study), [path]), options)
+            for results in results_of_paths(study, [path], options)
         )
     scored = []
     for results, out in every:  # one after another: what follows may fail
@@ -102,19 +101,14 @@ def compare_main(argv: Sequence[str]) -> None:
 def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
     options = read_options("report", argv)
-    from eval.evaluation import evaluation_of
-    from eval.results import load_runs, results_as_read, results_of_files
+    from eval.results import results_of_files, results_of_paths
 
     if options.are_files:
         assert options.out, "files need --out"
         every, out = [results_of_files(options)], options.out
     else:
         runs = runs_by_study(options.sources)
-        every = [
-            results
-            for study, paths in runs.items()
-            for results in results_as_read(study, load_runs(evaluation_of(study), paths), options)
-        ]
+        every = [each for study, paths in runs.items() for each in results_of_paths(study, paths, options)]
         out = options.out or next(iter(runs.values()))[-1] / "report"
     say_and_report(every, out)
 

@@ -49,13 +49,8 @@ class Results:
     readings: pd.DataFrame | None = None
 
     @property
-    def key(self) -> str:
-        """What its files and its part of a page are called."""
-        return self.study if self.readings is None else f"{self.study}_{SELF_READ}"
-
-    @property
     def stem(self) -> str:
-        """What the names of its files of scores and changes begin with."""
+        """What the names of its files begin with."""
         return "" if self.readings is None else f"{SELF_READ}_"
 
     @property
@@ -144,7 +139,12 @@ def check_study_options(options: Options) -> None:
 
 def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Results:
     """The results of some runs as written, the base first; see results_as_read."""
-    return next(results_as_read(study, load_runs(evaluation_of(study), paths), options))
+    return next(results_of_paths(study, paths, options))
+
+
+def results_of_paths(study: str, paths: Sequence[Path], options: Options) -> Iterator[Results]:
+    """See results_as_read."""
+    return results_as_read(study, load_runs(evaluation_of(study), paths), options)
 
 
 def results_as_read(study: str, runs: Sequence[FinishedRun], options: Options) -> Iterator[Results]:

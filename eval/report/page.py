@@ -51,8 +51,8 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
         files += write_tables(place / "tables", results.tables)
         written += files
         views.append(view(results, drawn))
-        if items := results.evaluation.write_items(results, folder / results.key):
-            views[-1]["browser"] = f"{results.key}/{items[0].name}"
+        if items := results.evaluation.write_items(results, folder / views[-1]["key"]):
+            views[-1]["browser"] = f"{views[-1]['key']}/{items[0].name}"
             written += items
     first, *others = every[0].judges
     more = f" and {len(others)} {'after' if every[0].is_before_after else 'more'}" if others else ""
@@ -83,7 +83,7 @@ def figures(plots: Iterable[Plot], folder: Path) -> tuple[list[dict[str, str]], 
 def view(results: Results, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """What the page's template shows of one study. drawn: see `figures`."""
     return {
-        "key": results.key,
+        "key": f"{results.stem}{results.study}",
         "heading": results.heading,
         "answer": results.answer,
         "warnings": results.warnings,

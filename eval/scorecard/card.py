@@ -394,24 +394,17 @@ class StudyCard:
     def lead(self, main: PooledFigure, first: str, second: str) -> dict[str, Any]:
         """By how much the second arm lies above the first in the figure that arms are ranked by, whether significantly,
         and how much more often it is right, where that is significant."""
-        seeds = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
-        changes = [[self.changes_between(lower, upper) for upper in seeds[1]] for lower in seeds[0]]
-        is_single = len(seeds[0]) == len(seeds[1]) == 1
-
-        def lead_in(figure: CardFigure) -> tuple[Estimate, bool]:
-            leads = [[changes_in(figure, of_pair)[-1] for of_pair in row] for row in changes]
-            rise = lead_over_seeds([[change.change for change in row] for row in leads])
-            is_higher = rise.low is not None and rise.low > 0 and not rise.hangs
-            return rise, leads[0][0].direction == 1 if is_single else is_higher
-
-        lead, is_significant = lead_in(main.figure)
-        gain, is_gain = lead_in(self.kept.figure) if self.kept and self.is_right_known else (None, False)
-        return {
-            "lead": lead,
-            "is_significant": is_significant,
-            "is_tested": self.are_tested(first, second),
-            "gain": gain if is_gain else None,
-        }
+        rows = [[change.second for change in main.seeds[arm]] for arm in (first, second)]
+        against = {lower: {upper: self.changes_between(lower, upper) for upper in rows[1]} for lower in rows[0]}
+        kept = self.kept.figure if self.kept and self.is_right_known else None
+        leads, is_higher = [], []
+        for line in (each for figure in filter(None, [main.figure, kept]) for each in self.contrasts(figure, against)):
+            lead, p = line["lead"], line["p"]
+            leads.append(lead)
+            is_higher.append((lead.low or 0.0) > 0 and not lead.hangs and (p is None or p < ALPHA))
+        gain = leads[1] if kept and is_higher[1] else None
+        is_tested = self.are_tested(first, second)
+        return {"lead": leads[0], "is_significant": is_higher[0], "is_tested": is_tested, "gain": gain}
 
     def why_not(self, arm: str) -> str:
         """Why an arm is not ranked; "" for one that is.

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Measure
+from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.estimates.resampling import FloatArray
 from eval.shift.answer import LITTLE, Answer, Shift, answer
 from eval.shift.contrast import contrasted
 from evenhand.completions import UNLIKELY
 from studies.dialdefer import scores
-from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, RIGHT, UNPARSED
+from studies.dialdefer.measures import C1, C2
 from studies.dialdefer.panels import Panel, grouped
-from studies.dialdefer.quantities import filled, observed
+from studies.dialdefer.quantities import observed
 
 LITTLE_DDS = 2 * LITTLE  # DDS is twice the rise in acceptance
 Row = Any  # of the wide frame, by scores.records
@@ -107,35 +107,28 @@ def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel],
     if value is None or low is None or high is None:
         return None
 
-    def pairs(codes: Any = None) -> list[Paired]:
-        return [pair_of_framings(panel, row.denominator, drawing, codes) for panel in panels]
-
-    raised = np.full(4, ACCEPT) if measure is LEAN else RIGHT
-    lowered = REJECT + ACCEPT - raised
-    codes = [np.concatenate([c1[C1], c2[C2]]) for c1, c2 in ((raised, lowered), (lowered, raised))]
-    has_unparsed = any((order.replies == UNPARSED).any() for panel in panels for order in panel.by_order)
+    pairs = [pair_of_framings(panel, row.denominator, drawing) for panel in panels]
     return contrasted(
         measure,
-        as_counted := pairs(),
-        [*map(pairs, codes)] if has_unparsed else [],
+        pairs,
         condition="dialogue",
         dataset=row.dataset,
         value=value,
         low=low,
         high=high,
-        n_units=sum(len(pair.first.units) for pair in as_counted),
+        n_units=sum(len(pair.first.units) for pair in pairs),
         little=little,
         is_average=len(row.datasets) > 1,
     )
 
 
-def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing, codes: Any = None) -> Paired:
-    """C1 and C2 of a panel as a pair, 2 parts an answer order. codes: what unparsed replies count as."""
-    counted = panel if codes is None else filled(panel, codes)
-    (whole,) = observed("orders" if panel.orders else "verdicts", [counted], denominator)
-    n_orders = whole.earned.shape[1] // 4
-    places = [[4 * order + i for order in range(n_orders) for i in framing] for framing in (C1, C2)]
-    first, second = (
-        replace(whole, earned=whole.earned[:, at], counted=whole.counted[:, at], extremes=None) for at in places
-    )
-    return Paired(first=first, second=second, drawing=drawing)
+def pair_of_framings(panel: Panel, denominator: str, drawing: Drawing) -> Paired:
+    """C1 and C2 of a panel as a pair, 2 parts an answer order."""
+    (whole,) = observed("orders" if panel.orders else "verdicts", [panel], denominator)
+
+    def parts(whole: Observed, framing: list[int]) -> Observed:
+        at = [4 * order + i for order in range(whole.earned.shape[1] // 4) for i in framing]
+        extremes = whole.extremes and tuple(parts(each, framing) for each in whole.extremes)
+        return replace(whole, earned=whole.earned[:, at], counted=whole.counted[:, at], extremes=extremes)
+
+    return Paired(first=parts(whole, C1), second=parts(whole, C2), drawing=drawing)

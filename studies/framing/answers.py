@@ -9,6 +9,7 @@ import pandas as pd
 
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure
+from eval.estimates.resampling import FloatArray
 from eval.shift.answer import LITTLE, Shift
 from eval.shift.contrast import contrasted
 from studies.framing.grids import PUSHED_BY, FramedRun, Grid
@@ -16,10 +17,10 @@ from studies.framing.measures import (
     ALL,
     AVERAGE,
     Sides,
-    columns,
     compared_framings,
     first_grid,
     known_mean,
+    observed_in,
     where_all_known,
 )
 
@@ -34,8 +35,6 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
     scores: the long frame.
     """
     grid = first_grid(run)
-    limits = run.section.scale or (0.0, 1.0)
-    filled = {dataset: [each.filled(limits, i) for i in (0, 1)] for dataset, each in run.grids.items()}
     mine = scores[(scores["judge"] == judge) & (scores["group"] == ALL)]
     adopted = {"adopts": ("adopts", "")} if len(grid.answers) > 2 else {}
     for name, (measure, of_placebos) in {**MOVED, **adopted}.items():
@@ -47,11 +46,9 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
             grids = {dataset: run.grids[dataset] for dataset in row.datasets}
             pushed = PUSHED_BY + row.framing
             field = pushed if name == "adopts" else {"shift": "value"}.get(name, name)
-            ways = (0, 1) if has_unparsed(grids.values(), row.framing, name) else ()
             shift = contrasted(
                 level,
-                [pair(dataset, each, each, field, row.framing, drawing) for dataset, each in grids.items()],
-                [[pair(d, filled[d][1 - i], filled[d][i], field, row.framing, drawing) for d in grids] for i in ways],
+                [pair(run, dataset, field, row.framing, drawing) for dataset in grids],
                 condition=row.framing,
                 dataset=row.dataset,
                 value=row.value,
@@ -90,20 +87,13 @@ def rises(grids: Iterable[Grid], field: str) -> tuple[float, ...]:
     return tuple(rise for rise in np.mean(of_datasets, axis=0).tolist() if not math.isnan(rise))
 
 
-def has_unparsed(grids: Iterable[Grid], framing: str, name: str) -> bool:
-    """Whether some reply that a shift is made of names no answer."""
-    return any(
-        (grid.of("unread", each) > 0).any()
-        for grid in grids
-        for each in (grid.framings[0], framing, *(grid.placebos if name == "changed" else ()))
-    )
+def pair(run: FramedRun, dataset: str, field: str, framing: str, drawing: Drawing) -> Paired:
+    """What a framing is held against, and the framing."""
 
+    def arrays(grid: Grid) -> list[FloatArray]:
+        if field == "changed":
+            return where_all_known(known_mean([grid.changed(each) for each in grid.placebos]), grid.changed(framing))
+        return where_all_known(grid.of(field, grid.framings[0]), grid.of(field, framing))
 
-def pair(dataset: str, base: Grid, framed: Grid, field: str, framing: str, drawing: Drawing) -> Paired:
-    """What a framing is held against, and the framing. Unparsed replies count as they do in the grid of each."""
-    if field == "changed":
-        arrays = where_all_known(known_mean([base.changed(each) for each in base.placebos]), framed.changed(framing))
-    else:
-        arrays = where_all_known(base.of(field, base.framings[0]), framed.of(field, framing))
-    first, second = (columns(dataset, base, [array]) for array in arrays)
+    first, second = (observed_in(run, dataset, lambda grid, i=i: [arrays(grid)[i]]) for i in (0, 1))  # type: ignore[misc]
     return Paired(first=first, second=second, drawing=drawing)

@@ -28,6 +28,7 @@ from studies.framing.asking import PLACEBO
 from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, first_grid, flips
 from studies.framing.options import FramingOptions
+from studies.framing.replies import TIE
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
@@ -114,13 +115,13 @@ def write_items(results: Results, folder: Path) -> list[Path]:
 
 
 def verdicts_of(run: FinishedRun) -> Verdicts:
-    """The answer that each reply names, or why it names none."""
+    """The symbol that each reply names, or that several are tied."""
     framed, verdicts = framed_run(run), {}
     for prompt in framed.plan:
         symbols = dict(prompt.factors)["symbols"]
         for reply, choice in zip(framed.replies[prompt.prompt_hash], framed.choices[prompt.prompt_hash], strict=True):
-            said = choice.state if choice.place is None else symbols[choice.place]
-            verdicts[reply.prompt_hash, reply.sample_index] = said
+            symbol = None if choice.place is None else symbols[choice.place]
+            verdicts[reply.prompt_hash, reply.sample_index] = TIE if choice.state == TIE else symbol
     return verdicts
 
 

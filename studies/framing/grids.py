@@ -187,6 +187,15 @@ class FramedRun(FinishedRun):
             by_dataset.setdefault(prompt.dataset, []).append(prompt)
         return {dataset: self.grid(prompts) for dataset, prompts in by_dataset.items()}
 
+    @cached_property
+    def filled(self) -> Mapping[str, tuple[Grid, ...]]:
+        """Dataset → its grid with unparsed replies counted as the least and as the most; () where all were parsed."""
+        limits = self.section.scale or (0.0, 1.0)
+        return {
+            dataset: tuple(grid.filled(limits, i) for i in (0, 1)) if grid.fields["unread"].any() else ()
+            for dataset, grid in self.grids.items()
+        }
+
     def grid(self, prompts: Sequence[PlannedPrompt]) -> Grid:
         """What was answered to the prompts of one dataset."""
         section = self.section

@@ -173,11 +173,7 @@ def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterato
     observations = {}
     for dataset, grid in run.grids.items():
         rows = None if group == ALL else np.flatnonzero(np.array(grid.groups) == group)
-        observed = columns(dataset, grid, part.arrays(grid), rows)
-        if grid.fields["unread"].any():
-            whole = [grid.filled(run.section.scale or (0.0, 1.0), i) for i in (0, 1)]
-            least, most = (columns(dataset, each, part.arrays(each), rows) for each in whole)
-            observed = replace(observed, extremes=(least, most))
+        observed = observed_in(run, dataset, part.arrays, rows)
         if observed.counted.any() and (rows is None or len(rows) >= FEWEST_IN_GROUP):
             observations[dataset] = observed
     if observations:
@@ -191,6 +187,14 @@ def block_of(
     setting = {"framing": framing, "group": group, "verdict": run.verdict}
     averages = {AVERAGE: [*observations]} if len(observations) > 1 else {}
     return Block(setting=setting, measures=measures, parts=observations, averages=averages)
+
+
+def observed_in(run: FramedRun, dataset: str, arrays: Callable[[Grid], list[FloatArray]], rows: Any = None) -> Observed:
+    """Columns of a dataset, also with unparsed replies counted either way. arrays, rows: see Part and columns."""
+    observed, *extremes = (
+        columns(dataset, grid, arrays(grid), rows) for grid in (run.grids[dataset], *run.filled[dataset])
+    )
+    return replace(observed, extremes=tuple(extremes) or None)
 
 
 def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = None) -> Observed:

@@ -7,7 +7,7 @@ from typing import Any
 from eval.estimates.changes import Paired, paired
 from eval.estimates.estimate import Drawing, Row, added_up
 from eval.shift.answer import Answer, Shift, answer
-from eval.shift.contrast import shift_over_units
+from eval.shift.contrast import shift_over_units, with_extremes
 from studies.narrator.judged_runs import SAME, Judgment, NarratorRun
 from studies.narrator.measures import DETECTION, Setting, by_setting, called_me, mean_rows, neutral_of, part
 from studies.narrator.options import Denominator
@@ -45,7 +45,7 @@ def shifts_of(
     for figure in OF_DETECTION if setting.task == DETECTION else FIGURES:
         as_read, *extremes = (pair(figure, fills) for fills in (None, (1, 0), (0, 1)))
         facts: dict[str, Any] = {"condition": figure, "dataset": run.judge, "is_average": is_average}
-        if shift := shift_over_units(SHIFT, as_read, extremes, is_parsed=is_parsed, **facts):
+        if shift := shift_over_units(SHIFT, as_read if is_parsed else with_extremes(as_read, *extremes), **facts):
             yield shift
 
 

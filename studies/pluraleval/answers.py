@@ -18,7 +18,7 @@ from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.reading.objects import OK
 from eval.report.tables import number
 from eval.shift.answer import LITTLE, Answer, Shift, answer
-from eval.shift.contrast import shift_over_units
+from eval.shift.contrast import shift_over_units, with_extremes
 from evenhand.records import Completion
 from studies.pluraleval.measures import ranked
 from studies.pluraleval.observe import (
@@ -79,7 +79,7 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
             )
             is_parsed = all(extremes[0][t] == extremes[1][t] for t in extremes[0].keys() & {*threads})
             facts: dict[str, Any] = {"condition": figure, "dataset": community, "is_average": community == ALL}
-            if shift := shift_over_units(POINTS, as_read, ends, is_parsed=is_parsed, **facts):
+            if shift := shift_over_units(POINTS, as_read if is_parsed else with_extremes(as_read, *ends), **facts):
                 yield shift
 
 

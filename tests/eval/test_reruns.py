@@ -10,12 +10,14 @@ import pytest
 
 from eval.__main__ import compare_main
 from eval.estimates.resampling import wilson_interval
-from eval.reruns import differing, flip_row, is_rerun
+from eval.evaluation import evaluation_of
+from eval.reruns import differing, flip_row, is_rerun, rerun_rates
 from eval.runs import load_finished
 from evenhand.records import Prompt
 from evenhand.run_directory import read_plan_lines
 from inference.config import parse_sampling_config
 from inference.sampling import sample
+from tests.made.framing_runs import Judge, claims, run_of, study
 from tests.made.made_runs import lean, made_items, make_run
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
@@ -117,3 +119,15 @@ def test_planted_flips_are_counted_by_condition(
     assert "re-run flip rate 7.7% [2.7, 20.3] (3 of 39 verdicts, 1 unparsed left out)" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+def test_replies_to_framings_that_name_no_answer_are_left_out_of_the_flip_rate_and_counted(tmp_path, monkeypatch):
+    section = study(claims(tmp_path / "items.jsonl", 3))
+
+    def judge(behind_an_expert: str) -> Judge:
+        return lambda prompt: behind_an_expert if prompt.condition == "expert" else "1"
+
+    paths = [run_of(tmp_path / name, section, judge(words), monkeypatch) for name, words in (("a", "Hm."), ("b", "2"))]
+    rates = rerun_rates(evaluation_of("framing"), *map(load_finished, paths)).set_index("condition")
+    assert rates.loc["expert", ["n_prompts", "n_unparsed", "n_differing"]].tolist() == [0, 12, 0]
+    assert rates.loc["statement", ["n_prompts", "n_unparsed", "n_differing"]].tolist() == [12, 0, 0]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.__main__ import compare_main
 from eval.evaluation import evaluation_of
 from eval.options import Options
 from eval.results import load_runs, results_as_read
@@ -161,3 +162,29 @@ def test_pairs_of_pluraleval_are_read_by_the_judge_and_lists_and_rankings_are_le
     assert figures.loc["probability"].tolist() == pytest.approx([100 * 0.7 / 0.9] * 2)
     assert not {"rho", "tau", "recall"} & {*figures.index}
     assert own.readings[["agree", "text"]].sum().tolist() == [0, 0]
+
+
+def test_runs_are_compared_as_written_and_as_the_judges_read_themselves_in_files_of_their_own(tmp_path, monkeypatch):
+    section = study(claims(tmp_path / "items.jsonl", 8))
+
+    def judge(yields: bool):
+        def answer(prompt: Prompt):
+            if prompt.reads:
+                return sure_of(prompt, right(prompt))
+            wanted = "accept" if yields and prompt.condition == "expert" else right(prompt)
+            return prompt.answer_space[prompt.factors.names.index(wanted)]
+
+        return answer
+
+    keys = {"section": section, "monkeypatch": monkeypatch, "self_read": True}
+    base, after = (
+        run_of(tmp_path / name, judge=judge(name == "base"), model={"name": name}, **keys) for name in ("base", "after")
+    )
+    compare_main([str(base), str(after), "--out", str(tmp_path / "out"), "--draws", "100"])
+
+    def change(file: str) -> float:
+        rows = json.loads((tmp_path / "out" / file).read_text(encoding="utf-8"))
+        (row,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL)]
+        return float(row["change"])
+
+    assert (change("compare.json"), change("self_read_compare.json")) == (-50, 0)

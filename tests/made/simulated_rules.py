@@ -1,7 +1,8 @@
 """Where free rules end on judges whose truth is known, and how often intervals hold it: docs/results.md, "Free rules".
 
-`python -m tests.made.simulated_rules [RUNS] [ITEMS] [JUDGE ...]` prints it with seed 7: of each rule its levels, then
-how often the contrast of a training with it is held, of one seed and over three, and that of three under it with none.
+`python -m tests.made.simulated_rules [RUNS] [ITEMS] [JUDGE ...]` prints it with seed 7: the levels of all rules; of
+judges that are named also how often the contrast of a training with a rule is held, of one seed and over three, and
+that of three seeds under the rule with the judge as asked.
 """
 
 import sys
@@ -19,7 +20,7 @@ import pandas as pd
 
 from eval.calibration import nearest_threshold, share_of
 from eval.estimates.changes import estimates_in, paired
-from eval.estimates.estimate import Estimate
+from eval.estimates.estimate import Drawn, Estimate, estimate
 from eval.estimates.resampling import FloatArray
 from eval.estimates.seeds import over_seeds
 from eval.evaluation import Block
@@ -138,6 +139,18 @@ def sides(first: Sequence[Block], second: Sequence[Block]) -> list[Sides]:
     return [known[name] for name in MEASURES]
 
 
+def levels(blocks: Sequence[Block]) -> list[Estimate]:
+    """Of each of MEASURES, as `score` has them."""
+    known = {
+        measure.name: estimate(measure, [Drawn(observed=part, drawing=OPTIONS.drawing)])
+        for each in blocks
+        for part in each.parts.values()
+        for measure in each.measures
+        if measure.name in MEASURES
+    }
+    return [known[name] for name in MEASURES]
+
+
 def truth(odds: FloatArray, rule: str, population: FloatArray) -> FloatArray:
     """What a rule that is fitted on some items leaves in a population, of each of MEASURES."""
     if rule in (BOTH_ORDERS, BOTH_AND_THRESHOLD):
@@ -187,7 +200,9 @@ HELD = ("level", "training", "3 seeds", "3 seeds under it")
 
 def ended(judge: Judge, n_items: int, n_runs: int, *, has_training: bool = False) -> dict[str, Ended]:
     """Rule → where it ended."""
-    rng, population, straight = np.random.default_rng(SEED), population_of(judge), population_of(Judge())
+    rng, straight = np.random.default_rng(SEED), population_of(Judge())
+    population = log_odds(judge, claims(N_POPULATION, rng), rng)
+    rng = np.random.default_rng(SEED) if has_training else rng  # the two tables were drawn apart
     left, held = defaultdict[str, list[FloatArray]](list), defaultdict[tuple[str, str], list[FloatArray]](list)
     asked, fair = truth(population, AS_ASKED, population), truth(straight, AS_ASKED, straight)
 
@@ -210,9 +225,10 @@ def ended(judge: Judge, n_items: int, n_runs: int, *, has_training: bool = False
             seeds, populations = [rows(each, f"made {i}") for each in seed_odds], list(map(population_of, judges))
         for rule, ruled in base.items():
             true = truth(odds, rule, population)
-            compared = sides(ruled, trained if has_training else ruled)
-            left[rule].append(np.stack([true, np.array([before.value for before, *_ in compared])]))
-            hold(rule, HELD[0], [before for before, *_ in compared], true)
+            compared = sides(ruled, trained) if has_training else []
+            values = [before for before, *_ in compared] or levels(ruled)
+            left[rule].append(np.stack([true, np.array([each.value for each in values])]))
+            hold(rule, HELD[0], values, true)
             if has_training:
                 hold(rule, HELD[1], [change for *_, change in compared], fair - true)
                 changes = [[change for *_, change in sides(ruled, of_seed[AS_ASKED])] for of_seed in seeds]
@@ -293,9 +309,10 @@ def main(n_runs: int = 200, n_items: int = 100, names: Sequence[str] = ()) -> No
         cells = [f"{what} {', '.join(f'{v:.1f}' for v in of)}" for what, of in carried(shared, n_items, n_runs).items()]
         print(f"| carried over, noise shared {shared} | {' | '.join(cells)} |", flush=True)
     for name in names or JUDGES:
-        for rule, end in ended(JUDGES[name], n_items, n_runs, has_training=True).items():
-            levels = [f"{a:.1f}, {b:.1f}, {c:.1f}" for a, b, c in zip(end.theory, end.left, end.estimated, strict=True)]
-            cells = [*levels, *(", ".join(f"{value:.0f}" for value in held) for held in end.held.values())]
+        for rule, end in ended(JUDGES[name], n_items, n_runs, has_training=bool(names)).items():
+            ends = zip(end.theory, end.left, end.estimated, strict=True)
+            cells = [f"{theory:.1f}, {left:.1f}, {estimated:.1f}" for theory, left, estimated in ends]
+            cells += [", ".join(f"{value:.0f}" for value in held) for held in end.held.values()]
             print(f"| {name} | {rule} | {' | '.join(cells)} |", flush=True)
 
 

@@ -5,7 +5,6 @@ import math
 import random
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from eval.results import read_run, results_of_runs
 from evenhand.errors import DataError
 from evenhand.files import write_jsonl
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
-from studies.framing.grids import FIELDS, Grid
+from studies.framing.grids import FIELDS, FramedRun, Grid
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, flips, known_mean, shift_parts
 from studies.framing.section import FramingSection, FramingText
 from studies.framing.verdict_files import load_answers
@@ -240,7 +239,8 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
     section = FramingSection.model_validate(study(Path("x.jsonl")))
 
     def over(grid: Grid) -> dict:
-        blocks = blocks_of(SimpleNamespace(section=section, verdict="text", grids={"d": grid}, left_out=()))
+        facts = {"config": {"verdict": "text"}, "provenance": {}, "plan": [], "replies": {}, "rendered": {}}
+        blocks = blocks_of(FramedRun(path=Path("made"), section=section, judged={"d": grid}, **facts))
         return {(b.setting["framing"], m.name): (m, b.parts["d"]) for b in blocks for m in b.measures}
 
     before = over(replace(whole, fields=fields))
