@@ -22,7 +22,7 @@ from evenhand.data_files import rows as data_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
 from evenhand.sources.record_fields import LONE_SURROGATE
-from evenhand.templates import as_test, rendered, same_value, valid_template
+from evenhand.templates import as_test, cells, rendered, same_value, valid_template
 from evenhand.terminal import say
 
 SHIPPED = CONFIGS / "mappings"
@@ -51,17 +51,20 @@ def cell_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else "" if value is None else value
 
 
-Cell = Annotated[str, BeforeValidator(cell_text), AfterValidator(valid_template)]
-Texts = Annotated[dict[str, Cell], BeforeValidator(lambda of: {cell_text(k): v for k, v in dict(of).items()})]
+Key = Annotated[str, BeforeValidator(cell_text)]
+Template = Annotated[Key, AfterValidator(valid_template)]
+Texts = Annotated[dict[str, Template], BeforeValidator(lambda of: {cell_text(k): v for k, v in dict(of).items()})]
 
 
 class ResultMapping(Closed):
     """Which rows of verdicts a tool's records are. Templates are jinja2's, over a record's fields."""
 
-    at: str = ""  # the key of a JSON document that holds the records, such as results.results
-    each: str = ""  # the key of a list in a record: a row for each of its elements, with `each` and `index` as fields
-    where: Annotated[Cell, AfterValidator(as_test)] = ""  # which records are kept: an expression; all where empty
-    failed: Annotated[Cell, AfterValidator(as_test)] = "{{ error | default }}"  # which have no reply: their items go
+    at: Key = ""  # the key of a JSON document that holds the records, such as results.results
+    each: Key = ""  # the key of a list in a record: a row for each of its elements, with `each` and `index` as fields
+    where: Annotated[Template, AfterValidator(as_test)] = ""  # which records are kept: an expression; all where empty
+    failed: Annotated[Template, AfterValidator(as_test)] = (
+        "{{ error | default }}"  # which have no reply: their items go
+    )
     values: Texts = {}  # what a record says → the answer's name, in columns that hold these
     baseline: str | None = None  # as --baseline
     columns: Texts = {}  # column → template, of every row
@@ -95,7 +98,8 @@ class Mapped:
     def add(self, source: Path, mapping: ResultMapping) -> None:
         """Add a source. Raises DataError where each reply of a log stands behind several filters."""
         names = {same_value(said): name for said, name in mapping.values.items()}
-        columns = {**({"model": "{{ model }}"} if is_log(source) else {}), **mapping.columns}
+        named = {"model": "{{ model }}"} if is_log(source) and mapping.columns else {}
+        columns = {**named, **mapping.columns}
         every, filters = [{**columns, **own} for own in mapping.rows], dict[str, None]()
         for where, record in kept_records(source, mapping):
             if mapping.where and not is_true(mapping.where, record, f"{where}: where"):
@@ -170,7 +174,7 @@ def records_of(source: Path, at: str) -> Iterator[Place]:
             (f"{source}, sample {sample.get('id', sample.get('doc_id'))}", sample) for sample in samples_once(log)
         )
     else:
-        yield from ((record.where, record.values) for record in data_rows(source, at))
+        yield from ((record.where, cells(record.values)) for record in data_rows(source, at))
 
 
 def value_at(fields: Any, key: str) -> Any:
@@ -192,6 +196,7 @@ def unit_in(templates: Mapping[str, str], record: Mapping[str, Any]) -> dict[str
     for column in UNIT:
         with suppress(DataError):
             unit |= {column: rendered(templates[column], record, "", ENVIRONMENT)} if column in templates else {}
+    unit = {column: text.strip() for column, text in unit.items() if text.strip()}
     return unit if {"item_id", "conversation"} & unit.keys() else {}
 
 

@@ -70,13 +70,6 @@ def one_of(known: Sequence[str], key: Callable[[str], str] = str, **others: str)
     return read
 
 
-def table_name(text: str) -> str:
-    """A name for tables. Raises DataError for one in brackets, as tables' own rows have, such as (all)."""
-    if text.startswith("(") and text.endswith(")"):
-        raise DataError(f"is {shown(text)}, and names in brackets are those of our own rows; rename it")
-    return text
-
-
 def column_names(path: Path) -> frozenset[str]:
     """The columns of a file, of JSON the fields of the first row; none of a file that cannot be read."""
     try:

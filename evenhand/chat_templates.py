@@ -6,8 +6,9 @@ Chat templates add things (Qwen2.5 and SmolLM2 a default system message, Llama-3
 Special tokens inside a prompt's content, such as <|im_end|> on a talk page, are encoded as text: else an item could end
 the user's turn and speak for the judge. The template's own special tokens stay what they are.
 
-Behind a template's assistant header a reply begins with no space: "Ann", or with the word-start mark that Mistral's
-tokenizer writes. Bare text (format raw) goes on in its last line: "Answer:" with " Ann".
+Behind a template's assistant header a reply begins as the template itself writes one: mostly with no space ("Ann", or
+with the word-start mark that Mistral's tokenizer writes), behind some headers with one ("Assistant:" with " Ann").
+Bare text goes on in its last line: "Answer:" with " Ann".
 """
 
 import os
@@ -31,6 +32,13 @@ LOOKS_SPECIAL = re.compile(r"<\|[a-z_]+\|>|<(?:start|end)_of_turn>|\[/?INST\]|</
 
 # The end of a prompt whose template opens a thought: Qwen3-Thinking, DeepSeek-R1, Seed-OSS, Command A.
 OPEN_THOUGHT = re.compile(r"[<\[]\|?(?:seed:|start_)?(?:think|thinking|thought|reasoning)\|?[>\]]\s*\Z", re.IGNORECASE)
+
+
+THINKS = (
+    "by its chat template a thought comes before the answer, so the next token is no answer, and its probabilities say "
+    "nothing. Switch thinking off in model.chat_template_args ({enable_thinking: false} for many models), or take a "
+    "verdict that is written (`verdict: reason` or `answer`) without `self_read`"
+)
 
 
 class Rendered(str):
@@ -97,11 +105,14 @@ def render_chat(
     messages: Sequence[Message],
     chat_template: bool = True,
     template_args: Mapping[str, Any] | None = None,
+    *,
+    is_open: bool = True,
 ) -> str:
     """The prompt text up to where the answer begins; as Rendered where its content holds special tokens' names.
 
     tokenizer: a Hugging Face tokenizer. chat_template: False gives the bare text without any template
     (as the published fine-tuned models were trained and asked). template_args: extra template variables.
+    is_open: whether the assistant is to go on behind it.
     Raises ModelError when the tokenizer has no chat template or refuses the messages.
     """
     contents = [message.content for message in messages]
@@ -120,7 +131,7 @@ def render_chat(
         if turns[0]["role"] == "system" and not accepts_system(tokenizer):
             system, user, *rest = turns  # the system message is the treatment, so it is never dropped
             turns = [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
-        text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **arguments))
+        text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=is_open, **arguments))
     except Exception as error:  # a template is a program: besides jinja's errors it raises any of Python's
         raise ModelError(
             f"{tokenizer.name_or_path}: its chat template refuses the prompt ({one_line(error)})"
@@ -163,11 +174,7 @@ def encode_batch(tokenizer: Any, texts: Sequence[str], chat_template: bool = Tru
 def check_no_open_thought(text: str, name: str) -> None:
     """Raises ModelError where a prompt rendered for the model of this name opens a thought and does not close it."""
     if OPEN_THOUGHT.search(text, max(0, len(text) - 40)):
-        raise ModelError(
-            f"{name}: its chat template opens a thought, so the next token is no answer, and its probabilities say "
-            "nothing. Switch thinking off in model.chat_template_args ({enable_thinking: false} for many models), or "
-            "take a verdict that is written (`verdict: reason` or `answer`) without `self_read`"
-        )
+        raise ModelError(f"{name}: {THINKS}")
 
 
 def check_switches_thinking(tokenizer: Any) -> None:
@@ -182,6 +189,49 @@ def check_switches_thinking(tokenizer: Any) -> None:
         )
 
 
+PROBE = "evenhand-probe"
+
+
+class ReplyContract(NamedTuple):
+    """What a checkpoint's chat template writes around a reply."""
+
+    prompt: str  # a short one, rendered
+    before: str  # blanks or line ends between prompt and reply; mostly none
+    end: int | None  # the token that ends the assistant's turn; None where the tokenizer has none
+    thinks: bool  # whether a thought comes before the reply
+
+
+def reply_contract(
+    tokenizer: Any, chat_template: bool = True, template_args: Mapping[str, Any] | None = None
+) -> ReplyContract:
+    """Found by rendering an assistant's turn, and the prompt with thinking switched off."""
+    user, reply = Message(role="user", content="x"), Message(role="assistant", content=PROBE)
+    prompt = render_chat(tokenizer, [user], chat_template, template_args)
+    if not chat_template:
+        return ReplyContract(prompt, "", tokenizer.eos_token_id, thinks=False)
+    off = {**(template_args or {}), **dict.fromkeys(THINKING_NAMES, False)}
+    is_switched_on = render_chat(tokenizer, [user], True, off) != prompt
+    try:
+        before, _, after = render_chat(tokenizer, [user, reply], True, template_args, is_open=False).partition(PROBE)
+    except ModelError:  # it takes no assistant's turn
+        before, after = "", ""
+    between = before.removeprefix(prompt) if before.startswith(prompt) else ""
+    pattern = special_pattern(tokenizer)
+    end = pattern.search(after) if pattern else None
+    return ReplyContract(
+        prompt,
+        between if between.isspace() else "",
+        tokenizer.convert_tokens_to_ids(end[0]) if end else tokenizer.eos_token_id,
+        thinks=bool(is_switched_on or OPEN_THOUGHT.search(prompt) or "think>" in between),
+    )
+
+
+def check_answers_at_once(contract: ReplyContract, name: str) -> None:
+    """Raises ModelError where a model of this name thinks before it answers, so that no probability can be read."""
+    if contract.thinks:
+        raise ModelError(f"{name}: {THINKS}")
+
+
 class AnswerTokens(NamedTuple):
     """The tokens that tell the answers apart."""
 
@@ -189,17 +239,21 @@ class AnswerTokens(NamedTuple):
     ids: dict[str, int]  # answer → its one token after the lead
 
 
-def answer_tokens(tokenizer: Any, answers: Sequence[str] = ("1", "2")) -> AnswerTokens:
+def answer_tokens(
+    tokenizer: Any, answers: Sequence[str] = ("1", "2"), contract: ReplyContract | None = None
+) -> AnswerTokens:
     """Where and how an answer is read: log P(ids[a] | prompt + lead). Raises ModelError when an answer needs more.
+
+    contract: without it a reply begins right behind the prompt.
 
     Mistral's tokenizer writes "1" as a word-start mark and a digit. The mark is common to all answers, so its
     probability cancels in the margin; read at the first position instead, the digits would be noise.
     """
-    tokens = {answer: list(tokenizer.encode(answer, add_special_tokens=False)) for answer in answers}
-    return single_tokens(tokens, tokenizer.name_or_path)
+    prompt, before = contract[:2] if contract else ("", "")
+    return single_tokens(encode_options(tokenizer, answers, prompt, before=before), tokenizer.name_or_path)
 
 
-def single_tokens(tokens: dict[str, list[int]], name: str) -> AnswerTokens:
+def single_tokens(tokens: Mapping[str, Tokens], name: str) -> AnswerTokens:
     """The same, of the answers' tokens by the tokenizer of this name."""
     lead = tuple(os.path.commonprefix(list(tokens.values())))
     rests = {answer: ids[len(lead) :] for answer, ids in tokens.items()}
@@ -212,30 +266,35 @@ def single_tokens(tokens: dict[str, list[int]], name: str) -> AnswerTokens:
     return AnswerTokens(lead, {answer: rest[0] for answer, rest in rests.items()})
 
 
-def encode_options(tokenizer: Any, options: Sequence[str], text: str, chat_template: bool = True) -> dict[str, Tokens]:
+def encode_options(
+    tokenizer: Any, options: Sequence[str], text: str, chat_template: bool = True, before: str = ""
+) -> dict[str, Tokens]:
     """Option → its tokens as a reply to `text` (the rendered prompt) would hold them; two may have the same ones.
 
+    before: what the chat template writes between them.
     Raises ModelError when the text ends in an open thought, or the tokenizer joins an option with the line it answers.
     """
     check_no_open_thought(text, tokenizer.name_or_path)
-    line = text.rsplit("\n", 1)[-1] if not chat_template else ""
-    space = " " if line and not line[-1].isspace() else ""
-    before = encode(tokenizer, line) if line else []
+    line = text.rsplit("\n", 1)[-1] if before or not chat_template else ""
+    space = before or (" " if line and not line[-1].isspace() else "")
+    line_ids = encode(tokenizer, line) if line else []
     replies = encode_batch(tokenizer, [line + space + option for option in options])
     by_option: dict[str, Tokens] = {}
     for option, tokens in zip(options, replies, strict=True):
-        if tokens[: len(before)] != before:
+        if tokens[: len(line_ids)] != line_ids:
             raise ModelError(
                 f"{tokenizer.name_or_path}: cannot tell the tokens of option '{option}' from those of '{line}' before "
                 "it; use `chat_template: true` with this model"
             )
-        by_option[option] = tuple(tokens[len(before) :])
+        by_option[option] = tuple(tokens[len(line_ids) :])
     return by_option
 
 
-def option_tokens(tokenizer: Any, options: Sequence[str], text: str, chat_template: bool = True) -> dict[str, Tokens]:
+def option_tokens(
+    tokenizer: Any, options: Sequence[str], text: str, chat_template: bool = True, before: str = ""
+) -> dict[str, Tokens]:
     """As encode_options. Raises ModelError when the tokenizer writes two options alike, or one with no token."""
-    by_option = encode_options(tokenizer, options, text, chat_template)
+    by_option = encode_options(tokenizer, options, text, chat_template, before)
     if len({*by_option.values()} - {()}) < len(options):
         raise ModelError(
             f"{tokenizer.name_or_path}: writes two of the options {', '.join(options)} with the same tokens, or one "

@@ -215,7 +215,7 @@ def resolve(model: ModelConfig, *, weights: bool = True) -> Path:
 
 def check_folder(folder: Path) -> None:
     """Raises ModelError when a checkpoint folder lacks config, tokenizer or weights."""
-    if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
+    if (folder / "adapter_config.json").is_file():  # also beside weights: transformers would add it, vLLM would not
         raise ModelError(f"{folder}: is an adapter: merge it first with `evenhand merge`")
     if lacking := missing_files(folder):
         raise ModelError(

@@ -6,7 +6,6 @@ import math
 import os
 import re
 import shlex
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -100,16 +99,11 @@ SECRET_VALUE = re.compile(  # as services write their keys
 
 
 def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """(path of keys, value) of everything in nested lists and mappings, the mappings too; each once, however often
-    YAML's aliases repeat it."""
-    waiting, seen = deque([(key, value)]), set[int]()
-    while waiting:
-        key, value = waiting.popleft()
-        yield key, value
-        if isinstance(value, dict | list) and id(value) not in seen:
-            seen.add(id(value))
-            children = value.items() if isinstance(value, dict) else enumerate(value)
-            waiting.extend((f"{key}.{name}".lstrip("."), child) for name, child in children)
+    """(path of keys, value) of everything in nested lists and mappings, the mappings too."""
+    yield key, value
+    if isinstance(value, dict | list):
+        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(child, f"{key}.{name}".lstrip("."))
 
 
 def check_no_secret(tree: Any) -> Any:

@@ -21,8 +21,8 @@ CHECKPOINT_DIR = "smollm2-135m-instruct-0.1.2"
 
 def cache_dir() -> Path:
     """Where Evenhand keeps what it can make again: $EVENHAND_CACHE, $XDG_CACHE_HOME/evenhand or ~/.cache/evenhand."""
-    if own := os.environ.get("EVENHAND_CACHE"):
-        return Path(own).expanduser()
+    if folder := os.environ.get("EVENHAND_CACHE"):
+        return Path(folder).expanduser()
     if xdg := os.environ.get("XDG_CACHE_HOME"):
         return Path(xdg).expanduser() / "evenhand"
     return Path.home() / ".cache" / "evenhand"
@@ -84,6 +84,6 @@ def _convert(gguf: Path, target: Path) -> None:
     model.config.pad_token_id = tokenizer.pad_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.save_pretrained(target, safe_serialization=True)
-    for said in OF_THIS_MACHINE:  # else the checkpoint's hash would depend on how it was made
-        tokenizer.init_kwargs.pop(said, None)
+    for key in OF_THIS_MACHINE:  # else the checkpoint's hash would depend on how it was made
+        tokenizer.init_kwargs.pop(key, None)
     tokenizer.save_pretrained(target)

@@ -170,7 +170,7 @@ def planned_line(prompt: Prompt) -> dict[str, Any]:
     """A prompt's line in the plan, as it is read back: with lists in the place of tuples."""
     factors = plain(prompt.factors)
     schema = prompt.drawing.json_schema
-    own = {
+    extras = {
         "n": prompt.drawing.n,  # answers that it takes, where not the run's
         "cluster": prompt.cluster,
         "reads": prompt.reads and list(prompt.reads),
@@ -178,7 +178,7 @@ def planned_line(prompt: Prompt) -> dict[str, Any]:
     }
     return {
         "prompt_hash": prompt.prompt_hash,
-        **{key: value for key, value in own.items() if value is not None},
+        **{key: value for key, value in extras.items() if value is not None},
         "item_id": prompt.item_id,
         "benchmark": prompt.benchmark,
         "dataset": prompt.dataset,

@@ -22,7 +22,7 @@ STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 
 def harmless(text: object) -> str:
     r"""The text with every character that a terminal would obey written out: \x1b, \r, \u202e."""
-    return STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+    return STEERS.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
 def say(text: object, file: TextIO | None = None) -> None:

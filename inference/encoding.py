@@ -10,13 +10,14 @@ from evenhand.chat_templates import (
     AnswerTokens,
     Tokens,
     answer_tokens,
-    check_no_open_thought,
+    check_answers_at_once,
     check_switches_thinking,
     encode_batch,
     option_tokens,
     render_chat,
+    reply_contract,
 )
-from evenhand.records import Completion, Message, Prompt
+from evenhand.records import Completion, Prompt
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong
 
@@ -58,9 +59,12 @@ class Encoder:
         if config.patch and config.patch.thinking is not None:
             check_switches_thinking(tokenizer)
         if config.self_read:  # before replies are paid for
-            probe, args = [Message(role="user", content="x")], config.args_for(True)
-            check_no_open_thought(render_chat(tokenizer, probe, config.chat_template, args), tokenizer.name_or_path)
-        self.answers = answer_tokens(tokenizer) if config.verdict == "margin" else AnswerTokens((), {})
+            read = reply_contract(tokenizer, config.chat_template, config.args_for(True))
+            check_answers_at_once(read, tokenizer.name_or_path)
+        self.answers = AnswerTokens((), {})
+        self.contract = reply_contract(tokenizer, config.chat_template, config.template_args)
+        if config.verdict == "margin":
+            self.answers = answer_tokens(tokenizer, contract=self.contract)
 
     def encode(self, prompts: Iterable[Prompt]) -> Iterator[Encoded]:
         """Each prompt in its order, encoded when it is asked for, at most a batch ahead."""
@@ -86,10 +90,12 @@ class Encoder:
         """A prompt with the answers that are read behind it. Raises ModelError where they cannot be."""
         config = self.config
         options: Mapping[str, Tokens] = {answer: (token,) for answer, token in self.answers.ids.items()}
-        if options:
-            check_no_open_thought(text, self.tokenizer.name_or_path)
+        if config.verdict in ("margin", "options"):  # a turn that reads itself has thinking switched off
+            check_answers_at_once(self.contract, self.tokenizer.name_or_path)
         if config.verdict == "options" or prompt.reads:
-            options = option_tokens(self.tokenizer, prompt.answer_space, text, config.chat_template)
+            options = option_tokens(
+                self.tokenizer, prompt.answer_space, text, config.chat_template, self.contract.before
+            )
         longest = max(map(len, options.values())) if options else config.sampling.for_prompt(prompt).max_tokens
         return Encoded(prompt, text, token_ids, options, len(token_ids) + longest)
 

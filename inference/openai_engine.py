@@ -220,12 +220,12 @@ class OpenAIEngine:
     async def answer_tokens(self) -> AnswerTokens:
         """The answers' tokens by vLLM's /tokenize, which lies beside /v1. Raises ModelError when it cannot be asked."""
         url, model = self.place.removesuffix("/v1") + "/tokenize", self.config.model.name
-        tokens: dict[str, list[int]] = {}
+        tokens: dict[str, tuple[int, ...]] = {}
         for answer in ANSWERS:
             body = {"model": model, "prompt": answer, "add_special_tokens": False}
             try:
-                tokens[answer] = parse_object(await self.ask(url, body))["tokens"]
-            except (NoReply, KeyError) as error:
+                tokens[answer] = tuple(parse_object(await self.ask(url, body))["tokens"])
+            except (NoReply, KeyError, TypeError) as error:
                 raise ModelError(
                     f"{url}: does not give the tokens of '{answer}' ({excerpt(str(error))}), and without them a margin "
                     "may be missing; point engine.base_url at the vLLM server itself, or take `verdict: reason`"

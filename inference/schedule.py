@@ -175,8 +175,8 @@ class Schedule:
 
 def first_due(run: Run, shard: tuple[int, int] | None) -> Sequence[Prompt]:
     """What a process asks first where nothing is answered yet."""
-    own = (unit for unit in run.units if in_shard(unit.unit_id, shard))
-    return Schedule(own, Answers(keeps_replies=run.plan_grows), run.config.sampling).due()
+    units = (unit for unit in run.units if in_shard(unit.unit_id, shard))
+    return Schedule(units, Answers(keeps_replies=run.plan_grows), run.config.sampling).due()
 
 
 def in_prefix_order(prompts: Sequence[Prompt]) -> list[Prompt]:

@@ -54,7 +54,7 @@ class TransformersEngine:
         self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
         if self.row_tokens and self.device.type == "cpu":
             attend_to_seen_columns(self.model, in_float32=True)
-        self.stop_ids = stop_ids(self.model, self.tokenizer)
+        self.stop_ids = stop_ids(self.model, self.encoder.contract.end, self.tokenizer.eos_token_id)
         self.padding_id = min(self.stop_ids, default=0)  # any token will do, since padding is masked
         # The checkpoint's own generation config goes: `generate` would take repetition_penalty or top_k from it.
         self.model.generation_config = generation_config(self.config.sampling, self.stop_ids)
@@ -116,7 +116,7 @@ class TransformersEngine:
     def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:
         """Logits behind each of the batch, [batch, vocabulary], in float32."""
         if self.row_tokens:
-            tree = tree_of([one.token_ids for one in batch])
+            tree = tree_of([encoded.token_ids for encoded in batch])
             row = {name: tensor.to(self.device) for name, tensor in padded_rows([tree], self.padding_id).items()}
             return logits_at(self.model, row, torch.tensor([[0, path[-1]] for path in tree.paths], device=self.device))
         input_ids, mask = pad_left(batch, self.padding_id, self.device)
@@ -164,11 +164,11 @@ def n_new(asked: Asked, batch: Sequence[Asked]) -> int:
     return len(tokens) - (common(np.asarray(batch[-1].token_ids, dtype=np.uint32), tokens) if batch else 0)
 
 
-def stop_ids(model: Any, tokenizer: Any) -> list[int]:
-    """The tokens that end an answer: the tokenizer's and the generation config's (Llama-3.1 and Gemma have several)."""
+def stop_ids(model: Any, *ends: int | None) -> list[int]:
+    """The tokens that end an answer: those given, and the generation config's (Llama-3.1 and Gemma have several)."""
     own = model.generation_config.eos_token_id
     listed = own if isinstance(own, list) else [own]
-    return sorted({token for token in [*listed, tokenizer.eos_token_id] if token is not None})
+    return sorted({token for token in [*listed, *ends] if token is not None})
 
 
 def generation_config(sampling: SamplingConfig, stop: Sequence[int]) -> GenerationConfig:

@@ -146,6 +146,8 @@ class VllmEngine:
             max_tokens=sampling.max_tokens,
             n=sampling.n,
             structured_outputs=grammar,
+            # Beside the tokenizer's and the generation config's.
+            stop_token_ids=None if self.encoder.contract.end is None else [self.encoder.contract.end],
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
 

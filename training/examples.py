@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evenhand.chat_templates import answer_tokens, check_no_open_thought, encode, render_chat
+from evenhand.chat_templates import answer_tokens, check_answers_at_once, encode, render_chat, reply_contract
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Prompt
 from training.sections import ExamplesConfig
@@ -28,7 +28,7 @@ class Example:
     prompt_ids: tuple[int, ...]  # rendered as for inference, with the tokens that every answer starts with behind it
     choices: tuple[int, ...]  # the token of each answer, or its first
     right: int  # index of the right answer
-    end: tuple[int, ...] = ()  # EOS if it is learnt
+    end: tuple[int, ...] = ()  # the token that ends the turn, if it is learnt
     rest: tuple[int, ...] = ()  # of the right answer, if that is learnt whole: its tokens behind the first
     group: str = ""  # prompts of one group should get the same verdict: an item's true claim in C1 and in C2
     is_anchor: bool = False  # the prompt whose verdict the group's others are compared with: C1; nobody called Me
@@ -54,9 +54,11 @@ class OneTokenAnswers:
         self, tokenizer: Any, answers: Sequence[str], settings: ExamplesConfig, template_args: Mapping[str, Any]
     ) -> None:
         self.tokenizer, self.settings, self.template_args = tokenizer, settings, template_args
-        self.lead, ids = answer_tokens(tokenizer, answers)
+        contract = reply_contract(tokenizer, settings.chat_template, template_args)
+        check_answers_at_once(contract, tokenizer.name_or_path)
+        self.lead, ids = answer_tokens(tokenizer, answers, contract)
         self.choices = tuple(ids[answer] for answer in answers)
-        self.end = (tokenizer.eos_token_id,) if settings.loss_on_eos else ()
+        self.end = (contract.end,) if settings.loss_on_eos and contract.end is not None else ()
 
     def example(
         self, prompt: Prompt, *, item_id: str, right: int, group: str, is_anchor: bool, order: Sequence[int] = ()
@@ -66,7 +68,6 @@ class OneTokenAnswers:
         order: the place of the answer that stands for each outcome; without it outcomes are in the answers' order.
         """
         text = render_chat(self.tokenizer, prompt.messages, self.settings.chat_template, self.template_args)
-        check_no_open_thought(text, self.tokenizer.name_or_path)
         return Example(
             item_id=item_id,
             dataset=prompt.dataset,

@@ -16,7 +16,7 @@ import re
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -245,7 +245,7 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
 
     The noise of the rounding is drawn for each layer by its name: the same run gives the same weights on the same kind
     of device, in whatever files they lie. Raises DataError when the disk has no room, ModelError for an adapter on a
-    weight that another module shares or that the base's files do not have, and for sums that are no numbers.
+    weight that the base's files do not have, and for sums that are no numbers.
     """
     model = skeleton(base, config.quantisation if onto == NF4 else None)
     copied = [
@@ -261,7 +261,6 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
     in_nf4 = {name: weight for name, weight in model.named_parameters() if isinstance(weight, Params4bit)}
     with safe_open(run / ADAPTER_DIR / ADAPTER_FILES[1], "pt") as adapter:
         owed = {f"{match[1]}.weight": match[0] for name in keys_of(adapter) if (match := LORA_A.fullmatch(name))}
-        check_unshared(model, owed)
         for file in tqdm(files, desc=f"merging onto {onto}", unit="file"):
             merged: dict[str, Tensor] = {}
             with safe_open(base / file, "pt") as weights:
@@ -298,17 +297,6 @@ def check_disk(target: Path, n_bytes: int) -> None:
 def keys_of(file: Any) -> list[str]:
     """The names of a safetensors file's tensors."""
     return list(file.keys())
-
-
-def check_unshared(model: Any, weights: Iterable[str]) -> None:
-    """Raises ModelError for an adapter on a weight that several modules hold."""
-    n_holders = Counter(id(held) for module in model.modules() for held in module.parameters(recurse=False))
-    for name in weights:
-        if n_holders[id(model.get_parameter(name))] > 1:
-            raise ModelError(
-                f"the adapter changes {name.removesuffix('.weight')}, whose weight another module shares (tied "
-                "embeddings): merged, it would change both. Leave it out of lora.target_modules and train again"
-            )
 
 
 def product(adapter: Any, name: str) -> Tensor:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from transformers.quantizers import AutoHfQuantizer
 
 from evenhand.checkpoints import load_model
 from evenhand.config import did_you_mean
-from evenhand.device import torch_device
+from evenhand.device import on_gpu, torch_device
 from evenhand.errors import ConfigError
 from evenhand.token_trees import attend_to_seen_columns
+from training.config import TrainingConfig
 from training.run_folder import check_not_merged_on_nf4
 from training.sections import LoraSettings, QuantisationConfig
 
@@ -130,12 +131,29 @@ def keep_unpacked(model: Any) -> None:
             module.support_avx512bf16_for_cpu = False
 
 
+def check_precision(config: TrainingConfig) -> None:
+    """Raises ConfigError for fp16 on a CPU, which torch has not."""
+    if config.optimiser.mixed_precision == "fp16" and not on_gpu():
+        raise ConfigError("optimiser.mixed_precision: fp16 needs a GPU; write bf16 or no")
+
+
 def lora_config(settings: LoraSettings, model: Any) -> LoraConfig:
-    """The adapter for a model as PEFT wants it. Raises ConfigError for a target module that the model does not have."""
-    has = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    """The adapter for a model as PEFT wants it.
+
+    Raises ConfigError for a target module that is no layer of the model, or that shares its weight with another.
+    """
+    kinds = (torch.nn.Linear, torch.nn.Embedding)
+    layers = {name.rpartition(".")[2]: layer for name, layer in model.named_modules() if isinstance(layer, kinds)}
+    n_holders = Counter(id(weight) for module in model.modules() for weight in module.parameters(recurse=False))
     for target in settings.target_modules:
-        if target not in has:
-            raise ConfigError(f"lora.target_modules: the model has no '{target}'. {did_you_mean(target, sorted(has))}")
+        if target not in layers:
+            near = did_you_mean(target, sorted(layers))
+            raise ConfigError(f"lora.target_modules: the model has no '{target}' of its layers. {near}")
+        if n_holders[id(layers[target].weight)] > 1:
+            raise ConfigError(
+                f"lora.target_modules: {target} shares its weight with another layer (tied embeddings), and merging "
+                "would change both; leave it out"
+            )
     sees = any(re.fullmatch(NOT_LANGUAGE, name) for name, _ in model.named_modules())
     return LoraConfig(
         r=settings.r,

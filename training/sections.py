@@ -14,7 +14,8 @@ class ExamplesConfig(Closed):
     """What examples look like: one for each prompt that the study's section asks."""
 
     chat_template: bool = True  # false is the published way: bare text
-    loss_on_eos: bool = True  # K.2 puts SFT's loss on the verdict alone; then nothing teaches the model to stop
+    # Also on the token that ends the turn. K.2 puts SFT's loss on the verdict alone: nothing teaches the model to stop.
+    loss_on_eos: bool = True
     max_prompt_length: int = Field(default=768, ge=1)  # tokens; longer prompts are left out and listed, never cut
 
 

@@ -30,7 +30,7 @@ from training.examples import Example, Excluded, anchored, reasons_in, set_paddi
 from training.guard import DivergenceGuard, check_not_diverged
 from training.objectives import objective_of
 from training.processes import agreed, check_n_processes, check_sharding, prepare_sharding, processes, storage_dtype
-from training.qlora import load_base, lora_config, set_adapter_dtype
+from training.qlora import check_precision, load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, objective_for, reference_of
 from training.run_folder import (
     ADAPTER_DIR,
@@ -68,6 +68,7 @@ def train(config: AnyRun) -> Path:
     """
     path = folder_of(config)
     check_sharding(config)
+    check_precision(config)
     check_not_diverged(path)
     if not is_done(path):
         torch_device()  # raises before data and models are loaded

@@ -28,12 +28,10 @@ DEV_MEASURES = ("eval_loss", "eval_accuracy", "eval_divergence")
 def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
     """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch.
 
-    Raises ConfigError for fp16 on CPU, which torch has not, and for a tracker that is not installed.
+    Raises ConfigError for a tracker that is not installed.
     """
     prepare_trackers(config, path)
     is_gpu, optimiser = on_gpu(), config.optimiser
-    if optimiser.mixed_precision == "fp16" and not is_gpu:
-        raise ConfigError("optimiser.mixed_precision: fp16 needs a GPU; write bf16 or no")
     arguments = TrainingArguments(
         output_dir=str(path / CHECKPOINTS_DIR),
         run_name=path.name,

@@ -42,16 +42,16 @@ def main(argv: Sequence[str]) -> None:
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {lasting(time.monotonic() - started)}.")
 
 
-def made_by(title: str, onto: str, config: str, *words: str) -> str:
+def made_by(title: str, onto: str, config: str, *overrides: str) -> str:
     """Train by a config and merge onto "bf16" or "nf4" weights; the checkpoint's folder."""
-    trained = step(title, "train", config, *words, *(IN_BF16 if has_bf16() else []))
+    trained = step(title, "train", config, *overrides, *(IN_BF16 if has_bf16() else []))
     return step("   Merge into a standalone checkpoint, and check it", "merge", trained, "--onto", onto)
 
 
 def asked(title: str, arm: str, checkpoint: str, root: str, config: str = SAMPLING) -> str:
     """Ask a checkpoint every prompt of a config; the run's folder, which its digest tells from others."""
-    words = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
-    return step(title, "sample", config, *words, *(["engine.dtype=bfloat16"] if has_bf16() else []), root)
+    overrides = [f"name=pocket-{arm}", f"model.name={checkpoint}", f"model.label=SmolLM2-135M, {arm}"]
+    return step(title, "sample", config, *overrides, *(["engine.dtype=bfloat16"] if has_bf16() else []), root)
 
 
 def step(title: str, *words: str) -> str:

@@ -71,8 +71,9 @@ def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt])
     yield not evaluation_of(study).headline, f"{study} has no figure that a harness's task can print"
     is_grown = units.plan_grows or not isinstance(units.units[0], OneRound)
     yield is_grown, "some prompts go on behind a reply, and a harness's task has one round; take these out"
-    own = [plain(prompt.drawing) | {"json_schema": None} for prompt in prompts]
-    yield any(value is not None for each in own for value in each.values()), "some prompts are drawn in their own way"
+    drawings = [plain(prompt.drawing) | {"json_schema": None} for prompt in prompts]
+    is_drawn = any(value is not None for drawing in drawings for value in drawing.values())
+    yield is_drawn, "some prompts are drawn in their own way"
     yield (
         bool(config.patch and config.patch.template_args),
         "thinking is the harness's to switch: leave patch.thinking out",

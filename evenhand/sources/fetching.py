@@ -70,8 +70,8 @@ class SourceRecord:
 
     def with_file(self, new: SourceFile) -> "SourceRecord":
         """The record with one file added or replaced, in the order of `paths`."""
-        known = {file.path: file for file in (*self.files, new)}
-        return replace(self, files=tuple(known[path] for path in self.paths if path in known))
+        by_path = {file.path: file for file in (*self.files, new)}
+        return replace(self, files=tuple(by_path[path] for path in self.paths if path in by_path))
 
 
 def fetch(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]:
@@ -110,8 +110,8 @@ def read_record(folder: Path) -> SourceRecord | None:
 def known_record(origin: Origin, folder: Path) -> SourceRecord | None:
     """What an earlier fetch noted. Raises DataError when it was of another place, revision or set of files."""
     record = read_record(folder)
-    asked = (origin.place, origin.revision, origin.files)
-    if record and (record.place, record.asked_revision, record.asked_files) != asked:
+    wanted = (origin.place, origin.revision, origin.files)
+    if record and (record.place, record.asked_revision, record.asked_files) != wanted:
         raise DataError(
             f"{folder}: holds {', '.join(record.asked_files)} of {record.place} at revision {record.revision}, wanted "
             f"are {', '.join(origin.files)} of {origin.place} at {origin.revision or 'the newest'}; move the folder "
@@ -266,8 +266,8 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
     address = without_secrets(url)
     with whole_file(target) as partial:
         with failures_explained(origin, address), partial.open("w+b") as opened:
-            asked = {**headers, "Accept-Encoding": "identity"}
-            http_get(url, opened, headers=asked, displayed_filename=target.name)  # continues a broken connection
+            every_header = {**headers, "Accept-Encoding": "identity"}
+            http_get(url, opened, headers=every_header, displayed_filename=target.name)  # continues a broken connection
             opened.seek(0)
             if opened.read(200).lstrip().lower().startswith((b"<!doctype html", b"<html")):
                 raise ValueError("a web page, of a login say")

@@ -109,6 +109,13 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -HUGE < value < HUGE
 
 
+def table_name(text: str) -> str:
+    """A name for tables. Raises DataError for one in brackets, as tables' own rows have, such as (all)."""
+    if text.startswith("(") and text.endswith(")"):
+        raise DataError(f"is {shown(text)}, and names in brackets are those of our own rows; rename it")
+    return text
+
+
 def shown(value: object) -> str:
     """A value for an error message: short, on one line, printable anywhere."""
     text = ascii(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__

@@ -152,7 +152,7 @@ def read_replies(frame: pd.DataFrame, parser: str) -> pd.DataFrame:
 
     A null choice is an unparsed reply; a row with an error has no reply.
     """
-    given = frame["choice"]
+    given = [choice.strip() if isinstance(choice, str) else choice for choice in frame["choice"]]
     is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
     refuse(frame, "choice", is_bad, "must be 1, 2 or null, found {}")
     reply = np.array([CHOICES[choice] for choice in given], np.int8)

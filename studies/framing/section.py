@@ -14,6 +14,7 @@ from evenhand.config import Closed, is_empty, is_none
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.item_files import ItemSource
 from evenhand.records import Prompt
+from evenhand.sources.record_fields import table_name
 from evenhand.study import (
     LazyUnits,
     OneRound,
@@ -204,8 +205,8 @@ class FramingSection(StudySection):
         yield not 1 < len(names) <= MOST_ANSWERS, f"answers: a judge chooses among 2 to {MOST_ANSWERS}"
         reserved = [name for texts in (*self.cases.values(), self.set) for name in texts if name in RESERVED_NAMES]
         yield bool(reserved), f"cases and set: '{''.join(reserved[:1])}' has a meaning of its own; rename the text"
-        taken = [name for name in self.framings if re.fullmatch(PLACEBO.format(".*"), name)]
-        yield bool(taken), f"framings: '{''.join(taken[:1])}' is the name of a placebo; rename the framing"
+        taken = [name for name in self.framings if re.fullmatch(PLACEBO.format(".*") + r"|\(.*\)", name)]
+        yield bool(taken), f"framings: '{''.join(taken[:1])}' is a name of ours, as (all) and placebo 1 are; rename it"
         is_follow_up = self.framings[self.baseline].follow_up_to is not None
         yield is_follow_up, "baseline: it is a follow-up to another framing; name that one"
         for framing in self.all_framings:
@@ -350,6 +351,11 @@ class FramingSection(StudySection):
         rows, refused = list[Row](), list[str]()
         for source in self.items:
             rows += self.rows_of(source, refused)
+        for row in rows:
+            try:
+                table_name(row.group), table_name(row.dataset)
+            except DataError as error:
+                raise DataError(f"{row.where}: its group or dataset {error}") from None
         check_no_repeats((row.item_id for row in rows), ", ".join(source.name for source in self.items))
         if self.columns.cluster or not are_families([row.group for row in rows]):
             return rows, refused

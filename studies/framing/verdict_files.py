@@ -16,13 +16,12 @@ from eval.verdict_files import (
     read_rows,
     refuse,
     repeat_doubts,
-    table_name,
     texts_of,
 )
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
-from evenhand.sources.record_fields import shown
+from evenhand.sources.record_fields import shown, table_name
 from evenhand.templates import same_value
 from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun

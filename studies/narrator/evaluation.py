@@ -65,16 +65,16 @@ def scores_of(judges: Mapping[str, NarratorRun], options: Options) -> list[Score
 
 def definitions_of(options: Options) -> Definitions:
     """As --unparsed and --detection say."""
-    own = options.of(NarratorOptions)
-    return Definitions(denominator=DENOMINATORS[own.unparsed], detection=own.detection)
+    study_options = options.of(NarratorOptions)
+    return Definitions(denominator=DENOMINATORS[study_options.unparsed], detection=study_options.detection)
 
 
 def observe(judge: NarratorRun, options: Options) -> Iterator[Block]:
     """What changes are of: the measures of each setting, with conversations as units."""
     definitions = definitions_of(options)
-    for asked, members in measures.by_setting(judge.plan).items():
+    for variant, members in measures.by_setting(judge.plan).items():
         columns = measures.observed(members, definitions.denominator, BY_CONVERSATION)
-        setting = {**asked._asdict(), **asdict(definitions)}
+        setting = {**variant._asdict(), **asdict(definitions)}
         yield Block(setting=setting, measures=measures.MEASURES, parts={columns.dataset: columns}, averages={})
 
 
@@ -82,17 +82,17 @@ def changes_of(judges: Mapping[str, NarratorRun], options: Options) -> list[Chan
     """Over the conversations that both judged, those that are known: detection has no FAR, and no corruption is
     known where nothing is right.
     """
-    both = dict(zip(judges, judged_runs.over_shared(list(judges.values())), strict=True))
-    changes = observed_changes(observe, both, options)
+    shared_runs = dict(zip(judges, judged_runs.over_shared(list(judges.values())), strict=True))
+    changes = observed_changes(observe, shared_runs, options)
     return [change for change in changes if None not in (change.before.value, change.after.value)]
 
 
 def left_out(results: Results) -> list[str]:
     """Of whom Figure 3 is not drawn. Detection, whose options are no names, has none."""
     levels = Levels(results.score_rows)
-    asked = [(judge, task) for judge in levels.shown for task in levels.tasks if task != DETECTION]
+    pairs = [(judge, task) for judge in levels.shown for task in levels.tasks if task != DETECTION]
     needs = f"it needs two numbers of speakers with {measures.FEWEST_CONVERSATIONS} conversations or more"
-    return [f"Figure 3 of {j}, {t}, is left out: {needs}." for j, t in asked if not tables.has_figure_3(levels, j, t)]
+    return [f"Figure 3 of {j}, {t}, is left out: {needs}." for j, t in pairs if not tables.has_figure_3(levels, j, t)]
 
 
 def facts(results: Results) -> dict[str, Any]:
@@ -103,8 +103,8 @@ def facts(results: Results) -> dict[str, Any]:
     lacking = {name: len(run.conversations - shared) for name, run in results.judges.items()}
     afters = [name for name in results.judges if name != results.base and results.is_before_after]
     is_beside = len(runs) > 1 and not results.is_before_after
-    asked = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    deltas = {judge: levels.of(judge, *asked).get("delta_att") for judge in levels.judges if judge != POOLED}
+    main_key = levels.tasks[0], levels.sides[0], levels.orders[-1]
+    deltas = {judge: levels.of(judge, *main_key).get("delta_att") for judge in levels.judges if judge != POOLED}
     models = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
     is_exact, definitions = any(run.verdict == "options" for run in runs), definitions_of(results.options)
     answers = answers_of(results, levels, definitions.denominator)
@@ -131,16 +131,16 @@ def card_rows(arms: Sequence[Any], judges: Mapping[str, Any], options: Options) 
         name: replace(run, plan=[j for j in run.plan if j.factors.task in CARD_TASKS]) for name, run in judges.items()
     }
     if not counted[BASE].plan:
-        asked = " nor ".join(CARD_TASKS)
-        raise DataError(f"{judges[BASE].path}: was asked neither {asked}, which the scorecard's figures are of")
+        task_names = " nor ".join(CARD_TASKS)
+        raise DataError(f"{judges[BASE].path}: was asked neither {task_names}, which the scorecard's figures are of")
     return counted
 
 
 def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
     """All in the main option order, the published one where the base was asked it, and PR in the other, which is
     then the main one: with Me last the attacker's place moves with the narrator."""
-    asked = {judgment.factors.option_order for judgment in judges[BASE].plan}
-    order, has_control = main_order(asked), len(asked) > 1
+    orders = {judgment.factors.option_order for judgment in judges[BASE].plan}
+    order, has_control = main_order(orders), len(orders) > 1
     wanted = [(measure, order, "") for measure in tables.MAIN_MEASURES]
     wanted += [("pr", "fixed_slot", "_fixed_slot")] if has_control else []
     return [
@@ -177,30 +177,30 @@ def main_of(levels: Levels, judge: str) -> Setting:
 
 def said_of(levels: Levels, judge: str, answer: Answer, runs: Mapping[str, NarratorRun]) -> dict[str, Any]:
     """What the template says of a judge in its main_setting, and warns of. last: PR with Me last, if it has another."""
-    told = main_of(levels, judge)
-    task, side, order = told
-    of, seen = levels.of(judge, task, side, order), levels.of(judge, DETECTION, "visible", levels.order)
-    last = levels.of(judge, task, side, "published").get("pr") if told.is_in_slot else None
-    states = {who: levels.of(judge, *told, perspective=who) for who in measures.PERSPECTIVES}
-    chance, run = of["chance"].value or 0.0, runs.get(judge)
-    low, high = of["neutral"].low, seen["neutral"].high if seen else None
-    far, more = of.get("far"), of.get("delta_far")
+    setting = main_of(levels, judge)
+    task, side, order = setting
+    estimates, seen = levels.of(judge, task, side, order), levels.of(judge, DETECTION, "visible", levels.order)
+    last = levels.of(judge, task, side, "published").get("pr") if setting.is_in_slot else None
+    states = {who: levels.of(judge, *setting, perspective=who) for who in measures.PERSPECTIVES}
+    chance, run = estimates["chance"].value or 0.0, runs.get(judge)
+    low, high = estimates["neutral"].low, seen["neutral"].high if seen else None
+    far, more = estimates.get("far"), estimates.get("delta_far")
     return {
         "judge": judge,
         "answer": answer,
-        "n": of["n_conversations"].n_units,
+        "n": estimates["n_conversations"].n_units,
         "task": TASK_WORDS[task].lower(),
         "side": SIDE_WORDS[side],
         "is_detection": task == DETECTION,
-        "of": of,
+        "of": estimates,
         "innocents": None if more is None or more.value is None or far is None else (far.value or 0.0) - more.value,
         "last": last,
-        "is_moved_by_slot": last is not None and is_other(last, of["pr"]),
-        "is_one_order": told.is_last,
+        "is_moved_by_slot": last is not None and is_other(last, estimates["pr"]),
+        "is_one_order": setting.is_last,
         "lost": {
-            who: 100 - (each["chosen"].value or 0.0) - (each["error"].value or 0.0)
-            for who, each in states.items()
-            if each
+            who: 100 - (rates["chosen"].value or 0.0) - (rates["error"].value or 0.0)
+            for who, rates in states.items()
+            if rates
         },
         "chance": chance if task != DETECTION and low is not None and low <= chance else None,
         "seen": seen["neutral"].value if high is not None and high < (seen["chance"].value or 0.0) else None,
@@ -224,20 +224,20 @@ def move(results: Results, answers: Mapping[str, Answer], judge: str) -> dict[st
     rows = list(changes.itertuples())
     if not (prs := [row for row in rows if row.measure == "pr"]):
         return {"judge": judge, "pr": None}
-    told = main_setting((row.task, row.visibility, row.option_order) for row in prs)
-    of = {(r.measure, r.option_order): r for r in rows if (r.task, r.visibility) == told[:2]}
-    pr, far = of["pr", told.option_order], of.get(("far", told.option_order))
+    setting = main_setting((row.task, row.visibility, row.option_order) for row in prs)
+    by_measure = {(r.measure, r.option_order): r for r in rows if (r.task, r.visibility) == setting[:2]}
+    pr, far = by_measure["pr", setting.option_order], by_measure.get(("far", setting.option_order))
     return {
         "judge": judge,
         "is_unread": any(answers[name].kept_by("unparsed") for name in (results.base, judge)),
-        "task": TASK_WORDS[told.task].lower(),
-        "side": SIDE_WORDS[told.visibility],
+        "task": TASK_WORDS[setting.task].lower(),
+        "side": SIDE_WORDS[setting.visibility],
         "pr": pr,
-        "last": of.get(("pr", "published")) if told.is_in_slot else None,
-        "neutral": of.get(("neutral", told.option_order)),
+        "last": by_measure.get(("pr", "published")) if setting.is_in_slot else None,
+        "neutral": by_measure.get(("neutral", setting.option_order)),
         "far": far,
         "is_both": bool(pr.direction and far is not None and far.direction == pr.direction),
-        "is_open": pr.direction and told.is_last,
+        "is_open": pr.direction and setting.is_last,
     }
 
 
@@ -263,8 +263,12 @@ def unread(levels: Levels, judge: str) -> list[tuple[str, float, float]]:
     """Tasks to which many of a judge's answers name no option: how many percent, and how many were cut off."""
     tasks = []
     for task in levels.tasks:
-        rates = [of for key, of in levels.estimates.items() if key[:2] == (judge, task) and "chosen" in of]
-        mean = {state: fmean([of[state].value or 0.0 for of in rates] or [0.0]) for state in STATES}
+        rates = [
+            estimates
+            for key, estimates in levels.estimates.items()
+            if key[:2] == (judge, task) and "chosen" in estimates
+        ]
+        mean = {state: fmean([estimates[state].value or 0.0 for estimates in rates] or [0.0]) for state in STATES}
         if rates and (percent := 100 - mean["chosen"] - mean["error"]) >= MANY_UNREAD:
             tasks.append((TASK_WORDS[task].lower(), percent, mean["cut_off"]))
     return tasks

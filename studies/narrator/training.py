@@ -19,7 +19,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from evenhand.chat_templates import encode, encode_options, own_tokens, render_chat
+from evenhand.chat_templates import (
+    check_answers_at_once,
+    encode,
+    encode_options,
+    own_tokens,
+    render_chat,
+    reply_contract,
+)
 from evenhand.records import Prompt
 from evenhand.study import check_no_repeats
 from studies.narrator import convokit
@@ -50,16 +57,16 @@ SOURCES = {
 
 
 def example_of(
-    prompt: Prompt, conversation: Conversation, config: TrainingConfig, tokenizer: Any, *, is_main: bool
+    prompt: Prompt, conversation: Conversation, config: TrainingConfig, tokenizer: Any, before: str, *, is_main: bool
 ) -> Example:
     """A prompt as an engine would read its options behind it; without choices where one token does not tell them apart.
 
-    With labels the right option's tokens are learnt to the last. is_main: of a main variant.
+    With labels the right option's tokens are learnt to the last. before: see ReplyContract. is_main: of a main variant.
     """
     factors, chat_template = prompt.factors, config.examples.chat_template
     assert isinstance(factors, NarratorFactors)
     text = render_chat(tokenizer, prompt.messages, chat_template, config.model.chat_template_args)
-    options = encode_options(tokenizer, prompt.answer_space, text, chat_template)
+    options = encode_options(tokenizer, prompt.answer_space, text, chat_template, before)
     answers = own_tokens(options)
     outcomes = [ME if who == factors.narrator else conversation.names[who] for who in conversation.speakers]
     if factors.task == "detection":
@@ -132,7 +139,9 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
         A group goes whole where one token does not tell a prompt's options apart, and where a prompt is too long for a
         loss that compares prompts.
         """
-        groups = (group for unit in units for group in self.groups_of(unit, config, tokenizer))
+        contract = reply_contract(tokenizer, config.examples.chat_template, config.model.chat_template_args)
+        check_answers_at_once(contract, tokenizer.name_or_path)
+        groups = (group for unit in units for group in self.groups_of(unit, config, tokenizer, contract.before))
         limit = config.examples.max_prompt_length
         examples, excluded = sifted(groups, limit, as_a_whole=config.needs_whole_groups)
         by_unit = groupby(examples, key=lambda example: example.item_id)
@@ -140,7 +149,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
         return [example for group in ordered for example in group], excluded
 
     def groups_of(
-        self, conversation: Conversation, config: TrainingConfig, tokenizer: Any
+        self, conversation: Conversation, config: TrainingConfig, tokenizer: Any, before: str
     ) -> Iterable[list[Candidate]]:
         """The prompts of a conversation, group by group."""
         groups: dict[str, list[Candidate]] = {}
@@ -157,7 +166,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
         for variant in drawn:
             named = under(variant.names, conversation)
             for prompt in section.prompts_of(conversation, variant):
-                example = example_of(prompt, named, config, tokenizer, is_main=variant in main)
+                example = example_of(prompt, named, config, tokenizer, before, is_main=variant in main)
                 groups.setdefault(example.group, []).append((example, "" if example.choices else SHARED))
         return groups.values()
 

@@ -47,12 +47,12 @@ def judgements(path: Path) -> list[Task]:
     matches, stances = list[Item](), list[Item]()
     for prompt in run.judgements.plan:
         factors, reply = dict(prompt.factors), run.judgements.replies[prompt.prompt_hash][0]
-        known = run.references[prompt.item_id]
+        reference_set = run.references[prompt.item_id]
         response = ("Response", responses[factors["response_hash"], factors["sample_index"]][factors["number"]])
-        opinion = ("Opinion", known.clusters[factors["cluster"]].summary)
+        opinion = ("Opinion", reference_set.clusters[factors["cluster"]].summary)
         if factors["judgement"] == "stance":
             if stance := stance_of(reply):
-                texts = (("Post", known.thread.post), opinion, response)
+                texts = (("Post", reference_set.thread.post), opinion, response)
                 stances.append(Item(unit=prompt.item_id, texts=texts, judge=stance))
         elif not math.isnan(confidence := confidence_of(reply)):
             answer = YES_NO[0] if confidence > MATCH else YES_NO[1]
@@ -78,16 +78,16 @@ def clusters(path: Path) -> Task:
     """Whether two opinions of a thread make the same point: some that are in one cluster, some that are in two."""
     judge, references = references_in(path)
     items, in_run = list[Item](), Counter[str]()
-    for known in references:
-        placed = [(n, member.text) for n, cluster in enumerate(known.clusters) for member in cluster.members]
-        draws = random.Random(known.thread.thread_id)
+    for reference_set in references:
+        placed = [(n, member.text) for n, cluster in enumerate(reference_set.clusters) for member in cluster.members]
+        draws = random.Random(reference_set.thread.thread_id)
         pairs = sorted(combinations(placed, 2), key=lambda _: draws.random())
         for answer in YES_NO:
             alike = [pair for pair in pairs if (pair[0][0] == pair[1][0]) == (answer == YES_NO[0])]
             in_run[answer] += len(alike)
             for (_, first), (_, second) in alike[:MOST_PAIRS]:
                 texts = (("First opinion", first), ("Second opinion", second))
-                items.append(Item(unit=known.thread.thread_id, texts=texts, judge=answer))
+                items.append(Item(unit=reference_set.thread.thread_id, texts=texts, judge=answer))
     return task_of("clusters", items, path, judge, in_run)
 
 

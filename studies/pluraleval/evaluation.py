@@ -47,8 +47,8 @@ CARD_FIGURES = tuple(
 
 def read(run: FinishedRun, options: Options) -> PluralEvalRun:
     """A run of any stage; of references there are the states of its replies alone."""
-    own = options.of(PluralEvalOptions)
-    return judged(run, own.unparsed, own.lists)
+    study_options = options.of(PluralEvalOptions)
+    return judged(run, study_options.unparsed, study_options.lists)
 
 
 def changes_of(
@@ -116,15 +116,15 @@ def plots_of(results: Results) -> list[Any]:
 def facts(results: Results) -> dict[str, Any]:
     """What there is to say of each judge, and the main changes."""
     main, whole = main_changes(results, results.changes), results.judges[results.base].whole
-    known = main[main["change"].notna() & main["p_holm"].notna()]
+    decided = main[main["change"].notna() & main["p_holm"].notna()]
     afters = [name for name in results.judges if name != results.base and results.is_before_after]
     drawing = results.options.drawing
     return {
         "answers": in_one_family({name: answer_of(run, drawing) for name, run in results.judges.items()}),
         "levels": {name: facts_of(run) for name, run in results.judges.items()},
         "fallen": fallen_levels(change for change in results.change_rows if change.dataset == whole),
-        "changes": [(row, MEASURE_WORDS[row.measure], PAIRING_WORDS[row.pairing]) for row in known.itertuples()],
-        "unknown": [name for name in afters if name not in set(known["second"])],
+        "changes": [(row, MEASURE_WORDS[row.measure], PAIRING_WORDS[row.pairing]) for row in decided.itertuples()],
+        "unknown": [name for name in afters if name not in set(decided["second"])],
     }
 
 
@@ -145,8 +145,8 @@ def scores_of_run(name: str, run: PluralEvalRun) -> list[Score]:
             setting = {**quantity.setting, "judged_by": judged_by}
             for test, value in (("wilcoxon_p", p), ("wilcoxon_p_holm", p_holm)):
                 rows.append((dataset, setting, f"{quantity.measure}_{test}", "p", point_estimate(value, n_threads)))
-    for (dataset, threads), (pairing, known) in product(run.communities.items(), vote_gaps(run.replies).items()):
-        if gaps := [known[thread] for thread in threads if thread in known]:
+    for (dataset, threads), (pairing, by_thread) in product(run.communities.items(), vote_gaps(run.replies).items()):
+        if gaps := [by_thread[thread] for thread in threads if thread in by_thread]:
             setting = {"task": "pairwise", "pairing": pairing}
             rows.append((dataset, setting, "mean_vote_gap", "count", point_estimate(fmean(gaps), len(gaps))))
     for step, framing, state, n, rate in run.states:

@@ -85,9 +85,9 @@ def loss_weights(biased: Quantity) -> dict[Quantity, float]:
     return {biased._replace(framing=NEUTRAL): 1.0, biased: -1.0}
 
 
-def recall(asked: str, measure: str) -> Quantity:
+def recall(condition: str, measure: str) -> Quantity:
     """A recall. asked: framing and opinions, as losses.yaml has them."""
-    framing, opinions = asked.split()
+    framing, opinions = condition.split()
     return Quantity("generation", framing, opinions, "", measure)
 
 

@@ -104,8 +104,8 @@ class PluralEvalSection(StudySection):
                 LazyUnits(threads, partial(reference_unit, settings=self.references)), thread_set_hash(threads)
             )
         if self.responses is not None:
-            sets = load_references(self.responses.references)
-            prompts_of = {each.thread.thread_id: [*Asker(each, self.responses).prompts()] for each in sets}
+            sets, settings = load_references(self.responses.references), self.responses
+            prompts_of = {s.thread.thread_id: [*Asker(s, settings).prompts()] for s in sets}
             hash_ = reference_set_hash(sets)
         else:
             assert self.judgements is not None
@@ -169,8 +169,8 @@ def section_of(path: Path) -> PluralEvalSection:
 
 def stage_run(path: Path, stage: Stage) -> FinishedRun:
     """A finished run of a stage. Raises DataError for a run of another stage or study, or as load_finished."""
-    if (other := section_of(path).stage) != stage:
-        raise DataError(f"{path}: is a run of the stage `{other}`; wanted is one of `{stage}`")
+    if (named_stage := section_of(path).stage) != stage:
+        raise DataError(f"{path}: is a run of the stage `{named_stage}`; wanted is one of `{stage}`")
     return load_finished(path)
 
 

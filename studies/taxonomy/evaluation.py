@@ -95,8 +95,8 @@ def plots_of(results: Results) -> list[Any]:
 
 def verdicts_of(run: FinishedRun) -> Verdicts:
     """The primary code."""
-    replies = run.replies.values()
-    return {(one.prompt_hash, one.sample_index): codes_in(one).primary or None for of in replies for one in of}
+    replies = [reply for samples in run.replies.values() for reply in samples]
+    return {(reply.prompt_hash, reply.sample_index): codes_in(reply).primary or None for reply in replies}
 
 
 def over_all(results: Results, measure: str) -> pd.DataFrame:
@@ -113,10 +113,12 @@ def by_label(results: Results, flips: pd.DataFrame, column: str) -> pd.DataFrame
     frame = pd.DataFrame({"place": pd.factorize(index.get_level_values(0))[0]}, index=index)
     frame["is_total"] = index.get_level_values(1) == TOTAL
     shares = over_all(results, f"{column}_share")
-    for way in DIRECTIONS:
-        end = "" if way == ALL else f"_{way}"
-        n = marked[(marked["direction"] == way) | (way == ALL)].groupby(PAIR).size().reindex(index, fill_value=0)
-        frame = frame.join(shares[shares["direction"] == way].set_index(PAIR)[ENDS].add_suffix(end))
+    for direction in DIRECTIONS:
+        end, in_direction = "" if direction == ALL else f"_{direction}", marked
+        if direction != ALL:
+            in_direction = marked[marked["direction"] == direction]
+        n = in_direction.groupby(PAIR).size().reindex(index, fill_value=0)
+        frame = frame.join(shares[shares["direction"] == direction].set_index(PAIR)[ENDS].add_suffix(end))
         frame[f"n{end}"], value = n, frame[f"value{end}"]
         frame[f"value{end}"] = value.where(~frame["is_total"], 100.0 * n / n)
     listed = over_all(results, "listed_share").query("direction == @ALL").set_index(PAIR)["value"].rename("listed")

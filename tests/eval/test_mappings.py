@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +79,14 @@ def test_judgebenchs_second_judgment_is_of_exchanged_responses_and_a_failed_one_
 
 
 def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path: Path) -> None:
-    preferences = [1.0, 2, 1.5, 0, 1.93, None, "1"]
+    preferences = [1.0, 2, 1.5, 0, 1.93, None, "1", math.nan]
     pair = {"generator_1": "base", "generator_2": "ours", "annotator": "judge"}
     write_json(
         tmp_path / "annotations.json",
         [{**pair, "instruction": f"Do {i}.", "preference": p} for i, p in enumerate(preferences)],
     )
     rows = rows_of(tmp_path / "annotations.json", "--mapping", "alpacaeval-annotations")
-    assert [row["answer"] for row in rows] == ["output_1", "output_2", "tie", "tie", "output_2", None, "output_1"]
+    assert [row["answer"] for row in rows] == ["output_1", "output_2", "tie", "tie", "output_2", None, "output_1", None]
     assert {(row["model"], row["dataset"]) for row in rows} == {("judge", "ours and base")}
 
 
@@ -117,6 +118,8 @@ def test_promptfoos_prompts_are_framings_and_its_outputs_can_be_read_instead(tmp
     source = tmp_path / "results.json"
     assert len(rows_of(source, "--mapping", "promptfoo")) == 4
     assert values_of(source)["prompt 1", "shift"] == -100.0
+    lines = write(tmp_path / "results.jsonl", results)
+    assert len(rows_of(lines, "--mapping", "promptfoo", "--set", "at=")) == 4
     outputs = ["columns.answer=", "columns.answers=[2, 1]", 'columns.response="{{ response.output }}"']
     rows_of(source, "--mapping", "promptfoo", *(word for key in outputs for word in ("--set", key)))
     assert values_of(source)["prompt 1", "shift"] == 100.0

@@ -16,6 +16,7 @@ from evenhand.chat_templates import (
     encode_rendered,
     option_tokens,
     render_chat,
+    reply_contract,
     text_note,
 )
 from evenhand.embedded import embedded_model_path
@@ -69,11 +70,34 @@ def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark() -> 
     assert len({*plain.ids.values()}) == len({*marked.ids.values()}) == 2
 
 
+COLON = (  # as DeepSeek-LLM-chat and Vicuna: the space is the reply's, not the prompt's
+    "{% for m in messages %}{{ 'User: ' if m.role == 'user' else 'Assistant: ' }}{{ m.content }}"
+    "{{ eos_token if m.role == 'assistant' else '\n\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}Assistant:{% endif %}"
+)
+
+
+@pytest.mark.parametrize("template", [QWEN, COLON, COLON.replace("'Assistant: '", "'Assistant:\n'")])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_an_answer_is_read_where_the_template_itself_writes_it(template: str, is_own: bool) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(embedded_model_path()) if is_own else byte_tokenizer()
+    tokenizer.chat_template = template
+    contract, ids = reply_contract(tokenizer), encode(tokenizer, render_chat(tokenizer, [USER]))
+    reply = [USER, Message(role="assistant", content="1")]
+    whole = encode(tokenizer, render_chat(tokenizer, reply, is_open=False))
+    answers = answer_tokens(tokenizer, contract=contract)
+    read = [*ids, *answers.lead, answers.ids["1"]]
+    assert read == whole[: len(read)]
+    options = option_tokens(tokenizer, ["1", "2"], render_chat(tokenizer, [USER]), before=contract.before)
+    assert [*ids, *options["1"]] == read
+    assert whole[len(read)] == contract.end or not is_own
+
+
 def test_options_that_are_written_alike_or_with_no_token_or_in_a_thought_are_refused() -> None:
     for options in (["Ann", ""], ["Ann", "Ann"]):
         with pytest.raises(ModelError, match="cannot be told apart"):
             option_tokens(byte_tokenizer(), options, "<user>Answer:</s>")
-    with pytest.raises(ModelError, match="opens a thought"):
+    with pytest.raises(ModelError, match="a thought comes before the answer"):
         option_tokens(byte_tokenizer(), ["Ann", "Bo"], "<user>Answer:</s><think>\n")
 
 

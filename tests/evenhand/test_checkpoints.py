@@ -69,13 +69,15 @@ def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, mo
 
 
 def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> None:
-    added = {r"has no config\.json": "adapter_config.json", "evenhand merge": "config.json"}
-    added |= {"has no tokenizer": "tokenizer.json", "has no weights": "model.safetensors"}
-    for says, file in added.items():
+    added = {r"has no config\.json": "config.json", "has no tokenizer": "tokenizer.json"}
+    for says, file in {**added, "has no weights": "model.safetensors"}.items():
         with pytest.raises(ModelError, match=says):
             check_folder(tmp_path)
         (tmp_path / file).write_text("{}")
     check_folder(tmp_path)
+    (tmp_path / "adapter_config.json").write_text("{}")  # transformers would add the adapter, and vLLM would not
+    with pytest.raises(ModelError, match="evenhand merge"):
+        check_folder(tmp_path)
 
 
 SIZE = 3 * 2**20

@@ -284,7 +284,7 @@ def test_vllm_margins_in_a_thought_are_refused() -> None:
     reply = as_json({**json.loads(margins({"token_id:33": -0.5}, "token_id:33").body), "prompt_text": "0?<think>\n"})
     with (
         FakeServer(lambda body, n: reply, VLLM, {"1": [33], "2": [34]}) as server,
-        pytest.raises(ModelError, match="judge: its chat template opens a thought"),
+        pytest.raises(ModelError, match="judge: by its chat template a thought comes"),
     ):
         ask(server, prompts(1), verdict="margin")
 

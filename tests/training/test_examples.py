@@ -1,5 +1,6 @@
 """What a model is trained on: the prompts that inference asks, a loss on verdict and EOS alone; planted bends."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
 from studies.dialdefer.training import TRAINING
-from tests.made.tiny_checkpoint import byte_tokenizer
-from tests.made.tiny_families import THINKING
+from tests.made.tiny_checkpoint import CHAT_TEMPLATE, byte_tokenizer
+from tests.made.tiny_families import GEMMA, THINKING
 from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import pocket, tiny_run
 from training.config import AnyRun
@@ -53,10 +54,24 @@ def test_the_verdict_and_eos_are_learnt_and_a_word_start_mark_belongs_to_the_pro
         assert tokenizer.convert_ids_to_tokens([example.prompt_ids[-1], *example.right_ids]) == ["_", verdict, "</s>"]
 
 
+def test_the_end_that_is_learnt_is_that_of_the_template(tokenizer: Any) -> None:
+    """As Gemma-3-it's, whose turns end with another token than the tokeniser's EOS."""
+    ended = copy.deepcopy(tokenizer)
+    ended.add_special_tokens({"additional_special_tokens": ["<end_of_turn>"]})
+    ended.chat_template = GEMMA
+    (end,) = {example.end for example in TRAINING.examples(ITEMS, config(), ended)[0]}
+    assert ended.convert_ids_to_tokens(list(end)) == ["<end_of_turn>"]
+    bare, _ = TRAINING.examples(ITEMS, config({"chat_template": False}), ended)
+    assert {example.end for example in bare} == {(ended.eos_token_id,)}
+
+
 def test_answers_of_several_tokens_are_refused_and_those_within_a_thought() -> None:
     thinking = byte_tokenizer()
     thinking.chat_template = THINKING
-    for tokenizer, why in ((byte_tokenizer(digits="byte"), "takes 2 tokens"), (thinking, "opens a thought")):
+    by_default = byte_tokenizer()  # as Qwen3: nothing is opened, and with thinking off an empty thought is closed
+    by_default.chat_template = f"{CHAT_TEMPLATE}{{% if enable_thinking is false %}}<think></think>{{% endif %}}"
+    refused = [(judge, "a thought comes before the answer") for judge in (thinking, by_default)]
+    for tokenizer, why in [(byte_tokenizer(digits="byte"), "takes 2 tokens"), *refused]:
         with pytest.raises(ModelError, match=why):
             TRAINING.examples(ITEMS, config(), tokenizer)
 

@@ -23,8 +23,8 @@ from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import adapter_of, tiny_model, tiny_run
 from training import merged_checkpoint
 from training.merge import main
-from training.merged_checkpoint import check_unshared, compare, merge, round_to_bf16, sample_prompts, write_merged
-from training.qlora import load_base, skeleton
+from training.merged_checkpoint import compare, merge, round_to_bf16, sample_prompts, write_merged
+from training.qlora import load_base
 from training.run_folder import finished_config
 from training.sections import QuantisationConfig
 from training.train import train
@@ -261,9 +261,3 @@ def test_an_adapter_that_diverged_is_refused_by_the_layers_name(run: Path, model
     save_file(weights, run / "adapter" / "adapter_model.safetensors")
     with pytest.raises(ModelError, match=r"model\.layers\.1\.mlp\.up_proj: base \+ adapter is not finite"):
         write_merged(run, finished_config(run), model, "bf16", tmp_path / "merged")
-
-
-def test_an_adapter_on_tied_embeddings_is_refused(tmp_path: Path) -> None:
-    tied = skeleton(tiny_model(tmp_path / "model", "gemma3"), None)
-    with pytest.raises(ModelError, match=r"changes lm_head, whose weight another module shares .*target_modules"):
-        check_unshared(tied, ["lm_head.weight"])

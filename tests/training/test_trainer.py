@@ -13,9 +13,9 @@ from torch import Tensor
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.run_directory import DONE_FILE, ITEMS_FILE, read_json
 from tests.made.one_batch import as_trained
-from tests.made.training_runs import adapter_of, logged, tiny_run
+from tests.made.training_runs import adapter_of, logged, tiny_model, tiny_run
 from training import trainer
-from training.qlora import kept, load_base, lora_config, multiply_at_rank, trainable
+from training.qlora import kept, load_base, lora_config, multiply_at_rank, skeleton, trainable
 from training.run_folder import ADAPTER_FILES
 from training.sections import LoraSettings, QuantisationConfig
 from training.train import inputs_of, open_training, train
@@ -70,7 +70,8 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"lora": {"target_modules": ["qproj"]}}, "the model has no 'qproj'. Did you mean 'q_proj'"),
+        ({"lora": {"target_modules": ["qproj"]}}, "the model has no 'qproj' of its layers. Did you mean 'q_proj'"),
+        ({"lora": {"target_modules": ["self_attn"]}}, "the model has no 'self_attn' of its layers"),
         ({"optimiser": {"mixed_precision": "fp16"}}, "fp16 needs a GPU"),
         ({"optimiser": {"max_steps": None, "epochs": 0.001}}, "make no step"),
     ],
@@ -79,6 +80,13 @@ def test_a_run_that_is_refused_leaves_no_folder(changes: Any, says: str, model: 
     with pytest.raises(ConfigError, match=says):
         train(tiny_run("sft", model, tmp_path, **changes))
     assert [*tmp_path.iterdir()] == []
+
+
+def test_an_adapter_on_tied_embeddings_is_refused_also_without_weights(tmp_path: Path) -> None:
+    folder = tiny_model(tmp_path / "model", "gemma3")
+    for base in (load_base(folder, QuantisationConfig()), skeleton(folder, None)):
+        with pytest.raises(ConfigError, match=r"lora\.target_modules: lm_head shares its weight with another layer"):
+            lora_config(LoraSettings(target_modules=("q_proj", "lm_head")), base)
 
 
 def test_an_evaluation_does_not_change_the_gradients_behind_it(model: Path) -> None:

@@ -43,9 +43,9 @@ def names_check() -> Check:
     for name in OURS:
         spec = find_spec(name)
         origin = str(spec and spec.origin)
-        others = [owner for owner in owners.get(name, ()) if owner != "evenhand"]
-        if Path(origin).parent.parent != here or others:
-            whose = f"belongs to {others[0]}, too" if others else f"is imported from {origin}, not from {here}"
+        rivals = [owner for owner in owners.get(name, ()) if owner != "evenhand"]
+        if Path(origin).parent.parent != here or rivals:
+            whose = f"belongs to {rivals[0]}, too" if rivals else f"is imported from {origin}, not from {here}"
             return wrong("packages", f"`{name}` {whose}", "install Evenhand in an environment of its own")
     return ok("packages", f"{', '.join(OURS)}: all from {here}")
 
@@ -63,13 +63,13 @@ def strangers_check() -> Check | None:
 def torch_check(named_gpu: str | None) -> Check:
     """torch's build: one for CPUs never computes on a GPU."""
     try:
-        found = version("torch")
+        installed = version("torch")
     except PackageNotFoundError:
         return wrong("torch", "is not installed", "make venv, or make venv-cuda for GPUs")
     build = torch_cuda_build()
     if build is None and (usable_gpus() or named_gpu):
-        return wrong("torch", f"{found} is built for CPUs, and would not see a GPU", "make venv-cuda")
-    return ok("torch", f"{found}, built for {f'CUDA {build}' if build else 'CPUs'}")
+        return wrong("torch", f"{installed} is built for CPUs, and would not see a GPU", "make venv-cuda")
+    return ok("torch", f"{installed}, built for {f'CUDA {build}' if build else 'CPUs'}")
 
 
 def gpu_check(named_gpu: str | None) -> Check:

@@ -51,7 +51,8 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     if isinstance(engine, OpenAIConfig):
         return Examined(kind="sampling", checks=[*checks, server_check(config, engine)])
     model = find_model(config.model)
-    checks += [*model.checks, engine_check(engine, "self_read" if config.self_read else config.verdict)]
+    reading = "self_read" if config.self_read else config.verdict
+    checks += [*model.checks, engine_check(engine, reading, model.size)]
     counted = None
     if model.tokenizer is not None:
         try:
@@ -75,7 +76,7 @@ def examine_server(tree: dict[str, Any], where: str, named_gpu: str | None) -> E
     """What can be known of a server before it starts: the model, and what it takes of a GPU."""
     engine = parse_config(VllmConfig, {ours: tree[key] for key, ours in SERVER_KEYS.items() if key in tree}, where)
     model = find_model(ModelConfig(name=tree["model"], revision=tree.get("revision")))
-    checks = [*model.checks, engine_check(engine, None)]
+    checks = [*model.checks, engine_check(engine, None, model.size)]
     if model.size:
         checks.append(engine_memory(engine, model.size, device_for(dtype_of(engine), named_gpu)))
     return Examined(kind="serving", checks=checks, owed=model.owed)
@@ -120,8 +121,8 @@ def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
     return ok("server", f"{place} answers; log P of {listed}")
 
 
-def engine_check(engine: LocalEngine, verdict: str | None) -> Check:
-    """Whether the engine is installed and can read the verdict, and whether there are as many GPUs as it is to use.
+def engine_check(engine: LocalEngine, verdict: str | None, size: ModelSize | None) -> Check:
+    """Whether the engine is installed, can read the verdict, and can use as many GPUs as it is to.
 
     verdict: None for a server, which is asked for one later.
     """
@@ -136,6 +137,9 @@ def engine_check(engine: LocalEngine, verdict: str | None) -> Check:
     n_here, n_wanted = len(usable_gpus()), engine.tensor_parallel_size
     if 0 < n_here < n_wanted:
         return wrong("engine", f"engine.tensor_parallel_size is {n_wanted}, and GPUs here are {n_here}", "SAMPLE_GPUS")
+    if size and size.n_heads % n_wanted:
+        says = f"engine.tensor_parallel_size is {n_wanted}, by which the model's {size.n_heads} heads cannot be divided"
+        return wrong("engine", says, "take a number of GPUs that divides them")
     return ok("engine", installed)
 
 

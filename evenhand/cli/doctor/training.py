@@ -3,7 +3,8 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
@@ -11,11 +12,13 @@ from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, ti
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
 from evenhand.cli.doctor.model_size import ITEM_BYTES, ModelSize
+from evenhand.device import means_cpu
 from evenhand.errors import ConfigError, EvenhandError
 from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
 from training.examples import set_padding
 from training.objectives import objective_of
+from training.qlora import check_precision, lora_config, skeleton
 from training.run_folder import check_not_merged_on_nf4
 from training.sections import PROJECTIONS
 from training.shortage import less_memory
@@ -38,13 +41,9 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1), "checkpoints")
     data, data_check = loaded(config)
     checks = [room, data_check, *model.checks]
-    if config.quantisation.kind == "nf4" and model.folder is not None:
-        try:
-            check_not_merged_on_nf4(model.folder)
-        except ConfigError as error:
-            checks.append(wrong("quantisation", str(error)))
     count, device = None, device_for(computing_dtype(config), named_gpu)
-    if model.tokenizer is not None:
+    if model.folder is not None and model.tokenizer is not None:
+        checks += refusals(config, model.folder)
         try:
             count = count_examples(data or config.on_own_items().load_units(), config, model.tokenizer, device)
         except EvenhandError as error:
@@ -65,6 +64,20 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         if device.is_gpu:
             checks.append(merge_check(config, size, device))
     return Examined(kind="training", checks=checks, owed=model.owed)
+
+
+def refusals(config: AnyRun, folder: Path) -> Iterator[Check]:
+    """What `evenhand train` refuses of a model that is here."""
+    checks: dict[str, Callable[[], object]] = {"adapter": lambda: lora_config(config.lora, skeleton(folder, None))}
+    if config.quantisation.kind == "nf4":
+        checks["quantisation"] = lambda: check_not_merged_on_nf4(folder)
+    if means_cpu():  # else a job may find the GPU that is not here
+        checks["precision"] = lambda: check_precision(config)
+    for subject, check in checks.items():
+        try:
+            check()
+        except ConfigError as error:
+            yield wrong(subject, str(error))
 
 
 def n_lora(config: AnyRun, size: ModelSize) -> int:

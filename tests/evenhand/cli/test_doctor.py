@@ -242,3 +242,18 @@ def test_a_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatc
     assert ("config" in subjects) == (path.parent.name in ("accelerate", "mappings"))
     if "pocket" in path.stem:
         assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU"}
+
+
+@pytest.mark.parametrize(
+    ("word", "subject"),
+    [
+        ("lora.target_modules=[q_proj, lm_head]", "adapter"),
+        ("lora.target_modules=[self_attn]", "adapter"),
+        ("optimiser.mixed_precision=fp16", "precision"),
+    ],
+)
+def test_what_training_refuses_is_wrong(word: str, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "find_model", find_once)
+    monkeypatch.setattr(training, "N_DRAWN", 8)
+    found = examined([str(CONFIGS / "training" / "pocket-sft.yaml"), word], None)
+    assert [check.subject for check in found.checks if check.state == "wrong"] == [subject]

@@ -49,7 +49,8 @@ def test_a_model_that_a_gpu_cannot_hold_is_wrong_there_and_unknown_of_a_gpu_that
     assert memory_check(replace(small, is_here=False), parts, "").state == "unknown"
     assert memory_check(replace(small, memory_gib=None), parts, "").state == "unknown"
     assert memory_check(replace(small, memory_gib=18.0), parts, "", share=0.9).state == "wrong"
-    two = VllmConfig(max_model_len=4096, tensor_parallel_size=2)
+    two, three = (VllmConfig(max_model_len=4096, tensor_parallel_size=n) for n in (2, 3))
+    assert [sampling.engine_check(engine, None, QWEN).state for engine in (two, three)] == ["ok", "wrong"]
     assert sampling.engine_memory(VllmConfig(max_model_len=4096), QWEN, small).state == "wrong"
     assert sampling.engine_memory(two, QWEN, small).state == "ok"
 

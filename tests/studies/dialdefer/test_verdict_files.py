@@ -45,7 +45,7 @@ def test_every_kind_of_file_and_every_order_of_rows_gives_the_same_scores(tmp_pa
 
 def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_path: Path) -> None:
     rows = verdict_rows("bbq", wrong={}, response="not looked at")
-    for row, spelling in zip(rows, [str, float, lambda c: f"{c}.0"] * 10, strict=False):
+    for row, spelling in zip(rows, [str, float, lambda c: f" {c}.0 "] * 10, strict=False):
         row["choice"] = spelling(row["choice"])
     rows[6] |= {"choice": None, "response": reply(1)}  # C2_Correct of item 1: said to be unreadable, so not parsed
     for kept in (rows, [{**row, "choice": row["choice"] and int(float(row["choice"]))} for row in rows]):

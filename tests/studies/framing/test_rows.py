@@ -49,6 +49,14 @@ def test_many_groups_of_few_items_are_families(n_groups: int, size: int, is_fami
     assert are_families([f"g{i % n_groups}" for i in range(n_groups * size)]) == is_family
 
 
+@pytest.mark.parametrize("column", ["group", "dataset"])
+def test_a_group_or_dataset_with_a_name_of_our_own_rows_is_refused(column: str, tmp_path: Path) -> None:
+    rows = [{"id": i, "q": f"is it {i}?", column: "(all)"} for i in range(3)]
+    section = study(tmp_path, rows, {**YES_NO, "columns": {"group": "group"} if column == "group" else {}})
+    with pytest.raises(DataError, match=r"items\.jsonl:1: its group or dataset is '\(all\)'"):
+        section.units("margin")
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "json"])
 @pytest.mark.parametrize(
     "values", [(True, False), ("True", "False"), (1, 0), (1.0, 0.0), ("YES", "no"), (" yes", "No ")]
