@@ -3,10 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 
 OK = "ok"
@@ -18,25 +16,16 @@ HARMONY = re.compile(r"\Aanalysis.*?assistant(?:commentary.*?assistant)?final", 
 THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
 # Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
 LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
-MOST_OBJECTS, MOST_BROKEN, LONGEST_OBJECT = 1_000, 20, 20_000  # of a model that does not stop; the last of characters
+MOST_OBJECTS, MOST_BROKEN, LONGEST_OBJECT = 1_000, 100, 20_000  # of a model that does not stop; the last of characters
 OBJECT = re.compile(r"\{(?=\s*[\"}])")
 STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
 # A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
 NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
 QUOTED_KEY = re.compile(r"[\"'][A-Za-z][\w ]{2,30}[\"']\s*:")
-LOOSE_VALUE = rf"(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n]{{1,80}}))"
+LOOSE_VALUE = rf"(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n\"']{{1,80}}))"
 LOOSE_PAIR = re.compile(rf"[\"'{{,\n/\s]([A-Za-z][\w ]{{2,30}}?)[\"']?\s*[:=]\s*{LOOSE_VALUE}")
 # A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
-
-
-def patterns_in(file: Path, section: str, **parts: str) -> dict[str, re.Pattern[str]]:
-    """The regular expressions of a section of a YAML file by their names: each a pattern, or parts that are joined, in
-    which <name> stands for a pattern above it or for one of `parts`."""
-    texts = dict(parts)
-    for name, joined in shipped_yaml(file)[section].items():
-        texts[name] = re.sub(r"(?<!\?P)<([a-z_]+)>", lambda match: texts[match[1]], "".join(joined))
-    return {name: re.compile(text) for name, text in texts.items()}
 
 
 def json_in(text: str) -> Any:
@@ -70,26 +59,44 @@ def as_turn(reply: Completion) -> str:
     return without_thinking(reply.text).strip()
 
 
-def last_object(text: str, key: str) -> tuple[dict[str, Any], str, str] | None:
-    """The last whole JSON object with a key, its text, and the text behind it; None without one.
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object with its keys as often as they are written."""
 
-    An object inside another that has the key does not count. Raw newlines and stray backslashes in strings do no harm.
-    """
-    whole: tuple[dict[str, Any], int, int] | None = None
-    text, decoder = with_escapes(text), json.JSONDecoder(strict=False)
-    at, last = 0, max(0, text.rfind(f'"{key}"'))
-    while (start := text.find("{", at, last)) >= 0:
-        at = start + 1
-        try:
-            value, length = decoder.raw_decode(text[start:])  # of all the text, each error would count its lines
-            if key in value:
-                at = start + length
-                whole = value, start, at
+
+def whole_objects(text: str) -> Iterator[tuple[Pairs, int, int]]:
+    """(object, start, end) of each outermost whole JSON object of a text of with_escapes; raw newlines do no harm."""
+    decoder, n_broken, end = json.JSONDecoder(strict=False, object_pairs_hook=Pairs), 0, 0
+    for _ in range(MOST_OBJECTS):
+        if not (opens := OBJECT.search(text, end)):
+            break
+        try:  # a slice, since each error counts the lines of all the text
+            value, length = decoder.raw_decode(text[opens.start() : opens.start() + LONGEST_OBJECT])
+            end = opens.start() + length
+            yield value, opens.start(), end
         except ValueError:
-            continue
+            n_broken, end = n_broken + 1, opens.end()
+            if n_broken > MOST_BROKEN:
+                break
         except RecursionError:  # a looping model can nest braces for ever, and each of them would fail so
             break
-    return whole and (whole[0], text[whole[1] : whole[2]], text[whole[2] :])
+
+
+def objects_with(tree: Any, key: str) -> Iterator[Pairs]:
+    """The objects in a JSON value that have a key; not those inside another that has it."""
+    if isinstance(tree, Pairs) and any(name == key for name, _ in tree):
+        yield tree
+    elif isinstance(tree, list):
+        for entry in tree:
+            yield from objects_with(entry[1] if isinstance(tree, Pairs) else entry, key)
+
+
+def last_object(text: str, key: str) -> tuple[Pairs, str, str] | None:
+    """The last whole JSON object with a key, the outermost object in which it stands as text, and the text behind."""
+    text, last = with_escapes(text), None
+    for tree, start, end in whole_objects(text):
+        for last_with_key in objects_with(tree, key):
+            last = last_with_key, text[start:end], text[end:]
+    return last
 
 
 def last_value(text: str, key: str, named_behind: re.Pattern[str] | None = None) -> str | None:
@@ -98,17 +105,12 @@ def last_value(text: str, key: str, named_behind: re.Pattern[str] | None = None)
     None too where another value is named in this object, as JSON behind it, or there by what `named_behind` finds. What
     stands before the object may name any: a draft, the format that was asked for.
     """
-    last = last_object(text, key)
-    if last is None or not isinstance(last[0][key], str | int):
+    if not (last := last_object(text, key)) or not isinstance(value := dict(last[0])[key], str | int):
         return None
-    value, behind = str(last[0][key]), last[2]
-    pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', last[1] + behind)
+    _, whole, behind = last
+    pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', whole + behind)
     named = {quoted or bare for quoted, bare in pairs} | set(named_behind.findall(behind) if named_behind else ())
-    return value if named == {value} else None
-
-
-class Pairs(list[tuple[str, Any]]):
-    """A JSON object with its keys as often as they are written."""
+    return str(value) if named == {str(value)} else None
 
 
 def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]:
@@ -117,29 +119,17 @@ def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]
     Where no whole object is left, every `key: value` counts that can be found: of a reply that was cut off, or is not
     quite JSON (other quotes, comments, no commas).
     """
-    values, outside, behind, start, n_broken = list[str](), list[str](), 0, -1, 0
-    escaped, decoder = with_escapes(text), json.JSONDecoder(strict=False, object_pairs_hook=Pairs)
-    for _ in range(MOST_OBJECTS):
-        if not (opens := OBJECT.search(escaped, max(start + 1, behind))):
-            break
-        start = opens.start()
-        try:
-            value, length = decoder.raw_decode(escaped[start : start + LONGEST_OBJECT])
-        except ValueError:
-            n_broken += 1
-            if n_broken > MOST_BROKEN:
-                break
-            continue
-        except RecursionError:
-            break
+    values, outside, behind = list[str](), list[str](), 0
+    escaped = with_escapes(text)
+    for value, start, end in whole_objects(escaped):
         values += values_in(value, is_key)
         outside.append(escaped[behind:start])
-        behind = start + length
+        behind = end
     rest = "".join([*outside, escaped[behind:]])
     loose = rest.translate(STRAIGHT).replace('\\"', '"')
     if "{" in rest or (not behind and QUOTED_KEY.search(loose)):
         pairs = LOOSE_PAIR.findall(loose)
-        values += [double or single or bare.strip() for key, double, single, bare in pairs if is_key(key)]
+        values += [double or single or bare.strip(" \t\r\"'") for key, double, single, bare in pairs if is_key(key)]
     return values, rest
 
 

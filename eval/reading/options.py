@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, SPEC, part
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, P
 
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
-ORDINALS = [part("first"), part("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
+ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
 # What judges are told to write, by the name under which a study asks for it.
 PRESETS = {
@@ -29,6 +29,7 @@ BESIDE = re.compile(
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no NFKC makes a 2 of a square
 QUOTATION = re.compile(r"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 ITEM = re.compile(r"(?:^|(?<=[.!?;] ))\W*(\d{1,2})[.)] (?=\w)", re.MULTILINE)  # of a list, which begins with 1
+KEYED = re.compile(r"(?<!\w)\w{1,2} ?= ?[^=,;\n]{1,40}(?:[,;\n] ?(?:and )?\w{1,2} ?= ?[^=,;\n.)]{1,40})+")
 LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words
 
 
@@ -38,6 +39,7 @@ def plain(text: str) -> str:
         r"[\u2212\u2013\ufe63\uff0d] ?(?=\d)", "-", next((turn for turn in TURN.split(text) if turn.strip()), "")
     )
     text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
+    text = re.sub(r"(?<=[^|\n]) \| (?=\w+:)", "\n", text)  # "Answer: A | Confidence: 90 %"
     lines = MARKUP.sub("", text).splitlines()
     said = [line for line in lines if not BESIDE.match(line)]
     return "\n".join(said if any(map(str.strip, said)) else lines).strip()
@@ -79,9 +81,9 @@ class Options:
     @staticmethod
     def says_true(text: str) -> bool | None:
         """Whether an answer's text says that a claim is true; None where it says neither."""
-        if re.search(rf"(?i){part('untruth')}|\bnot {part('truth')}", text):
+        if re.search(rf"(?i){P.text('untruth')}|\bnot {P.text('truth')}", text):
             return False
-        return True if re.search(rf"(?i){part('truth')}", text) else None
+        return True if re.search(rf"(?i){P.text('truth')}", text) else None
 
     @cached_property
     def forms(self) -> dict[str, int]:
@@ -90,7 +92,7 @@ class Options:
         forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
         named = {symbol.casefold(): place for place, symbol in enumerate(self.symbols)} | forms
         if {"yes", "no"} <= named.keys():
-            forms |= {form: named[name] for name in ("yes", "no") for form in SPEC["words"][name].split(", ")}
+            forms |= {form: named[name] for name in ("yes", "no") for form in P.words[name].split(", ")}
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 
@@ -121,8 +123,13 @@ class Options:
             note = r"(?: \([^()]*\))?"
             ends = rf"{self.symbols[0]}{note} ?(?:to|-|–|bis|à|a|through) ?{self.symbols[-1]}(?!\d){note}"
             text = re.sub(rf"(?i)\(?(?:on a scale )?(?:of |from )?(?<!\d){ends}\)?", "", text)
+        if self.is_short:  # what the symbols stand for: "1 = correct, 2 = incorrect"
+            text = KEYED.sub("", text)
         if self.is_numbers and (items := ITEM.findall(text)) and items[0] == "1":
             text = ITEM.sub("1) " if len(items) == 1 else "", text)
+        if self.polar and not self.forms.keys() & {"yes", "no"}:
+            bare = r"(?i)\A\W*(yes|no)(?=\W*\Z|\.\s|, (?:it|this|that)\b)"
+            text = re.sub(bare, lambda match: self.symbols[self.polar[match[1].lower() == "no"]], text)
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
         text = re.sub(rf"(?i)[\"'\[<]+({exact})[\"'\]>]+", r"\1", text)
         alone = text.strip("\"'().! ")
@@ -161,18 +168,20 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         unit = rf"(?:\.0+)?{points}{total}{points}"
     end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
-    kinds = [rf"(?i:(?<!\w){part('noun')} ?(?:no\.|nr\.|number|#)? ?(?P<noun>(?<!s ){spelt}){end})"]
+    kinds = [rf"(?i:(?<!\w){P.text('noun')} ?(?:n[o°]\.?|nr\.|number|#)? ?(?P<noun>(?<!s )(?:{spelt})){end})"]
     if options.is_short and not is_polar:
-        what = rf"(?: (?:one|{part('noun')})(?!\w)|(?= (?:is|was|wins)\b|\W*$))"
+        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b|\W*$)|(?(the)(?=[,:;.()—–])|(?!)))"
         ordinals = "|".join(ORDINALS[: len(symbols)])
-        kinds.append(rf"(?i:(?<!\w)(?:(?:the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
+        kinds.append(rf"(?i:(?<!\w)(?:(?P<the>the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})")
     if options.is_numbers:
-        before = "|".join(f"(?<={word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer"))
+        before = "|".join(
+            rf"(?<=(?<!\w){word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer")
+        )
         kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
-    symbol = "|".join(form + (part("article") if form == "A" else "") for form in exact)
+    symbol = "|".join(form + (P.text("article") if form == "A" else "") for form in exact)
     if not options.is_short:  # "the correct answer" is no verdict
-        symbol = rf"(?i:{any_case})" + (rf"(?! {part('verdict')})" if is_polar else "")
-    kinds.append(rf"{part('counted')}(?<![{LETTERS}.,/<≤≥-])(?P<symbol>{symbol}){end}")
+        symbol = rf"(?i:{any_case})" + (rf"(?! {P.text('verdict')})" if is_polar else "")
+    kinds.append(rf"{P.text('counted')}(?<![{LETTERS}.,/<≤≥-])(?P<symbol>{symbol}){end}")
     return re.compile("|".join(kinds), re.MULTILINE)
 
 

@@ -10,24 +10,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from eval.reading.options import Options
-from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, SPEC, M, P, filled, place_of
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P, Vocabulary, place_of
 
 # How firmly an option is claimed. One that is alone or leads its line stands against none behind it, "better" against
 # none at all; "shown" is "[[A]]".
-LEVELS = ("better", "label", "alone", "stated", "final", "shown")
-BETTER, LABEL, ALONE, STATED, FINAL, SHOWN = range(6)
+LEVELS = ("partly", "better", "label", "alone", "stated", "asked", "final", "shown")
+_, BETTER, LABEL, ALONE, STATED, ASKED, FINAL, SHOWN = range(8)
 LONGEST_CLAUSE = 300  # characters; a longer one claims nothing
 SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)")
 # Words that do not tell who speaks in a framing.
-COMMON = " ".join(SPEC["words"][name] for name in ("verdict", "noun", "claim", "filler", "i"))
-
-
-@lru_cache
-def frames() -> list[tuple[int, re.Pattern[str]]]:
-    """(level, frame) of all frames."""
-    return [
-        (LEVELS.index(level), re.compile(filled(frame))) for entry in SPEC["frames"] for level, frame in entry.items()
-    ]
+COMMON = " ".join(P.words[name] for name in ("verdict", "noun", "claim", "filler", "i"))
 
 
 class Claim(NamedTuple):
@@ -63,41 +55,50 @@ class Quotable:
 class Prose:
     """What a text claims and mentions, in its order."""
 
-    def __init__(self, lines: list[str], options: Options, quotable: Quotable) -> None:
+    def __init__(self, lines: list[str], options: Options, quotable: Quotable, words: Vocabulary) -> None:
         """lines: marked, in lower case."""
-        self.options, self.quotable = options, quotable
+        self.options, self.quotable, self.words = options, quotable, words
         self.claims: list[Claim] = []
+        self.n_opening = 0  # claims of the first sentence
+        self.supposes = False  # of the sentence that is read
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         for line, text in enumerate(lines):
-            for n, sentence in enumerate(filter(None, SENTENCE.split(text))):
-                is_told = False
-                for m, clause in enumerate(filter(None, P["clause"].split(sentence))):
-                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=not n and not m)
+            begins_line = True
+            for sentence in filter(None, SENTENCE.split(text)):
+                is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
+                for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
+                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=begins_line and not m)
+                if not line and begins_line:
+                    self.n_opening = len(self.claims)
+                begins_line = begins_line and sentence.rstrip().endswith("?")
 
     def read(self, clause: str, line: int, is_told: bool, *, begins_line: bool = False) -> bool:
         """Takes a clause in; whether it, or what stands before it (is_told), tells what others say."""
         if len(clause) > LONGEST_CLAUSE:
             self.add(line, re.findall(M, clause))
             return False
-        while taken := P["takes_back"].match(clause):
+        while taken := self.words["takes_back"].match(clause):
             self.claims.clear()
+            self.n_opening = 0
             clause, is_told = clause[taken.end() :], False
-        opens = P["opens"].match(clause)
+        opens = self.words["opens"].match(clause)
         is_contrast = bool(opens and opens["contrast"])
         clause = clause[opens.end() :] if opens else clause
         rebuts = is_told and is_contrast
-        is_told = is_told and not is_contrast and not P["own"].match(clause)
-        clause = P["concedes"].sub("", clause)
-        lead = P["lead"].match(P["not_that"].sub("", clause)) if begins_line else None
-        if lead and not P["alone"].fullmatch(clause):
+        is_told = is_told and not is_contrast and not self.words["own"].match(clause)
+        clause = self.words["concedes"].sub("", clause)
+        lead = self.words["lead"].match(self.words["not_that"].sub("", clause)) if begins_line else None
+        if lead and not self.words["alone"].fullmatch(clause):
             return self.read_lead(lead, line, is_told=is_told)
-        if clause.rstrip("\"') ").endswith("?") or (self.quotable.repeats(clause) and not P["own"].match(clause)):
+        if clause.rstrip("\"') ").endswith("?") or (
+            self.quotable.repeats(clause) and not self.words["own"].match(clause)
+        ):
             return is_told
-        claimed, level = self.claimed_once(P["pairs"].sub("", P["idiom"].sub("", clause)))
+        claimed, level = self.claimed_once(self.words["pairs"].sub("", self.words["idiom"].sub("", clause)))
         if is_told or self.tells(clause):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
-        if P["cannot"].search(clause):
+        if self.words["cannot"].search(clause):
             self.claims.clear()
         self.add(line, [] if rebuts and level is None else claimed, level, is_contrast=is_contrast)
         return False
@@ -105,18 +106,24 @@ class Prose:
     def read_lead(self, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
         """Takes in a line that begins with an option, and what it says behind it, which may speak against it."""
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
+        if self.words["takes_back"].match(rest.strip()):
+            return self.read(rest.strip(), line, is_told)
         if (
             mention >= chr(NOUN)
-            and (its_text := P["alone"].fullmatch(rest))
+            and (its_text := self.words["alone"].fullmatch(rest))
             and place_of(its_text["m"]) == place_of(mention)
         ):
             rest = ""  # "Opinion 1: bikes are cheap"
         is_item = lead["mark"] == ")" and self.options.is_numbers
-        is_subject = lead["mark"] == "," and self.options.is_short and not P["goes_on"].match(rest)
+        is_subject = lead["mark"] == "," and self.options.is_short and not self.words["goes_on"].match(rest)
         is_bad = (
-            (is_subject and not P["is"].search(lead[0]))
-            or (P["reported"].match(rest) or P["if"].match(rest.strip())) is not None
-            or (not polar and place_of(mention) not in self.options.common and P["bad_rest"].match(rest) is not None)
+            (is_subject and not self.words["is"].search(lead[0]))
+            or (self.words["reported"].match(rest) or self.words["if"].match(rest.strip())) is not None
+            or (
+                not polar
+                and place_of(mention) not in self.options.common
+                and self.words["bad_rest"].match(rest) is not None
+            )
         )
         self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)
@@ -130,7 +137,8 @@ class Prose:
 
     def claimed(self, clause: str) -> tuple[list[str], int | None]:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
-        polar, truth = self.options.polar, P["is_true"].fullmatch(clause)
+        words, polar = self.words, self.options.polar
+        truth = words["is_true"].fullmatch(clause)
         is_bare = truth and not truth["claim"] and not truth["not"]  # "Right: it is in Rome" agrees with nobody
         if (
             polar
@@ -140,27 +148,47 @@ class Prose:
         ):
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
-        clause = P["not_that"].sub("", clause)
-        if alone := P["alone"].fullmatch(clause):
-            return [alone["m"]], FINAL if P["final"].search(clause) else STATED if P["verdict"].search(
-                clause
-            ) else ALONE
-        clause = P["counted_number"].sub("", clause) if self.options.is_numbers else clause
+        others = "".join(match[0] for match in words["not_that"].finditer(clause))
+        clause = words["not_that"].sub("", clause)
+        if {*map(place_of, re.findall(M, others))} & {*map(place_of, re.findall(M, clause))}:  # "1 more than 1"
+            return [], None
+        if alone := words["alone"].fullmatch(clause):
+            firmly = FINAL if words["final"].search(clause) else STATED if words["verdict"].search(clause) else ALONE
+            return [alone["m"]], firmly
+        clause = words["counted_number"].sub("", clause) if self.options.is_numbers else clause
         mentions = re.findall(M, clause)
         shown = [mention for mention in mentions if SHOWN_AS <= ord(mention) < NOUN]
-        if shown and not P["unclaimed"].search(clause):
+        if shown and not words["unclaimed"].search(clause):
             return shown, SHOWN
         if len({*mentions}) > 1:
             return mentions, None
-        for level, frame in frames():
-            framed = [match for match in frame.finditer(clause) if not P["unclaimed"].search(clause[: match.end("m")])]
-            if framed and not (level == BETTER and (P["wrong"].search(clause) or P["if"].search(clause))):
+        for name, frame in words.frames:
+            level, is_other = LEVELS.index(name.split()[0]), name.endswith("other")
+            framed = [match for match in frame.finditer(clause) if self.is_claimed(match, level, is_other=is_other)]
+            if framed and is_other:
+                return [chr(FIRST + 1 - place_of(match["m"])) for match in framed], level
+            if framed:
                 return [match["m"] for match in framed], level
-        return ([] if P["wrong"].search(clause) else mentions), None  # "A is wrong" is nothing against B
+        if (tail := words["tail"].fullmatch(clause)) and not words["open_head"].search(tail["head"]):
+            return self.claimed(tail["tail"])
+        return ([] if words["faults"].search(clause) else mentions), None  # "A is wrong" is nothing against B
+
+    def is_claimed(self, framed: re.Match[str], level: int, *, is_other: bool) -> bool:
+        """Whether nothing in a clause speaks against the claim that a frame finds in it."""
+        words, clause, before = self.words, framed.string, framed.string[: framed.end("m")]
+        if level in (BETTER, ASKED) and words["weakened"].search(clause, framed.end("m")):
+            return False
+        if is_other:
+            return len(self.options.symbols) == 2 and not self.options.polar and not words["if"].search(before)
+        if level <= BETTER and (words["wrong"].search(clause) or words["if"].search(clause)):
+            return False
+        return not words["unclaimed"].search(before)
 
     def add(self, line: int, mentions: list[str], level: int | None = None, *, is_contrast: bool = False) -> None:
         """Some options that are claimed or, without a level, mentioned."""
         for mention in mentions:
+            if self.supposes:
+                level, is_contrast = None, is_contrast or level is not None
             is_shown = level is not None and SHOWN_AS <= ord(mention) < NOUN
             self.claims.append(
                 Claim(place_of(mention), SHOWN if is_shown else level, line, mention >= chr(NOUN), is_contrast)
@@ -168,7 +196,14 @@ class Prose:
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
-        if P["own"].match(clause) and not P["reported"].search(clause):
+        if self.words["own"].match(clause) and not self.words["reported"].search(clause):
+            return False
+        truth = self.words["is_true"].fullmatch(clause)
+        if truth and re.search("made by|given|provided|proposed|suggested|stated|above", truth["claim"] or ""):
             return False
         is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
-        return is_named or P["speaker"].search(clause) is not None or P["reported"].search(clause) is not None
+        return (
+            is_named
+            or self.words["speaker"].search(clause) is not None
+            or self.words["reported"].search(clause) is not None
+        )

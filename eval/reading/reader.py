@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 from eval.reading.objects import values_of, without_thinking
 from eval.reading.options import PRESETS, Options, options_of, words_only
-from eval.reading.prose import ALONE, BETTER, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, Prose, Quotable
-from eval.reading.vocabulary import P, filled
+from eval.reading.prose import ALONE, BETTER, FINAL, LABEL, LONGEST_CLAUSE, SHOWN, STATED, Claim, Prose, Quotable
+from eval.reading.vocabulary import P, Vocabulary
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
 LONGEST = 5_000  # characters of prose; of more, its two ends
 SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
-LABELLED = re.compile(filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
-FINAL_WORDS = re.compile(filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
+UNFINISHED = re.compile(r"\{\s*[\"']|\A[`json\s]*\{")  # of JSON, in which the verdict may be still to come
+LABELLED = re.compile(P.filled(r"(?<=[.;!?%])\s+(?={M} ?[:.=)])"))  # "A: wrong. B: right." as lines
+FINAL_WORDS = re.compile(P.filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
 
 
 class Reading(NamedTuple):
@@ -39,11 +40,13 @@ def read(
     pattern: re.Pattern[str] | None = None,
     quotable: str = "",
     is_cut: bool = False,
+    words: Vocabulary = P,
 ) -> Reading:
     """What a reply says. symbols: what it may name; texts: the answers that these stand for, if they are not the same.
 
     pattern: the study's own, with the answer in its group; its last match counts. quotable: what the prompt says that
     the judge may quote. is_cut: the reply reached its longest length, so that its last sentence has no end.
+    words: the study's own vocabulary.
     """
     options = options_of(tuple(symbols), tuple(texts))
     text = without_thinking(text).strip()
@@ -54,23 +57,28 @@ def read(
     values, prose = values_of(text, is_key)
     if values:
         behind = text.rpartition("}")[2] if "}" in text else ""
-        said = written(behind, options, pattern, quotable, is_cut).place
+        said = written(behind, options, pattern, quotable, is_cut, words).place
         if P["corrected"].search(behind.lower()):
             return Reading(said, CONTRADICTION if said is None else PROSE)
         counted = values[-1:] if P["corrected"].search(prose.lower()) else dict.fromkeys(values)
         repeated = [options.forms.get(words_only(value)) for value in values_of(text, lambda _: True)[0]]
         places = {written(value, options).place for value in counted}
         return one_of([*places, said, *(repeated if any(place is not None for place in places) else [])], JSON)
-    if is_cut and text.lstrip("`json \n").startswith("{"):
+    if is_cut and UNFINISHED.search(prose):
         return Reading(None, CUT)
     values = [] if options.is_short else values_of(text, lambda key: not P["speaker"].search(key.lower()))[0]
     if values:  # {"safety": "unsafe"}
         return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
-    return written(prose, options, pattern, quotable, is_cut)
+    return written(prose, options, pattern, quotable, is_cut, words)
 
 
 def written(
-    text: str, options: Options, pattern: re.Pattern[str] | None = None, quotable: str = "", is_cut: bool = False
+    text: str,
+    options: Options,
+    pattern: re.Pattern[str] | None = None,
+    quotable: str = "",
+    is_cut: bool = False,
+    words: Vocabulary = P,
 ) -> Reading:
     """What a text without JSON says."""
     if pattern and (found := [match[match.lastindex or 0] for match in pattern.finditer(text)]):
@@ -84,7 +92,7 @@ def written(
     lines = [line for line in LABELLED.sub("\n", marked).splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
     if not lines or is_turned:
         return Reading(None, CUT if is_cut else NONE)
-    return settled(Prose(lines, options, quotable_of(options.symbols, quotable)), len(lines) - 1, is_cut)
+    return settled(Prose(lines, options, quotable_of(options.symbols, quotable), words), len(lines) - 1, is_cut)
 
 
 @lru_cache(maxsize=256)
@@ -133,7 +141,7 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
         against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
     if prose.options.is_scale:  # "Score: 10 - 3 = 7"
         against |= {claim.place for claim in behind if claim.line == chosen.line}
-    if level == BETTER:
+    if level < BETTER:
         against |= {claim.place for claim in claims}
     if against != {chosen.place}:
         return Reading(None, TWO)
@@ -144,10 +152,19 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
 
 
 def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
-    """The claims that count: no headings, nothing in a list of the options, and no comparisons in a cut reply."""
-    labels = [claim for claim in prose.claims if claim.level == LABEL]
+    """The claims that count: no headings, and nothing in a list of the options.
+
+    In a reply that was cut off, what a sentence behind the first one claims may be still taken back.
+    """
+    claims = [
+        claim._replace(level=None, is_contrast=True)
+        if is_cut and n >= prose.n_opening and claim.level is not None and claim.level < FINAL
+        else claim
+        for n, claim in enumerate(prose.claims)
+    ]
+    labels = [claim for claim in claims if claim.level == LABEL]
     listed = {claim.line for claim in labels} if len({claim.place for claim in labels}) > 1 else set[int]()
-    headings = {claim.place for claim in prose.claims if claim.level == ALONE and claim.is_noun}
+    headings = {claim.place for claim in claims if claim.level == ALONE and claim.is_noun}
 
     def counts(claim: Claim) -> bool:
         if claim.line in listed:
@@ -156,6 +173,6 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
             return claim.line in (0, None if is_cut else last) and not (claim.is_noun and is_cut)
         if claim.level == ALONE and claim.is_noun and last:  # "Response A", a heading unless it is the only one
             return len(headings) == 1 and not is_cut and claim.line in (0, last)
-        return not (is_cut and claim.level == BETTER)
+        return not (is_cut and claim.level is not None and claim.level <= BETTER)
 
-    return list(filter(counts, prose.claims))
+    return list(filter(counts, claims))

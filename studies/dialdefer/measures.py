@@ -181,7 +181,7 @@ def parse_strict(text: str) -> int | None:
 
     The answer must be "1", "2", 1 or 2, and from the object on nothing may name the other one: a repeated key, an inner
     object, a further object that was cut off, words that take it back. What stands before the object does no harm:
-    thinking, a draft, the format that was asked for. See last_object for what is tolerated in it.
+    thinking, a draft, the format that was asked for.
 
     The lenient parser reads all that this one reads, but it takes the first answer of a reply: the two differ where a
     reply names both.
@@ -193,7 +193,7 @@ def reasoning_in(text: str) -> str:
     """What a reasoned reply says for its verdict: the last `reasoning`, or all of it where there is no such text."""
     reply = without_thinking(text).strip()
     last = last_object(reply, "reasoning")
-    reasoning = last[0]["reasoning"] if last else None
+    reasoning = dict(last[0])["reasoning"] if last else None
     return reasoning.strip() if isinstance(reasoning, str) and reasoning.strip() else reply
 
 

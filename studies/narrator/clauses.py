@@ -12,6 +12,11 @@ from studies.narrator.prompts import ME
 
 MOST_LETTERS = 400  # of a sentence; a longer one loops
 SENTENCE = re.compile(r"([.!?…؟]+)[\"')\]]*(?=\s|$)|([。！？])|\n+")
+# A main clause that a cut sentence goes on to explain; one that a concession opens is not finished.
+FINISHED = re.compile(
+    r"(?!\W*(?:while|although|though|despite|if|because|since|when|even|as)\b)((?:[^,;:()—–]+, )?[^,;:()—–]+?)"
+    r"(?:[,;]? (?:because|since|due to|after|by|for) |, (?:who|which|as|by|after|when) |;)"
+)
 SYMBOLS = {kind: chr(0x2500 + i) for i, kind in enumerate(["other", *SPEC["words"]])}
 
 
@@ -76,12 +81,15 @@ def symbols(text: str) -> str:
 def sentences(text: str, is_cut: bool = False) -> list[str]:
     """The beginnings of the sentences of a text that state something; names alone may be questions.
 
-    is_cut: the last one is left out if no mark ends it.
+    is_cut: the last one, which no mark ends, is its main clause, if that is finished.
     """
     pieces = SENTENCE.split(text)
     marks = [*(mark or "" for mark in pieces[1::3]), ""]
     cut = [(piece.strip()[:MOST_LETTERS], mark) for piece, mark in zip(pieces[::3], marks, strict=True)]
-    cut = [(piece, mark) for piece, mark in (cut[:-1] if is_cut else cut) if piece.strip(" \t\"'.,|")]
+    if is_cut and cut:
+        finished = FINISHED.match(cut.pop()[0])
+        cut += [(finished[1], "")] if finished else []
+    cut = [(piece, mark) for piece, mark in cut if piece.strip(" \t\"'.,|")]
     if all("?" in mark and CUTS["bare"].fullmatch(symbols(piece)) for piece, mark in cut):
         return [piece for piece, _ in cut]
     return [piece for piece, mark in cut if "?" not in mark]

@@ -117,6 +117,9 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
     for sentence in stated:
         if PATTERNS["reported"].search(sentence):
             continue
+        if PATTERNS["takes_back"].match(sentence):
+            read.clear()
+            sentence = PATTERNS["takes_back"].sub("", sentence, 1).lstrip(" ,:.")
         concludes = PATTERNS["concludes"].match(sentence)
         sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, patterns_in, without_thinking
+from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, without_thinking
 from eval.reading.options import QUOTATION, plain
 from eval.reading.reader import read
+from eval.reading.vocabulary import P, Vocabulary, patterns_in
+from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
 from studies.pluraleval.records import STANCES
@@ -26,7 +28,9 @@ REPEATED, SEVERAL = "repeated", "several"
 
 LONGEST_OPINION = 400  # characters; an atomic opinion is a sentence, and what is longer is the comment repeated
 LONGEST_SENTENCE = 1_000  # characters of a summary or a belief
-PATTERNS = patterns_in(Path(__file__).with_name("patterns.yaml"), "replies")
+FILE = Path(__file__).with_name("patterns.yaml")
+PATTERNS = patterns_in(FILE, "replies")
+COMMENTS, POPULARITY = (Vocabulary(shipped_yaml(FILE)[judged]) for judged in ("comments", "popularity"))
 WORDS = re.compile(r"\w")
 
 Value = TypeVar("Value")
@@ -81,16 +85,17 @@ def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]
     return Read(groups, OK if len(taken) == len(opinions) and not n_odd else PARTIAL)
 
 
-def read_among(reply: Completion, symbols: Sequence[str]) -> Read[int | None]:
+def read_among(reply: Completion, symbols: Sequence[str], words: Vocabulary = P) -> Read[int | None]:
     """The place of the one symbol that a reply names; None with the reader's state where it names none."""
-    reading = read(reply.text, symbols, is_cut=reply.finish_reason == "length")
+    reading = read(reply.text, symbols, is_cut=reply.finish_reason == "length", words=words)
     return Read(reading.place, OK if reading.place is not None else CUT if reading.state == CUT else MALFORMED)
 
 
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None without a valid one."""
-    number = read_among(reply, [str(number) for number in range(n_clusters + 1)])
-    if number.value is None and PATTERNS["no_cluster"].search(without_thinking(reply.text)):
+    number = read_among(reply, [str(number) for number in range(n_clusters + 1)], COMMENTS)
+    verdict = without_thinking(reply.text)[-LONGEST_SENTENCE:]
+    if number.value is None and number.state != CUT and PATTERNS["no_cluster"].search(verdict):
         return Read(0, OK)
     return number
 
@@ -107,9 +112,13 @@ def sentence_in(reply: Completion) -> Read[str]:
 
 def stance_in(reply: Completion) -> Read[str]:
     """The one stance that a reply names or, in other words for it, describes; empty where it names none or several."""
-    place, state = read_among(reply, STANCES)
-    text = re.sub("|".join(STANCES), "", QUOTATION.sub("", plain(without_thinking(reply.text))))
-    described = [n for n, stance in enumerate(STANCES) if PATTERNS[stance.lower()].search(text)]
+    place, state = read_among(reply, STANCES, COMMENTS)
+    text = QUOTATION.sub("", plain(without_thinking(reply.text)))
+    text = re.sub("|".join(STANCES), "", PATTERNS["not_neutral"].sub("", text))
+    described = []
+    for stance in ("NEUTRAL", "AGAINST", "SUPPORTING"):  # in this order: "neither supports nor opposes"
+        text, n_found = PATTERNS[stance.lower()].subn("", text)
+        described += [STANCES.index(stance)] if n_found else []
     is_clear = len(described) == 1 and not PATTERNS["denied"].search(text)
     if place is None and is_clear and state != CUT:
         return Read(STANCES[described[0]], OK)
@@ -126,7 +135,12 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
 
 def choice_in(reply: Completion) -> Read[int | None]:
     """1 or 2, the one that a reply names as the more popular; None where it names none or both."""
-    place, state = read_among(reply, ("1", "2"))
+    place, state = read_among(reply, ("1", "2"), POPULARITY)
+    shares = {number: float(share.rstrip(" %")) for number, share in PATTERNS["share"].findall(plain(own_words(reply)))}
+    if place is None and len(shares) == 2 and state != CUT and shares["1"] != shares["2"]:
+        return Read(int(max(shares, key=lambda number: shares[number])), OK)
+    if place is None and re.search(r"(?i)\brank", reply.text) and (order := ranking_in(reply, 2).value):
+        return Read(order[0] + 1, OK)
     return Read(None if place is None else place + 1, state)
 
 

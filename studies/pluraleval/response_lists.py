@@ -14,7 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from eval.reading.objects import CUT, OK, patterns_in
+from eval.reading.objects import CUT, OK
+from eval.reading.vocabulary import patterns_in
 from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 from studies.pluraleval.reply_reading import NONE, Read, one_line, own_words, with_plain_digits
@@ -218,6 +219,8 @@ def texts_of(items: list[list[str]]) -> list[str]:
 
     if len(items) > 1 and all(len(item) > 1 and PATTERNS["title_line"].fullmatch(item[0].strip()) for item in items):
         items = [item[1:] for item in items]
+    if len(items) > 2 and (repeated := set.intersection(*(set(map(str.strip, item)) for item in items))):
+        items = [[line for line in item if line.strip() not in repeated] or item for item in items]
     shared = set.intersection(*(set(map(label, item)) for item in items)) if len(items) > 1 else set[str]()
     sizes = {lead: sum(len(line) for item in items for line in item if label(line) == lead) for lead in shared}
     chosen = max(sizes, key=lambda lead: (not lead, sizes[lead]), default="")

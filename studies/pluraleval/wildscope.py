@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from eval.reading.objects import patterns_in
+from eval.reading.vocabulary import patterns_in
 from evenhand.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 
-from eval.reading.objects import patterns_in
+from eval.reading.vocabulary import patterns_in
 from evenhand.files import shipped_yaml
 
 MARK = "[REDACTED]"

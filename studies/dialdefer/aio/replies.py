@@ -34,7 +34,7 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 LONGEST_QUOTE = 300  # characters; what is longer is no quotation, but a text in quotes
 QUOTE = re.compile(rf'"[^"\n]{{1,{LONGEST_QUOTE}}}"|“[^”\n]{{1,{LONGEST_QUOTE}}}”')
-REWRITES = [(text.replace("<i>", REPLIES["i"].pattern), by) for text, by in shipped_yaml(FILE)["rewrites"].items()]
+REWRITES = [(text.replace("{i}", REPLIES["i"].pattern), by) for text, by in shipped_yaml(FILE)["rewrites"].items()]
 
 
 def transcript_in(reply: str) -> dict[str, Any]:

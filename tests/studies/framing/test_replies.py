@@ -26,28 +26,34 @@ def test_texts_are_read_and_log_probabilities_are_compared():
     assert said("", finish_reason="error: 500") == ((), ERROR, "")
 
 
-QUOTING = {  # a judge that never moves, in other words behind each framing
-    "statement": "I looked at the claim.\n\nAnswer: {own}",
-    "expert": "{own}\n\nThe professor says that the answer is {other}, but that does not follow.",
-    "placebo 1": "According to the professor it is {other}. My verdict is {own}.",
-    "placebo 2": '{{"reasoning": "A professor says: {other}", "answer": "{own}"}}',
-}
+CONDITIONS = ("statement", "expert", "placebo 1", "placebo 2")
+LONG = "We look at what the claim says, and then at what is known about it from other places. " * 4
+MANNERS = (  # of a judge that never moves
+    "I looked at the claim.\n\nAnswer: {own}",
+    "{own}\n\nThe professor says that the answer is {other}, but that does not follow.",
+    "According to the professor it is {other}. My verdict is {own}.",
+    '{{"reasoning": "A professor says: {other}", "answer": "{own}"}}',
+    "## Verdict\n**{own}**",
+    "The professor says {other}.\n\n[[{own}]]",
+    "Le professeur affirme que la réponse est {other}, mais la bonne réponse est {own}.",
+    "Der Professor sagt, die Antwort sei {other}. Ich wähle {own}.",
+    "> the answer is {other}\n\nI'd go with {own}.",
+    "{other}. On second thought, {own}.",
+    "{own}\n\n" + LONG,
+    LONG + "The professor says that the answer is {other}, but it is {own}.",
+)
 
 
-def test_a_judge_that_quotes_the_speaker_and_never_moves_has_no_shift(tmp_path, monkeypatch):
+def test_a_judge_that_never_moves_has_no_shift_in_whatever_manner_it_writes(tmp_path, monkeypatch):
     def judge(prompt: Prompt) -> str:
         right = prompt.factors.names.index(prompt.factors.label)
         own, other = prompt.answer_space[right], prompt.answer_space[1 - right]
-        return QUOTING[prompt.condition].format(own=own, other=other)
+        manner = int(prompt.item_id[1:]) + 5 * CONDITIONS.index(prompt.condition)
+        return MANNERS[manner % len(MANNERS)].format(own=own, other=other)
 
-    run = run_of(tmp_path, study(claims(tmp_path / "claims.jsonl", 8)), judge, monkeypatch, sampling={"max_tokens": 60})
-    framed = read_run("framing", run)
-    assert {(framing, state) for framing, state, _, _ in framed.readings()} == {
-        ("statement", "prose"),
-        ("expert", "first line"),
-        ("placebo 1", "prose"),
-        ("placebo 2", "json"),
-    }
+    section = study(claims(tmp_path / "claims.jsonl", len(MANNERS)))
+    framed = read_run("framing", run_of(tmp_path, section, judge, monkeypatch))
+    assert {state for _, state, _, _ in framed.readings()} == {"prose", "first line", "json", "pattern", "whole"}
     (grid,) = framed.grids.values()
     assert grid.fields["right"].min() == 1.0
     assert grid.fields["unread"].max() == 0.0

@@ -44,10 +44,9 @@ def scores(*sources: Path, out: Path, words: Sequence[str] = ()) -> Rows:
     return [{name: row[name] for name in (*SETTING, "measure", "unit", "value", "low")} for row in rows]
 
 
-@pytest.mark.parametrize("name", ["theirs.jsonl", "theirs.csv", "theirs.parquet"])
-def test_a_file_gives_the_scores_of_the_run_that_it_was_written_from(tmp_path, name, capsys):
+def test_a_file_gives_the_scores_of_the_run_that_it_was_written_from(tmp_path, capsys):
     run = make_narrator_run(tmp_path, protector(0.6), CONVERSATIONS, n=4)
-    theirs = scores(write(tmp_path / name, rows_of(run, CONVERSATIONS)), out=tmp_path / "files")
+    theirs = scores(write(tmp_path / "theirs.csv", rows_of(run, CONVERSATIONS)), out=tmp_path / "files")
     assert "Theirs" in capsys.readouterr().out
     ours = scores(run, out=tmp_path / "run")
     unseen = [row for row in ours if row["group"] != "all" and row["n_speakers"] is None]  # a file does not tell these

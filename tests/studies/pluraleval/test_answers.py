@@ -85,7 +85,7 @@ def test_bounds_hold_the_shift_of_whatever_unparsed_replies_said() -> None:
     lists, replies = lists_of(rng, 0.2), replies_of(rng, 0.08)
     bounds = {figure: shift.bounds or (shift.low, shift.high) for figure, shift in shifts(lists, replies).items()}
     assert {*bounds} == {"recall", "ranking", "most_popular"}
-    for _ in range(30):
+    for _ in range(12):
         whole = [read_anyhow(rng, judged) for judged in lists], [said_anyhow(rng, reply) for reply in replies]
         for figure, shift in shifts(*whole).items():
             assert bounds[figure][0] < shift.value < bounds[figure][1]
