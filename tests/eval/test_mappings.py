@@ -86,7 +86,8 @@ def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path: Path) ->
         [{**pair, "instruction": f"Do {i}.", "preference": p} for i, p in enumerate(preferences)],
     )
     rows = rows_of(tmp_path / "annotations.json", "--mapping", "alpacaeval-annotations")
-    assert [row["answer"] for row in rows] == ["output_1", "output_2", "tie", "tie", "output_2", None, "output_1", None, None, None]
+    known = ["output_1", "output_2", "tie", "tie", "output_2", None, "output_1"]
+    assert [row["answer"] for row in rows] == [*known, None, None, None]
     assert {(row["model"], row["dataset"]) for row in rows} == {("judge", "ours and base")}
 
 
