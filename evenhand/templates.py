@@ -16,7 +16,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from evenhand.errors import DataError
 
-NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
+NUMBER = re.compile(r"[+-]?(\d{1,15}\.?\d{0,15}|\.\d{1,15})(e[+-]?\d{1,2})?")
 NOTHING = ("", "0", "false")  # what counts as no, as same_value writes it
 
 
