@@ -14,7 +14,6 @@ from evenhand.registry import STUDIES, section_class
 from evenhand.study import Shown
 from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig, load_sampling_config, parse_sampling_config
-from inference.patch import patched_units
 
 RENAMED = {  # old spelling of an option → what to write
     "--format": "--no-chat-template (was: --format raw)",
@@ -49,7 +48,7 @@ def main(argv: Sequence[str]) -> None:
     options = parser.parse_intermixed_args(argv)
     config = config_of(options.config, options.overrides, datasets)
     section = config.study
-    units = patched_units(section, config.verdict, config.patch).units
+    units = config.units().units
     unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
     if unit is None:
         ids = ", ".join(unit.unit_id for unit in islice(units, 3))
@@ -67,7 +66,7 @@ def main(argv: Sequence[str]) -> None:
             text = "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
             counted = "as messages, which the server renders"
         else:
-            text = render_chat(tokenizer, prompt.messages, has_template, config.template_args)
+            text = render_chat(tokenizer, prompt.messages, has_template, config.args_for(prompt.reads))
             counted = f"{len(encode(tokenizer, text, has_template))} tokens" if tokenizer else "bare text"
         head = f"{prompt.item_id} · {prompt.condition} · {counted} · prompt {prompt.prompt_hash}"
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
