@@ -49,7 +49,7 @@ def main(folder: Path, *, is_verbose: bool) -> None:
     total: Counter[str] = Counter()
     for file in sorted(folder.glob("*.jsonl")):
         counts: Counter[str] = Counter()
-        for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+        for row in map(json.loads, file.open(encoding="utf-8")):
             how, said, state = outcome(row)
             counts[how] += 1
             if is_verbose and how != "agree":

@@ -128,8 +128,8 @@ class Options:
         if self.is_numbers and (items := ITEM.findall(text)) and items[0] == "1":
             text = ITEM.sub("1) " if len(items) == 1 else "", text)
         if self.polar and not self.forms.keys() & {"yes", "no"}:
-            bare = r"(?i)\A\W*(yes|no)(?=\W*\Z|\.\s|, (?:it|this|that)\b)"
-            text = re.sub(bare, lambda match: self.symbols[self.polar[match[1].lower() == "no"]], text)
+            for word, place in zip(("yes", "no"), self.polar, strict=True):
+                text = re.sub(rf"(?i)\A\W*{word}(?=\W*\Z|\.\s|, (?:it|this|that)\b)", self.symbols[place], text)
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
         text = re.sub(rf"(?i)[\"'\[<]+({exact})[\"'\]>]+", r"\1", text)
         alone = text.strip("\"'().! ")

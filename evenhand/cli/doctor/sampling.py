@@ -14,7 +14,7 @@ from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import ModelSize
 from evenhand.config import config_tree, parse_config
-from evenhand.errors import EvenhandError, ModelError
+from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Prompt
 from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, parse_sampling_config
@@ -59,6 +59,8 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
             count = count_tokens(prompts or first_prompts(config.on_own_items()), config, model.tokenizer)
         except ModelError as error:
             checks.append(wrong("prompt", str(error)))
+        except DataError:  # the study has no items but its user's, and `data` says what is wrong with them
+            checks.append(unknown("prompt", "needs the items"))
         else:
             whose = "" if prompts else "one of our own items renders (the config's data are absent): "
             says = f"{whose}{count.n_prompts:,} different ones of {count.mean_tokens:.0f} tokens in the mean"
