@@ -13,7 +13,17 @@ from evenhand.sources.record_fields import shown
 from evenhand.study import Replies
 from evenhand.templates import names_in, rendered, same_value
 from studies.framing.replies import choice_in
-from studies.framing.rows import LETTERS, Row, item_values, name_in_item, option_names, options_of, place_of, turns_of
+from studies.framing.rows import (
+    LETTERS,
+    Option,
+    Row,
+    item_values,
+    looks_like,
+    name_in_item,
+    options_of,
+    place_of,
+    turns_of,
+)
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
@@ -81,7 +91,7 @@ class StudyTexts:
     values: Mapping[str, str] = field(default_factory=dict)  # what a file says, as same_value writes it → a name
     choices: str | Sequence[str] | None = None  # the column or columns of each item's own options
     correct: str | None = None  # of the right one of these
-    correct_by: str = ""  # how that names it; see rows.correct_by
+    readings: Mapping[str, str] = field(default_factory=dict)  # how that names it; see rows.readings_of
     messages: str | None = None  # the column with a conversation
     statement_first: bool = False  # whether framings follow up on the baseline because a patch has them do so
 
@@ -285,9 +295,14 @@ class FramedUnit:
         )
 
     @cached_property
-    def options(self) -> list[str]:
-        """The item's own options, of a study with choices."""
+    def listed(self) -> list[Option]:
+        """The item's own options, of a study with choices, with those that are empty."""
         return options_of(self.row, self.study.choices or ())
+
+    @property
+    def options(self) -> list[str]:
+        """The texts of the item's own options."""
+        return [option.text for option in self.listed if option.text is not None]
 
     @property
     def answers(self) -> Sequence[str]:
@@ -298,10 +313,11 @@ class FramedUnit:
         """The answer that a column or template names. Raises DataError where it names none."""
         text, choices = name_in_item(self.row, key), self.study.choices
         if choices and same_value(text) not in self.study.values:
-            names = option_names(self.row, choices)
-            if same_value(text) in names:
-                return LETTERS[names.index(same_value(text))]
-            return LETTERS[place_of(text, self.study.correct_by or "letter", self.options, f"{self.row.where}: {key}")]
+            reading = self.study.readings.get(looks_like(text), "text")
+            if (place := place_of(text, reading, self.listed)) < 0:
+                problem = f"{shown(text)} is read as {reading}, and is none of {len(self.options)} options"
+                raise DataError(f"{self.row.where}: {key}: {problem}")
+            return LETTERS[sum(option.text is not None for option in self.listed[:place])]
         if (name := self.named(text, self.answers)) is None:
             problem = f"its {key} is {text[:80]!r}; the answers are {', '.join(self.answers)}"
             way_out = f"say which one is meant: framing.values: {{{text[:80]!r}: {self.answers[0]}}}"

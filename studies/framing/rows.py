@@ -2,7 +2,8 @@
 
 import ast
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Annotated, Any, NamedTuple
 
@@ -55,23 +56,21 @@ class Columns(Closed):
 
 def load_rows(source: ItemSource, columns: Columns, where: str | None = None) -> Iterator[Row | DataError]:
     """The items of a source and split in their order; for one that is damaged the error. where: which rows are kept."""
-    by_id: dict[str, Row] = {}
+    by_id, twice = dict[str, Row](), dict[str, DataError]()
     for row in rows_of(source, columns, where):
         if isinstance(row, DataError):
             yield row
         elif columns.framing is None:
             if source.file is None or source.has(row.group):
                 yield row
-        elif row.item_id not in by_id:
-            by_id[row.item_id] = row
         else:
-            merged = {**(by_id[row.item_id].by_framing or {}), **(row.by_framing or {})}
-            if len(merged) == len(by_id[row.item_id].by_framing or {}):
-                yield DataError(
-                    f"{row.where}: item '{row.item_id[:40]}' is there twice in framing {shown(*row.by_framing or '')}"
-                )
-            by_id[row.item_id] = by_id[row.item_id]._replace(by_framing=merged)
-    yield from (row for row in by_id.values() if source.file is None or source.has(row.group))
+            framings = by_id.setdefault(row.item_id, row._replace(by_framing={})).by_framing or {}
+            if again := framings.keys() & (row.by_framing or {}):
+                problem = f"item '{row.item_id[:40]}' is there twice in framing {shown(*again)}"
+                twice[row.item_id] = DataError(f"{row.where}: {problem}")
+            by_id[row.item_id] = by_id[row.item_id]._replace(by_framing={**framings, **(row.by_framing or {})})
+    kept = (row for row in by_id.values() if source.file is None or source.has(row.group))
+    yield from (twice.get(row.item_id, row) for row in kept)
 
 
 def rows_of(source: ItemSource, columns: Columns, where: str | None) -> Iterator[Row | DataError]:
@@ -143,51 +142,101 @@ def value_at(values: Mapping[str, Any], key: str, where: str) -> Any:
     return value
 
 
-def options_of(row: Row, choices: str | Sequence[str]) -> list[str]:
-    """The texts of an item's options: a list, an object's values, or some columns. Raises DataError."""
-    if not isinstance(choices, str):  # those of a list that is shorter than another's are empty
-        return [str(row.values[name]) for name in choices if row.values.get(name) is not None]
-    value = value_at(row.values, choices, row.where)
-    value = value.get("text", [*value.values()]) if isinstance(value, dict) else value
-    if not isinstance(value, list) or not 1 < len(value) <= len(LETTERS):
-        problem = f"must be a list of 2 to {len(LETTERS)} options, found {shown(value)}"
-        raise DataError(f"{row.where}: '{choices}' {problem}")
-    return [str(option["text"] if isinstance(option, dict) and "text" in option else option) for option in value]
+class Option(NamedTuple):
+    """An option of an item as its file has it."""
+
+    labels: tuple[str, ...]  # what the file itself calls it: its column, its key, or the `label` beside its text
+    text: str | None  # None: empty, as in lists that are shorter than others; it keeps its place and is not shown
 
 
-def option_names(row: Row, choices: str | Sequence[str]) -> list[str]:
-    """What the file itself calls the options: columns, an object's keys, or the `label`s beside its texts."""
+def options_of(row: Row, choices: str | Sequence[str]) -> list[Option]:
+    """An item's options: a list, an object's values, or some columns. Raises DataError."""
     if not isinstance(choices, str):
-        return [same_value(name) for name in choices]
-    value = value_at(row.values, choices, row.where)
-    return [same_value(name) for name in value.get("label", value)] if isinstance(value, dict) else []
-
-
-def correct_by(answers: Iterable[tuple[str, int]]) -> str:
-    """How a column names the right one of each item's options: "index" from 0, "letter" or "text".
-
-    answers: what it says, and how many options there are. It is an index where all are, since options may be numbers.
-    """
-    pairs = [(same_value(text), n) for text, n in answers]
-    if all(text.isdecimal() and int(text) < n for text, n in pairs):
-        return "index"
-    letters = [text.strip("().: ") for text, _ in pairs]
-    return "letter" if all(len(a) == 1 and a.upper() in LETTERS for a in letters) else "text"
-
-
-def place_of(answer: str, how: str, options: Sequence[str], where: str) -> int:
-    """The place of the option that is named. Raises DataError where there is none."""
-    value = same_value(answer)
-    if how == "index" and value.isdecimal():
-        place = int(value)
-    elif how == "letter":
-        place = LETTERS.find(value.strip("().: ").upper() or "-")
+        n = len(os.path.commonprefix([*choices]))  # option_a is called "a", too; option1 may be number 0 or 1
+        pairs = [((name, name[n:]) if name[n:].isalpha() else (name,), row.values.get(name)) for name in choices]
     else:
-        places = [i for i, option in enumerate(options) if same_value(option) == value]
-        place = places[0] if len(places) == 1 else -1
-    if not 0 <= place < len(options):
-        raise DataError(f"{where}: {shown(answer)} is read as {how}, and is none of {len(options)} options")
-    return place
+        value = value_at(row.values, choices, row.where)
+        if isinstance(value, dict) and isinstance(value.get("text"), list):
+            labels = value.get("label") or [None] * len(value["text"])
+            value = [{"label": label, "text": text} for label, text in zip(labels, value["text"], strict=False)]
+        elif isinstance(value, dict):
+            value = [{"label": label, "text": text} for label, text in value.items()]
+        each = [v if isinstance(v, dict) else {"text": v} for v in (value if isinstance(value, list) else [])]
+        pairs = [((v["label"],) if v.get("label") is not None else (), v.get("text")) for v in each]
+    options = [
+        Option(tuple(map(bare, labels)), str(t) if str(t or t == 0 or "").strip() else None) for labels, t in pairs
+    ]
+    if not 1 < sum(option.text is not None for option in options) <= len(options) <= len(LETTERS):
+        problem = f"must hold 2 to {len(LETTERS)} options, found {len(options) or shown(value)}"
+        raise DataError(f"{row.where}: {shown(choices) if isinstance(choices, str) else ', '.join(choices)} {problem}")
+    return options
+
+
+def bare(value: object) -> str:
+    """A value as options are called: "(A)" and "a." are "a"."""
+    return same_value(value).strip("().: ")
+
+
+# What a value looks like → the ways in which it may name an option
+READINGS = {
+    "text": ("label", "text"),
+    "letter": ("label", "letter", "text"),
+    "number": ("label", "index from 0", "number from 1", "text"),
+}
+
+
+def looks_like(value: str) -> str:
+    """The key of READINGS."""
+    name = bare(value)
+    return (
+        "number"
+        if name.isdecimal() and len(name) < 10
+        else "letter"
+        if len(name) == 1 and name.upper() in LETTERS
+        else "text"
+    )
+
+
+def place_of(value: str, reading: str, options: Sequence[Option]) -> int:
+    """The place of the option that a value names; -1 where it names none, or several."""
+    if reading in ("index from 0", "number from 1"):
+        place = int(bare(value)) - (reading == "number from 1")
+    elif reading == "letter":
+        place = LETTERS.find(bare(value).upper() or "-")
+    else:
+        by_label = reading == "label"
+        names = [bare(value) in o.labels if by_label else same_value(o.text) == same_value(value) for o in options]
+        place = names.index(True) if names.count(True) == 1 else -1
+    return place if 0 <= place < len(options) and options[place].text is not None else -1
+
+
+def readings_of(answers: Sequence[tuple[str, Sequence[Option], str]]) -> dict[str, str]:
+    """What a value looks like → how it names an option, in all rows of a file: the one way that fits them all.
+
+    An item's own labels come first. answers: the value, the item's options, and where it stands. Raises DataError for
+    numbers that fit no way, and for values that may name one option or another.
+    """
+    readings = dict[str, str]()
+    for kind, ways in READINGS.items():
+        if not (alike := [answer for answer in answers if looks_like(answer[0]) == kind]):
+            continue
+        places = {way: [place_of(value, way, options) for value, options, _ in alike] for way in ways}
+        fitting = {tuple(places[way]): way for way in reversed(ways) if -1 not in places[way]}
+        if -1 not in places["text"] and readings.get("text") == "text":
+            readings[kind] = "text"  # as the values that are no number or letter
+        elif -1 not in places["label"] or (kind != "number" and max(places["label"]) >= 0):
+            readings[kind] = "label"
+        elif len(fitting) > 1:
+            differing = next(i for i, column in enumerate(zip(*fitting, strict=True)) if len({*column}) > 1)
+            value, _, where = alike[differing]
+            listed = " or ".join(f"{way} ({LETTERS[of[differing]]})" for of, way in fitting.items())
+            raise DataError(f"{where}: {shown(value)} may be {listed}, and no row of the file tells which")
+        elif not fitting and kind == "number":
+            wheres = [f"{way}: not {alike[of.index(-1)][2]}" for way, of in places.items() if way != "label"]
+            raise DataError(f"the numbers fit no way of counting in all rows of the file ({', '.join(wheres)})")
+        else:  # of letters and texts those that fit are read
+            readings[kind] = next(iter(fitting.values()), ways[1])
+    return readings
 
 
 def row_hash(row: Row) -> str:

@@ -44,12 +44,13 @@ from studies.framing.asking import (
 from studies.framing.rows import (
     LETTERS,
     Columns,
+    Option,
     Row,
     are_families,
-    correct_by,
     load_rows,
     name_in_item,
     options_of,
+    readings_of,
 )
 
 MOST_ANSWERS = 101
@@ -131,7 +132,7 @@ class FramingSection(StudySection):
     pair: Pair | None = None  # instead of answers: two columns to compare
     # Instead of answers: each item's own options, a column that holds a list, or several columns. Answers are A, B ...
     choices: str | tuple[str, ...] | None = Field(default=None, exclude_if=is_none)
-    correct: str | None = Field(default=None, exclude_if=is_none)  # of choices: the index from 0, letter or text
+    correct: str | None = Field(default=None, exclude_if=is_none)  # of choices: label, letter, text or number; see docs
     scale: tuple[int, int] | None = None  # instead of answers: whole numbers from the lowest to the highest
     symbols: tuple[str, ...] | None = None  # what the judge writes for each answer; null: its text
     orders: Literal["both", "given"] = "both"  # both: also with the answers in reverse
@@ -305,7 +306,7 @@ class FramingSection(StudySection):
             values={same_value(text): name for text, name in self.values.items()},
             choices=self.choices,
             correct=self.correct,
-            correct_by=self.correct_by,
+            readings=self.readings,
             messages=self.messages,
         )
 
@@ -332,18 +333,24 @@ class FramingSection(StudySection):
         return True
 
     @cached_property
-    def correct_by(self) -> str:
-        """How `correct` names an option, which all items of all sources tell together; see rows.correct_by."""
-        if not (self.choices and self.correct):
-            return ""
-        answers = list[tuple[str, int]]()
-        for source in self.items:
+    def readings(self) -> Mapping[str, str]:
+        """How columns name an option, which all items of all sources tell together; see rows.readings_of."""
+        answers = list[tuple[str, list[Option], str]]()
+        said = {same_value(value) for value in self.values}
+        keys = [key for key in (self.correct, *sorted(self.pushed_columns)) if key and self.choices]
+        for source in self.items if keys else ():
             whole = source.model_copy(update={"split": "all"}) if source.file else source
-            for row in load_rows(whole, self.columns, self.where):
-                with suppress(EvenhandError):  # what cannot be read is told of item by item
-                    if isinstance(row, Row):
-                        answers.append((name_in_item(row, self.correct), len(options_of(row, self.choices))))
-        return correct_by(answers)
+            for row in load_rows(whole, self.columns):
+                for key in keys:
+                    with suppress(EvenhandError):  # what cannot be read is told of item by item
+                        if isinstance(row, Row) and same_value(text := name_in_item(row, key)) not in said:
+                            answers.append((text, options_of(row, self.choices or ()), f"{row.where}: {key}"))
+        try:
+            return readings_of(answers)
+        except DataError as error:
+            name = self.correct if self.correct and self.correct.isidentifier() else "COLUMN"
+            way_out = f"""say it by a letter: correct: "{{{{ 'ABCD'[{name} | int - 1] }}}}" (of numbers from 1)"""
+            raise DataError(f"{error}; {way_out}, or values: {{'1': A}}") from None
 
     @cached_property
     def kept(self) -> tuple[list[Row], list[str]]:
@@ -397,14 +404,19 @@ class FramingSection(StudySection):
             raise DataError(f"{source.name}: {len(why)} of {n_items} items cannot be asked{way_out}\n  {listed}")
         return rows
 
+    @property
+    def pushed_columns(self) -> frozenset[str]:
+        """The columns and templates that say what framings argue for."""
+        pushed = (text.pushed for text in self.texts.values() if text.pushed)
+        return frozenset(pushed) - {WRONG, *self.answer_texts}
+
     @cached_property
     def names_of_columns(self) -> frozenset[str]:
         """The names that texts take from items: an item that has them all is not looked at framing by framing."""
         texts = [text for framing in self.all_framings for text in (framing.text, framing.ask, framing.system) if text]
         texts += [*self.set.values(), *(text for framing in self.all_framings for text in framing.answers.values())]
         texts += [text for case in self.cases.values() for name, text in case.items() if name != "label"]
-        pushed = {text.pushed for text in self.texts.values() if text.pushed} - {WRONG, *self.answer_texts}
-        texts += [name if "{" in name else f"{{{{ {name} }}}}" for name in pushed]
+        texts += [name if "{" in name else f"{{{{ {name} }}}}" for name in self.pushed_columns]
         ours = {*RESERVED_NAMES, *self.set, *(name for case in self.cases.values() for name in case)}
         return frozenset(name for text in texts for name in names_in(text)) - ours
 

@@ -9,7 +9,7 @@ import pytest
 from evenhand.config import parse_config
 from evenhand.errors import DataError
 from evenhand.records import Prompt
-from studies.framing.rows import are_families, correct_by
+from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 from tests.made.made_verdicts import write
 
@@ -165,22 +165,64 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(answers: tuple[Any, ...
     ]
 
 
+ABC = ["a", "b", "c"]
+RIGHT: dict[str, tuple[list[tuple[Any, Any]], str]] = {  # options and the right one of each row → the right texts
+    "labels beside texts": ([({"text": ABC, "label": ABC}, "B"), ({"text": ABC, "label": ["1", "2", "3"]}, "2")], "bb"),
+    "labels in another order": ([([{"label": n, "text": t} for n, t in ("Bx", "Ay")], a) for a in "AB"], "yx"),
+    "numbers as labels": ([({"text": ABC, "label": [1, 2, 3]}, n) for n in (1, 2)], "ab"),
+    "indices beside labels": ([({"text": ABC, "label": [1, 2, 3]}, n) for n in (1, 0)], "ba"),
+    "an object": ([({"w": "a", "x": "b"}, "x")], "b"),
+    "from 0": ([(ABC, 1), (ABC, 0)], "ba"),
+    "from 1": ([(["a", "b"], "1"), (["a", "b"], "2.0")], "ab"),
+    "numbers that are texts": ([(["2", "5"], 5), (["0", "2"], 2)], "52"),
+    "some texts are numbers": ([(["x y", "1"], 1), (["x y", "z"], "x y")], "1x"),
+    "an empty option": ([(["a", None, "c"], 2), (["a", "b", ""], 0), (["a", None, "c"], "C")], "cac"),
+    "letters and numbers": ([(ABC, "C"), (ABC, 2), (ABC, 0)], "cca"),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_right_option_is_named_in_the_one_way_that_fits_the_whole_file(name: str, tmp_path: Path) -> None:
+    given, right = RIGHT[name]
+    rows = [{"id": i, "q": "Which?", "choices": choices, "answer": answer} for i, (choices, answer) in enumerate(given)]
+    for keys in ({}, {"where": "id == 0"}):  # what `where` leaves out tells how the others are meant
+        prompts = [p for p in chosen(rows, tmp_path, **keys) if (p.factors.order, p.condition) == ("given", "plain")]
+        texts = [dict(zip(p.factors.names, p.factors.texts, strict=True))[p.factors.label or ""] for p in prompts]
+        assert [text[0] for text in texts] == [*right][: len(rows) if not keys else 1]
+
+
 @pytest.mark.parametrize(
-    ("choices", "answers"),
+    ("given", "words"),
     [
-        (lambda names: {"text": OPTIONS, "label": names}, [["A", "B", "C", "D"], ["1", "2", "3", "4"]]),
-        (lambda names: dict(zip(names, OPTIONS, strict=True)), [["A", "B", "C", "D"], ["w", "x", "y", "z"]]),
+        ([(ABC, 1), (ABC, 2)], r":1: answer: '1' may be number from 1 \(A\) or index from 0 \(B\)"),
+        ([(["1", "0"], 1), (["1", "0"], 0)], r":1: answer: '1' may be text \(A\) or index from 0 \(B\)"),
+        ([(["b", "a"], "a")], r":1: answer: 'a' may be text \(B\) or letter \(A\)"),
+        ([(ABC, 3), (ABC, 0)], r"fit no way .*index from 0: not .*:1: answer, number from 1: not .*:2: answer"),
     ],
-    ids=["labels beside texts", "an object"],
 )
-def test_the_right_option_may_be_called_as_the_file_calls_it(choices: Any, answers: list[list[str]], tmp_path) -> None:
-    rows = [{"id": i, "q": "Which?", "choices": choices(names), "answer": names[2]} for i, names in enumerate(answers)]
-    assert {p.factors.label for p in chosen(rows, tmp_path)} == {"C"}
+def test_values_that_may_name_one_option_or_another_are_refused_and_a_map_or_template_tells(
+    given: list[tuple[Any, Any]], words: str, tmp_path: Path
+) -> None:
+    rows = [{"id": i, "q": "Which?", "choices": choices, "answer": answer} for i, (choices, answer) in enumerate(given)]
+    with pytest.raises(DataError, match=rf"{words}.*values: {{'1': A}}"):
+        chosen(rows, tmp_path, skip="counted")
+    mapped = chosen(rows, tmp_path, values={str(answer): "AB"[i] for i, (_, answer) in enumerate(given)})
+    lettered = chosen(rows, tmp_path, correct="{{ 'AB'[id | int] }}", values={"A": "A", "B": "B"})
+    for prompts in (mapped, lettered):
+        assert [{p.item_id: p.factors.label for p in prompts}[str(i)] for i in range(len(rows))] == [*"AB"][: len(rows)]
 
 
-def test_options_that_are_numbers_are_named_by_index_where_all_are_indices() -> None:
-    assert correct_by([("1", 4), ("3.0", 4)]) == "index"
-    assert correct_by([("1", 4), ("12", 4)]) == "text"
+def test_an_empty_column_among_the_options_is_not_shown_and_the_others_keep_their_letters(tmp_path: Path) -> None:
+    rows = [{"id": i, "q": "?", "o_a": "x", "o_b": None, "o_c": "y", "answer": a} for i, a in enumerate("CAc")]
+    for choices in (["o_a", "o_b", "o_c"], ["o_c", "o_b", "o_a"]):  # the letter is the column's own
+        texts = [
+            dict(zip(p.factors.names, p.factors.texts, strict=True)) for p in chosen(rows, tmp_path, choices=choices)
+        ]
+        labels = [p.factors.label for p in chosen(rows, tmp_path, choices=choices)]
+        assert {(text["A"], text["B"]) for text in texts} == {tuple("xy" if choices[0] == "o_a" else "yx")}
+        assert [text[label or ""] for text, label in zip(texts, labels, strict=True)][::4] == ["y", "x", "y"]
+    with pytest.raises(DataError, match=r"'b' is read as label, and is none of 2 options"):
+        chosen([*rows, {**rows[0], "id": 3, "answer": "b"}], tmp_path, choices=["o_a", "o_b", "o_c"])
 
 
 def test_items_may_have_any_number_of_options_which_change_places_and_a_wrong_one_is_pushed(tmp_path: Path) -> None:
@@ -201,7 +243,7 @@ def test_items_may_have_any_number_of_options_which_change_places_and_a_wrong_on
 
 
 def test_what_is_pushed_may_be_a_column(tmp_path: Path) -> None:
-    rows = [{"id": "1", "q": "Which?", "choices": OPTIONS, "answer": 1, "suggested": 3}]
+    rows = [{"id": "1", "q": "Which?", "choices": OPTIONS, "answer": 0, "suggested": 3}]
     user = {"text": "I think {{ pushed.text }}", "pushed": "suggested"}
     prompts = chosen(rows, tmp_path, framings={"plain": "", "user": user})
     assert {p.factors.pushed for p in prompts if p.condition == "user"} == {"D"}
@@ -241,6 +283,8 @@ def test_rows_that_are_framings_already_are_asked_as_they_stand(tmp_path: Path) 
         study(tmp_path, LONG[:3], tree).units("answer")
     with pytest.raises(DataError, match="is there twice in framing"):
         study(tmp_path, [*LONG, LONG[0]], tree).units("answer")
+    counted = study(tmp_path, [*LONG, LONG[0]], {**tree, "skip": "counted"})
+    assert [row.item_id for row in counted.rows] == ["Capital of Peru?"]
 
 
 def test_a_conversation_keeps_its_turns_whatever_they_are_called(tmp_path: Path) -> None:
