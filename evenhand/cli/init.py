@@ -78,6 +78,7 @@ def proposal(file: Path, at: str, folder: Path) -> str:
     pairs = ([named(columns, [name]) for name in pair] for pair in PAIRS)
     pair = next(([a, b] for a, b in pairs if a and b), None)
     correct, incorrect = named(columns, CORRECT), named(columns, INCORRECT)
+    shown: set[str | None] = set()  # further columns that the study uses
     taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
     question = named({name: values for name, values in columns.items() if name not in taken}, QUESTIONS)
     question = question or longest_text(columns, taken)
@@ -96,7 +97,7 @@ def proposal(file: Path, at: str, folder: Path) -> str:
         means["label"] = label if label and {str(v) for v in columns[label]} <= {*pair, "None"} else None
         slots |= {"first": json.dumps(pair[0]), "second": json.dumps(pair[1]), "first_text": json.dumps(pair[0])}
     else:
-        kind, shown = "question", set[str | None]()
+        kind = "question"
         values = sorted({str(v).strip() for v in columns[label] if v is not None}) if label else []
         if not 1 < len(values) <= FEW:
             values, means["label"] = ["yes", "no"], None
