@@ -72,6 +72,11 @@ class ResultMapping(Closed):
     columns: Texts = {}  # column → template, of every row
     rows: tuple[Texts, ...] = ({},)  # a record makes one row for each of these, with these columns beside
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether rows are made of records, which else are rows already."""
+        return bool(self.columns) or any(self.rows)
+
 
 def read_mapping(words: Sequence[str]) -> ResultMapping:
     """A mapping by its file or by the name of one that comes with Evenhand, with keys overridden ("key=value"); without
@@ -100,7 +105,7 @@ class Mapped:
     def add(self, source: Path, mapping: ResultMapping) -> None:
         """Add a source. Raises DataError where each reply of a log stands behind several filters."""
         names = {same_value(said): name for said, name in mapping.values.items()}
-        named = {"model": "{{ model }}"} if is_log(source) and mapping.columns else {}
+        named = {"model": "{{ model }}"} if is_log(source) and mapping.has_columns else {}
         columns = {**named, **mapping.columns}
         every, filters = [{**columns, **own} for own in mapping.rows], dict[str, None]()
         for where, record in kept_records(source, mapping):
@@ -166,7 +171,7 @@ def kept_records(source: Path, mapping: ResultMapping) -> Iterator[Place]:
     """The records of a source, one for each element of the list that the mapping names."""
     n_lists = 0
     for where, record in records_of(source, mapping.at):
-        fields = {"file": Path(re.sub(r"(?i)\.gz$", "", source.name)).stem, **record} if mapping.columns else record
+        fields = {"file": Path(re.sub(r"(?i)\.gz$", "", source.name)).stem, **record} if mapping.has_columns else record
         listed = value_at(fields, mapping.each) if mapping.each else None
         n_lists += isinstance(listed, list)
         for index, element in enumerate(listed if isinstance(listed, list) and listed else [None]):

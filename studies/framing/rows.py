@@ -166,8 +166,9 @@ def options_of(row: Row, choices: str | Sequence[str]) -> list[Option]:
     options = [
         Option(tuple(map(bare, labels)), str(t) if str(t or t == 0 or "").strip() else None) for labels, t in pairs
     ]
-    if not 1 < sum(option.text is not None for option in options) <= len(options) <= len(LETTERS):
-        problem = f"must hold 2 to {len(LETTERS)} options, found {len(options) or shown(value)}"
+    n_texts = sum(option.text is not None for option in options)
+    if n_texts < 2 or len(options) > len(LETTERS):
+        problem = f"must hold 2 to {len(LETTERS)} options, found {n_texts if options else shown(value)}"
         raise DataError(f"{row.where}: {shown(choices) if isinstance(choices, str) else ', '.join(choices)} {problem}")
     return options
 

@@ -110,10 +110,10 @@ def numbers_in_order(names: Sequence[str]) -> list[float]:
 
 
 def shown_first(answers: Sequence[str], order: str) -> str:
-    """The answer that stood first: swapped, those that are no tie stood in reverse. Of two none is a tie, of three
-    one: the last unless another's name says so."""
-    places = [name for name in answers if len(answers) == 2 or not TIE.search(name)]
-    places = places[:2] if len(places) == len(answers) == 3 else places or [*answers]
+    """The answer that stood first: swapped, those that are no tie stood in reverse. Of three one is a tie, the last
+    unless another's name says so; where ties would leave fewer than two answers none is."""
+    places = [name for name in answers if not TIE.search(name)]
+    places = places[:2] if len(places) == len(answers) == 3 else places if len(places) > 1 else [*answers]
     return places[0 if order == GIVEN else -1]
 
 

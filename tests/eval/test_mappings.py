@@ -194,7 +194,8 @@ def test_which_filter_counts_is_asked(tmp_path: Path) -> None:
 def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_folded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failed = [{"id": "b", "epoch": 1, "error": {"message": "x"}}, {**SCORED, "id": "b", "epoch": 2}]
+    failed = [{"id": "b", "epoch": 1, "scores": None}, {**SCORED, "id": "b", "epoch": 2}]
+    failed += [{"id": "c", "epoch": 1, "error": {"message": "x"}}]
     wrong = {**SCORED, "epoch": 2, "scores": {"match": {"value": "I"}}}
     source = inspect_log(tmp_path / "log.json", SCORED, SCORED, wrong, *failed)
     assert [(row["item_id"], row["answer"]) for row in rows_of(source, "--mapping", "inspect")] == [
@@ -202,7 +203,7 @@ def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_
     ]  # fmt: skip
     said = capsys.readouterr().out
     assert "1 samples stand twice and count once" in said
-    assert "1 records failed; their 1 items are left out" in said
+    assert "2 records failed; their 2 items are left out" in said
     inspect_log(source, SCORED, {**wrong, "epoch": 1})
     with pytest.raises(DataError, match="sample a stands there twice, with different replies"):
         rows_of(source, "--mapping", "inspect")
@@ -244,7 +245,8 @@ def test_every_format_gives_the_same_rows(name: str, tmp_path: Path) -> None:
 
 
 def test_rows_that_lie_deeper_are_asked_about_and_read_at_their_key_without_a_mapping(tmp_path: Path) -> None:
-    rows = [{"item_id": 1, "framing": f, "answer": a, "answers": ["yes", "no"]} for f, a in (("p", "ja"), ("e", "no"))]
+    kept = {"item_id": 1, "answers": ["yes", "no"], "eval": {"score": 1}}  # `eval` of a row makes no log of inspect
+    rows = [{**kept, "framing": f, "answer": a} for f, a in (("p", "ja"), ("e", "no"))]
     write_json(tmp_path / "w.json", {"data": rows})
     with pytest.raises(DataError, match="`at: data`"):
         score_main([str(tmp_path / "w.json"), "--out", str(tmp_path / "out")])

@@ -80,6 +80,7 @@ def test_numbers_in_order_are_a_scale_also_negative_and_decimal_ones(
     [
         ("A>B|B>A", "A>B", "B>A"),
         ("same|different", "same", "different"),
+        ("both|only one|neither", "both", "neither"),
         ("A>B|B>A|A=B", "A>B", "B>A"),
         ("A>B|A=B|B>A", "A>B", "B>A"),
         ("A|B|C", "A", "B"),
