@@ -191,7 +191,8 @@ def plots_of(results: Results) -> list[Any]:
         marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
         answers = {line["row"].judge: line["answer"] for line in results.facts["lines"]}
         marks = with_floors(marks, answers, "dds", zip(rows.judge, rows.dataset, strict=True))
-        plots.append(interval_plot("dds", title, marks.dropna(subset="value"), SIGNS))
+        known = marks.dropna(subset="value")
+        plots += [] if known.empty else [interval_plot("dds", title, known, SIGNS)]
     else:
         values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")
         values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())
