@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 def read_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb, checked before anything is scored."""
     options = verb_options(verb, argv)
-    if options.mapping or options.mapping_keys:
+    is_mapped = bool(options.mapping or options.mapping_keys)
+    written = ("scores.json", "scores.csv", *["verdicts.jsonl"] * is_mapped)
+    for source in options.sources:
+        if options.out and source.resolve() in [(options.out / name).resolve() for name in written]:
+            raise DataError(f"{source}: --out {options.out} would replace this file; name another folder")
+    if is_mapped:
         from eval.mappings import with_mapped
 
         options = with_mapped(options)

@@ -35,7 +35,7 @@ EXACT = ("margin", "options")  # verdicts that are log-probabilities of answers
 ZSTANDARD = 93  # a zip archive's number for it
 DRAWN = {name: name for name in ("temperature", "top_p", "top_k", "max_tokens")} | {"max_gen_toks": "max_tokens"}
 SPELLINGS = ("", " ", "Ġ", "▁")  # what tokenizers write before a word
-INSPECT = re.compile(r'\s*\{.*?"eval"\s*:\s*\{', re.DOTALL)  # how its JSON begins
+INSPECT = re.compile(r'\s*\{[^{[]*"eval"\s*:\s*\{')  # how its JSON begins: nothing is nested before this key
 Answer = Mapping[str, Any]  # lines: of the plan, each with n_lines of its item; completion: a Completion's fields
 
 

@@ -3,6 +3,7 @@
 A record is a row of a data file, or a sample of a harness's log. Mappings of common tools lie in configs/mappings.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator
 from eval.harness_logs import is_log, read_log, samples_once
 from eval.options import Options
 from eval.runs import check_named_once
-from eval.verdict_files import NO, as_text
+from eval.verdict_files import NO, as_id, as_text
 from evenhand.config import CONFIGS, Closed, apply_override, config_tree, did_you_mean, parse_config
 from evenhand.data_files import rows as data_rows
 from evenhand.errors import ConfigError, DataError
@@ -29,6 +30,7 @@ SHIPPED = CONFIGS / "mappings"
 UNIT = ("model", "dataset", "item_id", "conversation")  # columns by which rows are of one item
 NAMED = ("answer", "label", "choice")  # columns that hold answers' names
 Row = dict[str, Any]  # of verdicts: column → a text or null, or what the record has
+Unit = tuple[tuple[str, str], ...]  # what tells rows of one item: columns with their texts
 Place = tuple[str, Mapping[str, Any]]  # where a record stands; its fields
 
 
@@ -70,6 +72,11 @@ class ResultMapping(Closed):
     columns: Texts = {}  # column → template, of every row
     rows: tuple[Texts, ...] = ({},)  # a record makes one row for each of these, with these columns beside
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether rows are made of records, which else are rows already."""
+        return bool(self.columns) or any(self.rows)
+
 
 def read_mapping(words: Sequence[str]) -> ResultMapping:
     """A mapping by its file or by the name of one that comes with Evenhand, with keys overridden ("key=value"); without
@@ -92,20 +99,20 @@ class Mapped:
     """What a mapping makes of sources."""
 
     rows: list[Row] = field(default_factory=list)
-    failed: list[dict[str, str]] = field(default_factory=list)  # of each record that failed, what it says of its item
+    failed: list[set[Unit]] = field(default_factory=list)  # the items of each record that failed; empty: it says none
     unkept: list[str] = field(default_factory=list)  # where records stand that `where` leaves out
 
     def add(self, source: Path, mapping: ResultMapping) -> None:
         """Add a source. Raises DataError where each reply of a log stands behind several filters."""
         names = {same_value(said): name for said, name in mapping.values.items()}
-        named = {"model": "{{ model }}"} if is_log(source) and mapping.columns else {}
+        named = {"model": "{{ model }}"} if is_log(source) and mapping.has_columns else {}
         columns = {**named, **mapping.columns}
         every, filters = [{**columns, **own} for own in mapping.rows], dict[str, None]()
         for where, record in kept_records(source, mapping):
             if mapping.where and not is_true(mapping.where, record, f"{where}: where"):
                 self.unkept.append(where)
             elif is_true(mapping.failed, record, f"{where}: failed"):
-                self.failed.append(unit_in(every[0], record))
+                self.failed.append({unit_in(templates, record) for templates in every} - {()})
             else:
                 filters[str(record.get("filter"))] = None
                 self.rows.extend(filled(every, names, record, where))
@@ -119,9 +126,22 @@ class Mapped:
     @property
     def whole(self) -> list[Row]:
         """The rows of items of which no record failed."""
-        out = {tuple(unit.items()) for unit in self.failed if unit}
+        out = set[Unit]().union(*self.failed)
         names = {tuple(name for name, _ in unit) for unit in out}
-        return [row for row in self.rows if not any(tuple((n, str(row.get(n))) for n in of) in out for of in names)]
+        return [row for row in self.rows if not any(tuple((n, as_id(row.get(n))) for n in of) in out for of in names)]
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What is left out, and of which failed records the items could not be."""
+        if self.unkept:
+            yield f"`where` leaves out {len(self.unkept)} records, the first at {self.unkept[0]}."
+        if self.failed:
+            items, n_nameless = set[Unit]().union(*self.failed), self.failed.count(set())
+            n_models, is_named = len({row.get("model") for row in self.rows}), all("model" in dict(u) for u in items)
+            every = "" if is_named or n_models == 1 else ", for every model where a record names none"
+            yield f"{len(self.failed)} records failed; their {len(items)} items are left out{every}."
+            if n_nameless:
+                yield f"{n_nameless} failed records do not say which item they are of: its other rows are scored."
 
 
 def with_mapped(options: Options) -> Options:
@@ -138,11 +158,8 @@ def with_mapped(options: Options) -> Options:
             raise DataError(f"{source}: is a folder, and --mapping is for results of other tools; leave it out")
         mapped.add(source, mapping)
     whole = mapped.whole
-    if mapped.unkept:
-        say(f"Note: `where` leaves out {len(mapped.unkept)} records, the first at {mapped.unkept[0]}.")
-    if mapped.failed:
-        items = {tuple(unit.items()) for unit in mapped.failed}
-        say(f"Note: {len(mapped.failed)} records failed; their {len(items)} items are left out.")
+    for note in mapped.notes:
+        say(f"Note: {note}")
     if not whole:
         raise DataError(f"{options.sources[0]}: no row is left; look at `where` and `failed`")
     write_jsonl(options.out / "verdicts.jsonl", whole)
@@ -154,10 +171,10 @@ def kept_records(source: Path, mapping: ResultMapping) -> Iterator[Place]:
     """The records of a source, one for each element of the list that the mapping names."""
     n_lists = 0
     for where, record in records_of(source, mapping.at):
-        fields = {"file": source.name.partition(".")[0], **record} if mapping.columns else record
+        fields = {"file": Path(re.sub(r"(?i)\.gz$", "", source.name)).stem, **record} if mapping.has_columns else record
         listed = value_at(fields, mapping.each) if mapping.each else None
         n_lists += isinstance(listed, list)
-        for index, element in enumerate(listed if isinstance(listed, list) else [None]):
+        for index, element in enumerate(listed if isinstance(listed, list) and listed else [None]):
             own = element if isinstance(element, dict) else {}
             yield where, {**fields, **own, "each": element, "index": index} if mapping.each else fields
     if mapping.each and not n_lists:
@@ -189,15 +206,15 @@ def is_true(template: str, record: Mapping[str, Any], where: str) -> bool:
     return rendered(template, record, where, ENVIRONMENT).strip().casefold() not in NO
 
 
-def unit_in(templates: Mapping[str, str], record: Mapping[str, Any]) -> dict[str, str]:
-    """Column → text of the item of a record that failed, as far as it says; {} where it does not say which."""
+def unit_in(templates: Mapping[str, str], record: Mapping[str, Any]) -> Unit:
+    """The item of a record that failed, as far as it says; () where it does not say which."""
     unit = dict[str, str]()
     templates = templates or {str(name): f"{{{{ {name} }}}}" for name in record}
     for column in UNIT:
         with suppress(DataError):
             unit |= {column: rendered(templates[column], record, "", ENVIRONMENT)} if column in templates else {}
-    unit = {column: text.strip() for column, text in unit.items() if text.strip()}
-    return unit if {"item_id", "conversation"} & unit.keys() else {}
+    unit = {column: as_id(text) for column, text in unit.items() if text.strip()}
+    return tuple(unit.items()) if {"item_id", "conversation"} & unit.keys() else ()
 
 
 def filled(

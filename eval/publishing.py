@@ -45,6 +45,8 @@ def rows_meant(text: str, rows: Sequence[Mapping[str, Any]], gated: Gate) -> lis
     where = {"measure": measure} | {name: value.strip("\"'") for name, value in WORD.findall(words)}
     meant = [row for row in rows if all(name in where or is_meant(row.get(name)) for name, is_meant in gated.items())]
     for name, value in where.items():
+        if not any(name in row for row in rows):
+            raise DataError(f"--fail-if '{text}': no row has a column {name}. {did_you_mean(name, [*rows[0]])}")
         known = sorted({str(row.get(name)) for row in meant})
         meant = [row for row in meant if str(row.get(name)) == value]
         if not meant:

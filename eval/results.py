@@ -107,8 +107,10 @@ class Results:
         return sorted((table for table in self.tables if table.place != "files"), key=lambda table: not table.is_change)
 
     def unparsed_in(self, judges: Mapping[str, Any]) -> str:
-        """See Evaluation; how to parse all of them is only known of runs."""
-        return self.evaluation.unparsed_in(judges, **({"way_out": ""} if self.options.are_files else {}))
+        """See Evaluation; how to parse all of them is only known of runs' own replies."""
+        return self.evaluation.unparsed_in(
+            judges, **({"way_out": ""} if self.options.are_files or self.readings is not None else {})
+        )
 
     @property
     def answer(self) -> list[str]:
@@ -158,7 +160,10 @@ def results_as_read(study: str, runs: Sequence[FinishedRun], options: Options) -
         return results_of(study, judges_of(evaluation, runs, options), options, is_before_after=is_before_after)
 
     yield results(runs)
-    if all(run.self_read for run in runs):
+    lacking = [run.path for run in runs if not run.self_read]
+    if 0 < len(lacking) < len(runs):
+        say(f"Note: {lacking[0]} was sampled without self_read, so no judge's own reading is shown.")
+    if not lacking:
         reread = results([as_read_by_itself(run) for run in runs])
         yield replace(reread, readings=compared_readings(evaluation, runs))
 

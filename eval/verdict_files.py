@@ -2,10 +2,11 @@
 
 A study declares its columns as data; whatever is wrong with a file becomes one DataError that names file and line.
 pandas' own readers are not used: they make one NaN of null, NaN and an absent field, fill rows that are too short,
-take the last of two fields of one name, and do not say on which line a row starts.
+and do not say on which line a row starts.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from evenhand.errors import DataError
 from evenhand.sources.record_fields import LONE_SURROGATE, shown
 
 NO = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}"}  # what stands for nothing, in lower case
+WHOLE = re.compile(r"^(-?\d{1,15})\.0$")
 BATCH_ROWS = 8192
 TABLES = (".csv", ".tsv", ".parquet")  # all rows of which have the same columns
 
@@ -160,6 +162,11 @@ def as_text(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return f"{value:.0f}"
     return str(value).strip() if isinstance(value, str | int | float) else value
+
+
+def as_id(value: Any) -> str:
+    """A value as an id: 1, 1.0, "1" and "1.0", as pandas writes whole numbers beside nulls, are one."""
+    return WHOLE.sub(r"\1", str(as_text(value)))
 
 
 def texts_of(frame: pd.DataFrame, name: str, column: Column) -> list[str]:

@@ -16,7 +16,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from evenhand.errors import DataError
 
-NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
+NUMBER = re.compile(r"[+-]?(\d{1,15}\.?\d{0,15}|\.\d{1,15})(e[+-]?\d{1,2})?")
 NOTHING = ("", "0", "false")  # what counts as no, as same_value writes it
 
 
@@ -124,8 +124,9 @@ def rendered(text: str, values: Mapping[str, Any], where: str, environment: Envi
     try:
         return compiled(text, environment).render(values)
     except wrong as error:
-        names = ", ".join(sorted(values))
-        raise DataError(f"{where}: {error}; names with a value here: {names}") from None
+        names = [name[:80] for name in sorted(values)]
+        listed = ", ".join([*names[:12], *["..."] * (len(names) > 12)])
+        raise DataError(f"{where}: {error}; names with a value here: {listed}") from None
 
 
 def is_true(expression: str, values: Mapping[str, Any], where: str) -> bool:

@@ -78,6 +78,7 @@ def proposal(file: Path, at: str, folder: Path) -> str:
     pairs = ([named(columns, [name]) for name in pair] for pair in PAIRS)
     pair = next(([a, b] for a, b in pairs if a and b), None)
     correct, incorrect = named(columns, CORRECT), named(columns, INCORRECT)
+    shown: set[str | None] = set()  # further columns that the study uses
     taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
     question = named({name: values for name, values in columns.items() if name not in taken}, QUESTIONS)
     question = question or longest_text(columns, taken)
@@ -86,13 +87,13 @@ def proposal(file: Path, at: str, folder: Path) -> str:
     means = {"id": id_, "label": label}
     slots = {"question": slot(question), "label": json.dumps(label)}
     if label and (lists or len(letters) > 1):
-        kind, means["label"] = "choices", None
+        kind, means["label"], shown = "choices", None, {label, *(lists[:1] or letters)}
         slots["choices"] = json.dumps(lists[0] if lists else letters)
     elif correct and incorrect:
-        kind, means["label"] = "claims", None
+        kind, means["label"], shown = "claims", None, {correct, incorrect}
         slots |= {"correct": slot(correct), "incorrect": slot(incorrect)}
     elif pair:
-        kind = "pair"
+        kind, shown = "pair", {*pair}
         means["label"] = label if label and {str(v) for v in columns[label]} <= {*pair, "None"} else None
         slots |= {"first": json.dumps(pair[0]), "second": json.dumps(pair[1]), "first_text": json.dumps(pair[0])}
     else:
@@ -104,6 +105,8 @@ def proposal(file: Path, at: str, folder: Path) -> str:
         slots |= {"answers": ", ".join(f"{name}: {name}" for name in names), "one": names[0][1:-1]}
         slots["listed"] = ", ".join(values)
     slots["columns"] = ", ".join(f"{key}: {json.dumps(name)}" for key, name in means.items() if name)
+    unused = [json.dumps(name) for name in columns if name not in {question, *means.values(), *shown}]
+    slots["unused"] = ", ".join(unused) or "none"
     path = os.path.relpath(file, folder)
     slots["items"] = json.dumps({"file": path, **({"at": at} if at else {})}, ensure_ascii=False)
     stem = re.sub(r"\W+", "-", file.name.partition(".")[0]) or "study"
@@ -134,7 +137,8 @@ def is_id(name: str, values: Sequence[Any]) -> bool:
 
 
 def is_list_of_texts(value: Any) -> bool:
-    """Whether a value is a list of texts, also one that CSV has as a text."""
+    """Whether a value is a list of texts, also one that CSV has as a text, or beside labels as ARC has it."""
+    value = value.get("text") if isinstance(value, dict) else value
     if isinstance(value, str) and value.startswith("["):
         return value.count("'") >= 4 or value.count('"') >= 4
     return isinstance(value, list) and len(value) > 1 and all(isinstance(part, str) for part in value)

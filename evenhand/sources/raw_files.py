@@ -112,7 +112,9 @@ def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             byte = f"0x{line[error.start]:02x} at byte {error.start + 1}"
-            raise DataError(f"{name}:{number}: is not UTF-8 ({byte} of the line); {AGAIN}") from None
+            raise DataError(
+                f"{name}:{number}: is not UTF-8 ({byte} of the line); save it as UTF-8, or {AGAIN}"
+            ) from None
 
 
 @contextmanager

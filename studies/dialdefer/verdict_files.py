@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from eval.runs import reading_shares
-from eval.verdict_files import NO, Absent, Column, Layout, one_of, read_rows, refuse, texts_of
+from eval.verdict_files import NO, Absent, Column, Layout, as_id, one_of, read_rows, refuse, texts_of
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
@@ -69,7 +69,7 @@ LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "model": Column(one_line, True),
         "dataset": Column(dataset_named, True),
-        "item_id": Column(one_line, True),
+        "item_id": Column(lambda text: one_line(as_id(text)), True),
         "condition": Column(one_of(tuple(Condition), squeezed), True),
         "choice": Column(),
         "response": Column(),
@@ -80,7 +80,7 @@ LAYOUT = Layout(
         "label": Column(),
         "error": Column(),
         "benchmark": Column(str, default=""),
-        "cluster": Column(one_line, default=""),
+        "cluster": Column(lambda text: one_line(as_id(text)), default=""),
     },
     choice="choice",
     response="response",

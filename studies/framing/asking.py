@@ -13,7 +13,17 @@ from evenhand.sources.record_fields import shown
 from evenhand.study import Replies
 from evenhand.templates import names_in, rendered, same_value
 from studies.framing.replies import choice_in
-from studies.framing.rows import LETTERS, Row, item_values, name_in_item, option_names, options_of, place_of, turns_of
+from studies.framing.rows import (
+    LETTERS,
+    Row,
+    item_values,
+    listed_options,
+    name_in_item,
+    option_names,
+    options_of,
+    place_of,
+    turns_of,
+)
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
@@ -298,10 +308,13 @@ class FramedUnit:
         """The answer that a column or template names. Raises DataError where it names none."""
         text, choices = name_in_item(self.row, key), self.study.choices
         if choices and same_value(text) not in self.study.values:
-            names = option_names(self.row, choices)
-            if same_value(text) in names:
-                return LETTERS[names.index(same_value(text))]
-            return LETTERS[place_of(text, self.study.correct_by or "letter", self.options, f"{self.row.where}: {key}")]
+            names, options = option_names(self.row, choices), listed_options(self.row, choices)
+            where, value = f"{self.row.where}: {key}", same_value(text)
+            how = self.study.correct_by or "letter"
+            place = names.index(value) if value in names else place_of(text, how, options, where)
+            if place >= len(options) or options[place] is None:
+                raise DataError(f"{where}: {shown(text)} is an option that is empty")
+            return LETTERS[sum(option is not None for option in options[:place])]
         if (name := self.named(text, self.answers)) is None:
             problem = f"its {key} is {text[:80]!r}; the answers are {', '.join(self.answers)}"
             way_out = f"say which one is meant: framing.values: {{{text[:80]!r}: {self.answers[0]}}}"

@@ -358,7 +358,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     changed = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]
     hidden = [unrankable(run)] if unrankable(run) else []
     if len(framings) < len(run.section.framings) - 1:
-        hidden.append("some framing has no parsed reply")
+        hidden.append("some framing shares no parsed item with the baseline")
     if any(not row.high < LITTLE for row in changed):
         hidden.append("answers change, if not in one direction")
     given = answer(shifts_of(run, judge, known_scores(results), results.options.drawing), (), hidden)

@@ -56,6 +56,7 @@ class Columns(Closed):
 def load_rows(source: ItemSource, columns: Columns, where: str | None = None) -> Iterator[Row | DataError]:
     """The items of a source and split in their order; for one that is damaged the error. where: which rows are kept."""
     by_id: dict[str, Row] = {}
+    repeated: dict[str, DataError] = {}  # items of which a framing is there twice
     for row in rows_of(source, columns, where):
         if isinstance(row, DataError):
             yield row
@@ -67,11 +68,11 @@ def load_rows(source: ItemSource, columns: Columns, where: str | None = None) ->
         else:
             merged = {**(by_id[row.item_id].by_framing or {}), **(row.by_framing or {})}
             if len(merged) == len(by_id[row.item_id].by_framing or {}):
-                yield DataError(
-                    f"{row.where}: item '{row.item_id[:40]}' is there twice in framing {shown(*row.by_framing or '')}"
-                )
+                problem = f"item '{row.item_id[:40]}' is there twice in framing {shown(*row.by_framing or '')}"
+                repeated.setdefault(row.item_id, DataError(f"{row.where}: {problem}"))
             by_id[row.item_id] = by_id[row.item_id]._replace(by_framing=merged)
-    yield from (row for row in by_id.values() if source.file is None or source.has(row.group))
+    kept = (row for row in by_id.values() if source.file is None or source.has(row.group))
+    yield from (repeated.get(row.item_id, row) for row in kept)
 
 
 def rows_of(source: ItemSource, columns: Columns, where: str | None) -> Iterator[Row | DataError]:
@@ -143,16 +144,25 @@ def value_at(values: Mapping[str, Any], key: str, where: str) -> Any:
     return value
 
 
-def options_of(row: Row, choices: str | Sequence[str]) -> list[str]:
-    """The texts of an item's options: a list, an object's values, or some columns. Raises DataError."""
-    if not isinstance(choices, str):  # those of a list that is shorter than another's are empty
-        return [str(row.values[name]) for name in choices if row.values.get(name) is not None]
+def listed_options(row: Row, choices: str | Sequence[str]) -> list[str | None]:
+    """The texts of an item's options: a list, an object's values, or some columns, of which empty ones are None: their
+    item has fewer options than another. Raises DataError."""
+    if not isinstance(choices, str):
+        return [None if row.values.get(name) in (None, "") else str(row.values[name]) for name in choices]
     value = value_at(row.values, choices, row.where)
     value = value.get("text", [*value.values()]) if isinstance(value, dict) else value
     if not isinstance(value, list) or not 1 < len(value) <= len(LETTERS):
         problem = f"must be a list of 2 to {len(LETTERS)} options, found {shown(value)}"
         raise DataError(f"{row.where}: '{choices}' {problem}")
     return [str(option["text"] if isinstance(option, dict) and "text" in option else option) for option in value]
+
+
+def options_of(row: Row, choices: str | Sequence[str]) -> list[str]:
+    """The texts of an item's options, without empty columns. Raises DataError where there are fewer than two."""
+    options = [option for option in listed_options(row, choices) if option is not None]
+    if len(options) < 2:
+        raise DataError(f"{row.where}: {len(options)} of its options {', '.join(choices)} hold a text")
+    return options
 
 
 def option_names(row: Row, choices: str | Sequence[str]) -> list[str]:
@@ -163,19 +173,26 @@ def option_names(row: Row, choices: str | Sequence[str]) -> list[str]:
     return [same_value(name) for name in value.get("label", value)] if isinstance(value, dict) else []
 
 
-def correct_by(answers: Iterable[tuple[str, int]]) -> str:
+def correct_by(answers: Iterable[tuple[str, Sequence[str | None]]]) -> str:
     """How a column names the right one of each item's options: "index" from 0, "letter" or "text".
 
-    answers: what it says, and how many options there are. It is an index where all are, since options may be numbers.
+    answers: what it says, and the options. It is an index where all are. Raises DataError where all are texts of
+    options, too, and of other ones.
     """
-    pairs = [(same_value(text), n) for text, n in answers]
-    if all(text.isdecimal() and int(text) < n for text, n in pairs):
+    pairs = [(same_value(text), [*map(same_value, options)]) for text, options in answers]
+    if pairs and all(text.isdecimal() and int(text) < len(options) for text, options in pairs):
+        if all(text in options for text, options in pairs) and any(
+            options[int(text)] != text for text, options in pairs
+        ):
+            raise DataError(
+                "is an index from 0 and the text of another option in every item: let a template say letters"
+            )
         return "index"
     letters = [text.strip("().: ") for text, _ in pairs]
     return "letter" if all(len(a) == 1 and a.upper() in LETTERS for a in letters) else "text"
 
 
-def place_of(answer: str, how: str, options: Sequence[str], where: str) -> int:
+def place_of(answer: str, how: str, options: Sequence[str | None], where: str) -> int:
     """The place of the option that is named. Raises DataError where there is none."""
     value = same_value(answer)
     if how == "index" and value.isdecimal():
@@ -183,7 +200,7 @@ def place_of(answer: str, how: str, options: Sequence[str], where: str) -> int:
     elif how == "letter":
         place = LETTERS.find(value.strip("().: ").upper() or "-")
     else:
-        places = [i for i, option in enumerate(options) if same_value(option) == value]
+        places = [i for i, option in enumerate(options) if option is not None and same_value(option) == value]
         place = places[0] if len(places) == 1 else -1
     if not 0 <= place < len(options):
         raise DataError(f"{where}: {shown(answer)} is read as {how}, and is none of {len(options)} options")

@@ -47,9 +47,10 @@ from studies.framing.rows import (
     Row,
     are_families,
     correct_by,
+    listed_options,
     load_rows,
     name_in_item,
-    options_of,
+    option_names,
 )
 
 MOST_ANSWERS = 101
@@ -336,14 +337,20 @@ class FramingSection(StudySection):
         """How `correct` names an option, which all items of all sources tell together; see rows.correct_by."""
         if not (self.choices and self.correct):
             return ""
-        answers = list[tuple[str, int]]()
+        answers = list[tuple[str, list[str | None]]]()
         for source in self.items:
             whole = source.model_copy(update={"split": "all"}) if source.file else source
             for row in load_rows(whole, self.columns, self.where):
                 with suppress(EvenhandError):  # what cannot be read is told of item by item
                     if isinstance(row, Row):
-                        answers.append((name_in_item(row, self.correct), len(options_of(row, self.choices))))
-        return correct_by(answers)
+                        text, names = name_in_item(row, self.correct), option_names(row, self.choices)
+                        if same_value(text) not in names:
+                            answers.append((text, listed_options(row, self.choices)))
+        try:
+            return correct_by(answers)
+        except DataError as error:
+            example = f"{{{{ 'ABCD'[{self.correct} | int] }}}}"
+            raise DataError(f"correct: '{self.correct}' {error}: correct: \"{example}\"") from None
 
     @cached_property
     def kept(self) -> tuple[list[Row], list[str]]:

@@ -12,6 +12,7 @@ from eval.verdict_files import (
     Absent,
     Column,
     Layout,
+    as_id,
     one_of,
     read_rows,
     refuse,
@@ -31,20 +32,21 @@ from studies.framing.section import FramingSection, FramingText
 BETWEEN = "|"  # names in the column `answers`
 TIE = re.compile(r"=|\b(tied?|ties|draw|equal|same|both|neither)\b", re.IGNORECASE)  # in its name
 NOTHING_ADDED = FramingOptions()
+PROMPT = ["dataset", "item_id", "framing", "case", "order"]  # columns by which rows are of one prompt
 TEXT = Column(str, default="")
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
-        "item_id": Column(str, True),
+        "item_id": Column(as_id, True),
         "framing": Column(table_name, True),
         "answer": Column(),
         "response": Column(),
         "answers": Column(str, default="", is_list=True),
         "model": Column(str, default="external"),
         "dataset": Column(table_name, default="external"),
-        "case": TEXT,
+        "case": Column(as_id, default=""),
         "label": TEXT,
         "order": Column(one_of((GIVEN, SWAPPED), str.casefold), default=GIVEN),
-        "cluster": TEXT,
+        "cluster": Column(as_id, default=""),
     },
     choice="answer",
     response="response",
@@ -69,6 +71,10 @@ def load_answers(
                 "an unparsed answer is empty, and `values` of a --mapping says what other words stand for"
             )
         rows[column] = names
+    labelled = rows[rows["label"] != ""]
+    first_labels = labelled.groupby(["model", *PROMPT])["label"].transform("first")
+    for row in labelled[labelled["label"] != first_labels].head(1).itertuples():
+        raise DataError(f"{row.where}: label is {shown(row.label)}, but another one in a row of the same prompt")
     section = section_of(rows, answers, options.baseline)
     models = {str(model): run_of(paths[0], of_model, section) for model, of_model in rows.groupby("model", sort=False)}
     return models, ignored
@@ -105,9 +111,9 @@ def numbers_in_order(names: Sequence[str]) -> list[float]:
 
 def shown_first(answers: Sequence[str], order: str) -> str:
     """The answer that stood first: swapped, those that are no tie stood in reverse. Of three one is a tie, the last
-    unless another's name says so."""
+    unless another's name says so; where ties would leave fewer than two answers none is."""
     places = [name for name in answers if not TIE.search(name)]
-    places = places[:2] if len(places) == len(answers) == 3 else places or [*answers]
+    places = places[:2] if len(places) == len(answers) == 3 else places if len(places) > 1 else [*answers]
     return places[0 if order == GIVEN else -1]
 
 
@@ -126,7 +132,8 @@ def section_of(rows: pd.DataFrame, answers: Sequence[str], baseline: str | None 
     framings = {name: FramingText(text="") for name in names if name not in placebos}
     cases: dict[str, dict[str, str]] = {name: {} for name in rows["case"].unique()}
     if baseline not in (None, *framings):
-        raise DataError(f"--baseline {baseline}: no row has this framing. {did_you_mean(str(baseline), [*framings])}")
+        problem = "a placebo cannot be the baseline" if baseline in placebos else "no row has this framing"
+        raise DataError(f"--baseline {baseline}: {problem}. {did_you_mean(str(baseline), [*framings])}")
     return FramingSection.model_construct(
         items=(),
         ask="{{ framing }}{{ choices }}",  # shows the answers' order
@@ -147,13 +154,13 @@ def run_of(path: Path, rows: pd.DataFrame, section: FramingSection) -> FramedRun
     is_read = not (rows["answer"] != "").any() and (rows["response"] != "").any()
     symbols = {name: name if is_read else str(place) for place, name in enumerate(names)}
     plan, replies = list[PlannedPrompt](), dict[str, list[Completion]]()
-    keys = ["dataset", "item_id", "framing", "case", "order"]
-    for (dataset, item, framing, case, order), samples in rows.groupby(keys, sort=False):
+    for (dataset, item, framing, case, order), samples in rows.groupby(PROMPT, sort=False):
+        label, cluster = (next(filter(None, samples[name]), None) for name in ("label", "cluster"))
         key = digest([dataset, item, framing, case, order], 16)
         factors = {"group": item, "case": case, "order": order, "symbols": (*symbols.values(),), "names": names}
-        factors |= {"texts": names, "first": shown_first(names, order), "label": samples["label"].iloc[0] or None}
+        factors |= {"texts": names, "first": shown_first(names, order), "label": label}
         prompt = {"item_id": item, "dataset": dataset, "condition": framing, "factors": tuple(factors.items())}
-        plan.append(PlannedPrompt(prompt_hash=key, cluster=samples["cluster"].iloc[0] or None, **prompt))
+        plan.append(PlannedPrompt(prompt_hash=key, cluster=cluster, **prompt))
         texts = samples["response"] if is_read else [symbols.get(answer, "") for answer in samples["answer"]]
         replies[key] = [
             Completion(prompt_hash=key, sample_index=i, text=text, finish_reason="stop") for i, text in enumerate(texts)

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from eval.runs import FinishedRun, Verdicts
-from eval.verdict_files import Column, Layout, one_of, read_rows, repeat_doubts
+from eval.verdict_files import Column, Layout, as_id, one_of, read_rows, repeat_doubts
 from evenhand.built_folder import read_manifest
 from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
@@ -210,7 +210,7 @@ def speaker(text: str) -> str:
 TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), OPTION_ORDERS
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
-        "conversation": Column(str, True),
+        "conversation": Column(as_id, True),
         "task": Column(one_of(TASKS), True),
         "narrator": Column(speaker, True, default=""),
         "visibility": Column(one_of(VISIBILITIES), True),

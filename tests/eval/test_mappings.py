@@ -78,6 +78,44 @@ def test_judgebenchs_second_judgment_is_of_exchanged_responses_and_a_failed_one_
     assert "1 records failed; their 1 items are left out" in capsys.readouterr().out
 
 
+def test_what_failed_leaves_the_items_of_its_own_model_out_as_far_as_it_names_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judgments = {("m", "1"): [JUDGEMENT, None], ("m", "2"): [], ("m", "3"): [JUDGEMENT] * 2, ("n", "1"): [JUDGEMENT]}
+    records = [
+        {"pair_id": pair, "label": "A>B", "judge_name": judge}
+        | {"judgments": [each and {"decision": "A>B", "judgment": {"judge_model": judge}} for each in listed]}
+        for (judge, pair), listed in judgments.items()
+    ]
+    rows = rows_of(write(tmp_path / "outputs.jsonl", records), "--mapping", "judgebench-outputs")
+    assert [(row["model"], row["item_id"]) for row in rows] == [("m", "3"), ("m", "3"), ("n", "1")]
+    assert "2 records failed; their 2 items are left out." in capsys.readouterr().out
+    (tmp_path / "m.yaml").write_text(
+        "columns: {model: '{{ model }}', item_id: '{{ of.n }}', framing: f, answers: [A, B], answer: A}"
+    )
+    words = ["--mapping", str(tmp_path / "m.yaml")]
+    named, other = {"model": "m", "of": {"n": 1}, "error": ""}, {"model": "n", "of": {"n": 2}, "error": ""}
+    source = write(tmp_path / "failed.jsonl", [named, other, {"model": "m", "of": None, "error": "x"}])
+    assert len(rows_of(source, *words)) == 2
+    assert "1 failed records do not say which item" in capsys.readouterr().out
+    write(source, [named, other, {**named, "model": "n"}, {**named, "model": "", "error": "x"}])
+    assert [row["item_id"] for row in rows_of(source, *words)] == ["2"]
+    assert "1 items are left out, for every model" in capsys.readouterr().out
+
+
+def test_a_file_is_called_without_its_format_alone_and_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(f"{MAPPING}\n".replace("columns: {", 'columns: {model: "{{ file }}", '))
+    words = ["--mapping", str(tmp_path / "m.yaml"), "--out", str(tmp_path / "out")]
+    sources = [write(tmp_path / f"gpt-4.{i}.jsonl{gz}", RECORDS[i:]) for i, gz in ((0, ""), (1, ".gz"))]
+    score_main([*map(str, sources), *words, "--draws", "20"])
+    written = tmp_path / "out" / "verdicts.jsonl"
+    assert {json.loads(line)["model"] for line in written.read_text().splitlines()} == {"gpt-4.0", "gpt-4.1"}
+    before = written.read_bytes()
+    with pytest.raises(DataError, match="would replace this file"):
+        score_main([str(written), "--set", "where=item_id == 0", "--out", str(tmp_path / "out")])
+    assert written.read_bytes() == before
+
+
 def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path: Path) -> None:
     preferences = [1.0, 2, 1.5, 0, 1.93, None, "1", math.nan, "", "n/a"]
     pair = {"generator_1": "base", "generator_2": "ours", "annotator": "judge"}
@@ -121,14 +159,25 @@ def test_promptfoos_prompts_are_framings_and_its_outputs_can_be_read_instead(tmp
     assert values_of(source)["prompt 1", "shift"] == -100.0
     lines = write(tmp_path / "results.jsonl", results)
     assert len(rows_of(lines, "--mapping", "promptfoo", "--set", "at=")) == 4
+    two = [
+        {**row, "promptIdx": 2 * p + row["promptIdx"], "prompt": {"label": "ab"[row["promptIdx"]]}, "provider": name}
+        for p, name in enumerate(("m", "n"))
+        for row in results
+    ]
+    rows = rows_of(write(tmp_path / "two.jsonl", two), "--mapping", "promptfoo", "--set", "at=")
+    assert {(row["model"], row["framing"]) for row in rows} == {("m", "a"), ("m", "b"), ("n", "a"), ("n", "b")}
     outputs = ["columns.answer=", "columns.answers=[2, 1]", 'columns.response="{{ response.output }}"']
     rows_of(source, "--mapping", "promptfoo", *(word for key in outputs for word in ("--set", key)))
     assert values_of(source)["prompt 1", "shift"] == 100.0
 
 
 def test_samples_of_lm_eval_without_their_results_are_scored_or_these_are_named(tmp_path: Path) -> None:
-    source = lm_samples(tmp_path / "samples_t_2026.jsonl", {"acc": 1.0}, {"acc": 0.0}, {"exact_match": 1})
-    assert [row["answer"] for row in rows_of(source, "--mapping", "lm-eval")] == ["right", "wrong", "right"]
+    source = lm_samples(
+        tmp_path / "samples_t_2026.jsonl", {"acc": 1.0}, {"acc": 0.0}, {"exact_match": 1}, {"acc": None}
+    )
+    assert [row["answer"] for row in rows_of(source, "--mapping", "lm-eval")] == ["right", "wrong", "right", None]
+    with pytest.raises(DataError, match=r"verdicts\.jsonl:1: answer is '0\.5'"):
+        rows_of(lm_samples(tmp_path / "samples_u_2026.jsonl", {"acc": 0.5}), "--mapping", "lm-eval")
     with pytest.raises(DataError, match=r"results_2026\.json, which says what its task was"):
         score_main([str(source), "--out", str(tmp_path / "out")])
 
@@ -145,7 +194,8 @@ def test_which_filter_counts_is_asked(tmp_path: Path) -> None:
 def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_folded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failed = [{"id": "b", "epoch": 1, "error": {"message": "x"}}, {**SCORED, "id": "b", "epoch": 2}]
+    failed = [{"id": "b", "epoch": 1, "scores": None}, {**SCORED, "id": "b", "epoch": 2}]
+    failed += [{"id": "c", "epoch": 1, "error": {"message": "x"}}]
     wrong = {**SCORED, "epoch": 2, "scores": {"match": {"value": "I"}}}
     source = inspect_log(tmp_path / "log.json", SCORED, SCORED, wrong, *failed)
     assert [(row["item_id"], row["answer"]) for row in rows_of(source, "--mapping", "inspect")] == [
@@ -153,7 +203,7 @@ def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_
     ]  # fmt: skip
     said = capsys.readouterr().out
     assert "1 samples stand twice and count once" in said
-    assert "1 records failed; their 1 items are left out" in said
+    assert "2 records failed; their 2 items are left out" in said
     inspect_log(source, SCORED, {**wrong, "epoch": 1})
     with pytest.raises(DataError, match="sample a stands there twice, with different replies"):
         rows_of(source, "--mapping", "inspect")
@@ -195,7 +245,8 @@ def test_every_format_gives_the_same_rows(name: str, tmp_path: Path) -> None:
 
 
 def test_rows_that_lie_deeper_are_asked_about_and_read_at_their_key_without_a_mapping(tmp_path: Path) -> None:
-    rows = [{"item_id": 1, "framing": f, "answer": a, "answers": ["yes", "no"]} for f, a in (("p", "ja"), ("e", "no"))]
+    kept = {"item_id": 1, "answers": ["yes", "no"], "eval": {"score": 1}}  # `eval` of a row makes no log of inspect
+    rows = [{**kept, "framing": f, "answer": a} for f, a in (("p", "ja"), ("e", "no"))]
     write_json(tmp_path / "w.json", {"data": rows})
     with pytest.raises(DataError, match="`at: data`"):
         score_main([str(tmp_path / "w.json"), "--out", str(tmp_path / "out")])

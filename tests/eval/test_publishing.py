@@ -48,6 +48,7 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("acc_c1 <= 70", 4),
         ("acc_c1 < 70", None),
         ("ddss > 1", "Did you mean 'dds'"),
+        ("modle=m dds > 1", "no row has a column modle"),
         ("dataset=other dds > 1", "dataset=other. .*mine"),
         ("acc_c1.low > 99", 5),
         ("dds > x", "write MEASURE.low > 10"),

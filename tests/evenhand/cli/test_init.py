@@ -61,6 +61,18 @@ PROPOSED: dict[str, tuple[list[dict[str, Any]], set[str | None]]] = {
         [{"question": f"Which {i}?", "A": "dog", "B": "red", "C": "run", "answer": "ABC"[i % 3]} for i in range(6)],
         {"A", "B", "C"},
     ),
+    "arc.jsonl": (
+        [
+            {
+                "question": "Which?",
+                "choices": {"text": ["a", "b"], "label": ["1", "2"]},
+                "answerKey": "2",
+                "my notes": i,
+            }
+            for i in range(6)
+        ],
+        {"B"},
+    ),
     "truthful.csv": (
         [{"Question": f"Is it {i}?", "Best Answer": "It is.", "Best Incorrect Answer": "No."} for i in range(6)],
         {"accept", "reject"},
@@ -90,6 +102,7 @@ def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_item
     monkeypatch.chdir(tmp_path)
     main(["new", "--items", name])
     assert [file.name for file in (tmp_path / "new").iterdir()] == ["study.yaml"]
+    assert [column for column in items[0] if column not in (tmp_path / "new" / "study.yaml").read_text()] == []
     config = parse_sampling_config(config_tree(["new/study.yaml"]), "study.yaml")
     prompts = [unit.next_prompts({}) for unit in config.study.units(config.verdict).units]
     assert len(prompts) == 6

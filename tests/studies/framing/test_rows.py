@@ -178,9 +178,29 @@ def test_the_right_option_may_be_called_as_the_file_calls_it(choices: Any, answe
     assert {p.factors.label for p in chosen(rows, tmp_path)} == {"C"}
 
 
-def test_options_that_are_numbers_are_named_by_index_where_all_are_indices() -> None:
-    assert correct_by([("1", 4), ("3.0", 4)]) == "index"
-    assert correct_by([("1", 4), ("12", 4)]) == "text"
+def test_options_that_are_numbers_are_named_by_index_where_all_are_indices_and_not_other_options() -> None:
+    assert correct_by([("1", OPTIONS), ("3.0", OPTIONS)]) == "index"
+    assert correct_by([("1", OPTIONS), ("12", OPTIONS)]) == "text"
+    assert correct_by([("1", ["0", "1"]), ("0", ["0", "1"])]) == "index"
+    with pytest.raises(DataError, match="an index from 0 and the text of another"):
+        correct_by([("1", ["0", "1"]), ("0", ["1", "0"])])
+
+
+@pytest.mark.parametrize("answers", [("C", "d", "A"), (2, 3, 0), ("seven", "dog", "red")], ids=str)
+def test_of_options_in_columns_an_empty_one_moves_the_others_and_the_right_one_with_them(
+    answers: tuple[Any, ...], tmp_path: Path
+) -> None:
+    rows = [
+        {"id": i, "q": "Which?", "A": "red", "B": None, "C": "seven", "D": "dog", "answer": a}
+        for i, a in enumerate(answers)
+    ]
+    keys = {"choices": ["A", "B", "C", "D"], "framings": {"plain": "", "user": {"text": "x", "pushed": "answer"}}}
+    prompts = chosen(rows, tmp_path, "csv", **keys)
+    assert {(p.item_id, p.factors.label) for p in prompts} == {("0", "B"), ("1", "C"), ("2", "A")}
+    assert {p.factors.pushed == p.factors.label for p in prompts if p.condition == "user"} == {True}
+    for row, problem in (({"answer": "B"}, "is an option that is empty"), ({"C": None, "D": None}, "1 of its options")):
+        with pytest.raises(DataError, match=problem):
+            chosen([{**rows[2], **row}], tmp_path, "csv", **keys)
 
 
 def test_items_may_have_any_number_of_options_which_change_places_and_a_wrong_one_is_pushed(tmp_path: Path) -> None:
@@ -241,6 +261,8 @@ def test_rows_that_are_framings_already_are_asked_as_they_stand(tmp_path: Path) 
         study(tmp_path, LONG[:3], tree).units("answer")
     with pytest.raises(DataError, match="is there twice in framing"):
         study(tmp_path, [*LONG, LONG[0]], tree).units("answer")
+    kept = study(tmp_path, [*LONG, LONG[0]], {**tree, "skip": "counted"})
+    assert ({p.item_id for p in prompts_of(kept)}, len(kept.kept[1])) == ({LONG[-1]["q"]}, 1)
 
 
 def test_a_conversation_keeps_its_turns_whatever_they_are_called(tmp_path: Path) -> None:

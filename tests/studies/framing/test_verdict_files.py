@@ -63,6 +63,7 @@ def test_spellings_of_one_value_are_one_answer(
         ("0|1|2", (1, 2, 0, 1), 0.5, 1.0),
         ("-0.5|0|0.5", (0.0, 0.5, -0.5, 0), -0.25, 0.5),
         ("5|3|1", (3, 5, 1, 3), 2.0, 2.0),
+        ("0.1|0.5|0.9", (".5", "9e-1", 0.1, "5e-1"), 0.3, 0.4),
         ("1|2", (1, 2, 1, 2), 100.0, -100.0),  # two are names: a share
         ("1|two|3", ("3", "1", "two", "1"), 0.0, 100.0),
     ],
@@ -78,6 +79,8 @@ def test_numbers_in_order_are_a_scale_also_negative_and_decimal_ones(
     ("answers", "given", "swapped"),
     [
         ("A>B|B>A", "A>B", "B>A"),
+        ("same|different", "same", "different"),
+        ("both|only one|neither", "both", "neither"),
         ("A>B|B>A|A=B", "A>B", "B>A"),
         ("A>B|A=B|B>A", "A>B", "B>A"),
         ("A|B|C", "A", "B"),
@@ -102,6 +105,22 @@ def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path:
     assert scores_of(path, "--baseline", "e")["p", "shift"] == -50.0
     with pytest.raises(DataError, match="--baseline f: no row has this framing"):
         load_answers([path], FramingOptions(baseline="f"))
+    placebos = write(tmp_path / "w.jsonl", [{**row, "framing": "placebo 1"} for row in asked("yes|no", "no", "no")])
+    with pytest.raises(DataError, match="a placebo cannot be the baseline"):
+        load_answers([placebos, path], FramingOptions(baseline="placebo 1"))
+
+
+def test_ids_are_one_however_pandas_writes_them_and_one_row_of_a_prompt_is_enough_for_label_and_cluster(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {**row, "item_id": (1, "1.0")[i % 2], "label": (None, "yes")[i // 2], "cluster": ("", 2.0)[i // 2]}
+        for i, row in enumerate(asked("yes|no", "yes", "no", "yes", "no"))
+    ]
+    values = scores_of(write(tmp_path / "v.jsonl", rows))
+    assert (values["e", "shift"], values["p", "right"], values["e", "right"]) == (-100.0, 100.0, 0.0)
+    (run,) = load_answers([tmp_path / "v.jsonl"])[0].values()
+    assert {(prompt.item_id, prompt.cluster) for prompt in run.plan} == {("1", "2")}
 
 
 def test_responses_are_read_where_no_row_has_an_answer(tmp_path: Path) -> None:
@@ -125,6 +144,10 @@ def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path:
             r"v\.jsonl:2: answer is .maybe maybe .{0,40}\.\.\., which is not",
         ),
         (asked("yes|no", "yes", "no", label="true"), "label is 'true'"),
+        (
+            [row | {"item_id": 1, "label": row["answer"]} for row in asked("yes|no", "yes", "no", framings="p")],
+            r"v\.jsonl:2: label is 'no', but another",
+        ),
         (asked("Yes|yes", "yes", "yes"), "every row names all answers"),
         (asked("1|1.0", "1", "1"), "every row names all answers"),
         (asked("yes|no", "yes", "no", dataset="(all)"), r"field 'dataset' is '\(all\)', and names in brackets"),
