@@ -183,7 +183,9 @@ def plots_of(results: Results) -> list[Any]:
     if all(line["both"] for line in results.facts["lines"]):
         heading += " (mean of both answer orders)"
     x_label = "%; bar: 95% interval of the difference"
-    plots = [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)]
+    plots = (
+        [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)] if accepts else []
+    )
     if rows.judge.nunique() <= MOST_JUDGES:
         ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
         marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
