@@ -16,7 +16,7 @@ HARMONY = re.compile(r"\Aanalysis.*?assistant(?:commentary.*?assistant)?final", 
 THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
 # Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
 LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
-MOST_OBJECTS, MOST_BROKEN, LONGEST_OBJECT = 1_000, 100, 20_000  # of a model that does not stop; the last of characters
+MOST_OBJECTS, MOST_BROKEN = 1_000, 100  # of a model that does not stop
 OBJECT = re.compile(r"\{(?=\s*[\"}])")
 STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
 # A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
@@ -69,9 +69,8 @@ def whole_objects(text: str) -> Iterator[tuple[Pairs, int, int]]:
     for _ in range(MOST_OBJECTS):
         if not (opens := OBJECT.search(text, end)):
             break
-        try:  # a slice, since each error counts the lines of all the text
-            value, length = decoder.raw_decode(text[opens.start() : opens.start() + LONGEST_OBJECT])
-            end = opens.start() + length
+        try:
+            value, end = decoder.raw_decode(text, opens.start())
             yield value, opens.start(), end
         except ValueError:
             n_broken, end = n_broken + 1, opens.end()

@@ -21,7 +21,9 @@ PRESETS = {
 PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
 # A chat that goes on behind the reply, as a model writes it that does not stop.
 TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant|question)\W*:", re.IGNORECASE | re.MULTILINE)
-MARKUP = re.compile(r"[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)")
+MARKUP = re.compile(
+    r"[\U0001f300-\U0001faff]|</?(?:b|i|u|em|strong|code)>|[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)"
+)
 # Lines that are no part of the answer: quotations, how sure the judge is, and what it does not tick.
 BESIDE = re.compile(
     r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b|\W*[\[(] ?[\])]|.*[❌☐✗]\W*$", re.IGNORECASE
@@ -163,12 +165,12 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     unit = ""
     if options.is_numbers:  # "8/10", "four out of five", "6 points", "9分"
         largest = f"{last}|{NUMBERS[int(last) - 1]}" if 0 < int(last) <= len(NUMBERS) else last
-        points = r"(?: (?:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if options.is_scale else ""
-        total = rf"(?: ?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w))?" if options.is_scale else ""
+        points = r"(?: (?i:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if options.is_scale else ""
+        total = rf"(?: ?\(?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w)\)?)?" if options.is_scale else ""
         unit = rf"(?:\.0+)?{points}{total}{points}"
     end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
-    kinds = [rf"(?i:(?<!\w){P.text('noun')} ?(?:n[o°]\.?|nr\.|number|#)? ?(?P<noun>(?<!s )(?:{spelt})){end})"]
+    kinds = [rf"(?i:(?<![{LETTERS}]){P.text('noun')} ?(?:n[o°]\.?|nr\.|number|#)? ?(?P<noun>(?<!s )(?:{spelt})){end})"]
     if options.is_short and not is_polar:
         what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b|\W*$)|(?(the)(?=[,:;.()—–])|(?!)))"
         ordinals = "|".join(ORDINALS[: len(symbols)])

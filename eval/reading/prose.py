@@ -71,6 +71,10 @@ class Prose:
                 if not line and begins_line:
                     self.n_opening = len(self.claims)
                 begins_line = begins_line and sentence.rstrip().endswith("?")
+            if line == len(lines) - 1 and (closing := words["closing"].fullmatch(SENTENCE.split(text.rstrip())[-1])):
+                head = closing["head"]
+                if head and not words["open_head"].search(head) and not self.tells(head) and not self.supposes:
+                    self.add(line, [closing["m"]], ALONE)
 
     def read(self, clause: str, line: int, is_told: bool, *, begins_line: bool = False) -> bool:
         """Takes a clause in; whether it, or what stands before it (is_told), tells what others say."""

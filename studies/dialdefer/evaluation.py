@@ -183,13 +183,16 @@ def plots_of(results: Results) -> list[Any]:
     if all(line["both"] for line in results.facts["lines"]):
         heading += " (mean of both answer orders)"
     x_label = "%; bar: 95% interval of the difference"
-    plots = [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)]
+    plots = (
+        [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)] if accepts else []
+    )
     if rows.judge.nunique() <= MOST_JUDGES:
         ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
         marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
         answers = {line["row"].judge: line["answer"] for line in results.facts["lines"]}
         marks = with_floors(marks, answers, "dds", zip(rows.judge, rows.dataset, strict=True))
-        plots.append(interval_plot("dds", title, marks.dropna(subset="value"), SIGNS))
+        known = marks.dropna(subset="value")
+        plots += [] if known.empty else [interval_plot("dds", title, known, SIGNS)]
     else:
         values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")
         values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())

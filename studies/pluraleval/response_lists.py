@@ -119,14 +119,14 @@ def numbered(lines: Sequence[str]) -> list[Start]:
         if match := NUMBER.match(line):
             label, start = "".join(LETTER.findall(match["label"])).casefold(), (n, match.end())
             end = match["end"] or "\n" * (not line[start[1] :].strip())
-            style = (label, end, len(line) - len(line.lstrip()) > 1)
+            style = (label, end, len(line) - len(line.lstrip()) > 1, "**" in match[0])
             if match["digits"]:
                 styles["", style].append((int(match["digits"]), start))
             for numerals in NUMERALS:
                 if (word := (match["word"] or "").casefold()) in numerals:
                     styles[numerals[1], style].append((numerals.index(word) + 1, start))
     best: list[Start] = []
-    for (numeral, (label, end, _)), marks in styles.items():
+    for (numeral, (label, end, *_)), marks in styles.items():
         chain = counted([number for number, _ in marks[:MOST_MARKS]])
         is_plain = end and (len(chain) > 1 or (not numeral and len(label) < 10))
         if len(chain) > 2 or is_plain:
@@ -170,7 +170,7 @@ def led(lines: Sequence[str], n_filled: int) -> list[list[Start]]:
         for (kind, _), starts in styles.items()
         if len(starts) > 1 and len(starts) > n_filled * (0.6 if kind.isalpha() else 0.3)
     ]
-    return sorted(fit, key=lambda starts: (-len(starts), -starts[0][1]))
+    return sorted(fit, key=lambda starts: (-len(starts), starts[0][0], -starts[0][1]))
 
 
 def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool = True) -> tuple[list[str], bool]:

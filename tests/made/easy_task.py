@@ -70,5 +70,6 @@ def begin_fp16_at(scale: float, device: str, monkeypatch: pytest.MonkeyPatch) ->
             monkeypatch.setitem(AcceleratorState._shared_state, "_mixed_precision", "fp16")
 
     if device == "cpu":
+        monkeypatch.setattr("training.train.check_precision", lambda config: None)
         monkeypatch.setattr("training.train.training_arguments", arguments)
     monkeypatch.setattr("training.train.prepare_sharding", switch)

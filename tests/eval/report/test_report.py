@@ -154,6 +154,13 @@ def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
     assert {name for name, text in texts.items() if b"of bbq" in text} == {"index.js", "0.js"}
 
 
+def test_a_judge_of_whose_replies_none_can_be_read_is_reported_as_unknown(
+    report: Callable[..., str], tmp_path: Path
+) -> None:
+    page = report(make_run(tmp_path, lambda _: say("Hm."), items=made_items("gpqa", 4)))
+    assert "Cannot tell: model has no known shift" in re.sub(r"<[^>]+>", "", page)
+
+
 def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_and_no_text_is_endless(
     report: Callable[..., str], tmp_path: Path
 ) -> None:

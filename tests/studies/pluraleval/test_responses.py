@@ -104,6 +104,20 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
     assert found == ([" ".join(one.split()) for one in inner], "ok")
 
 
+@pytest.mark.parametrize(
+    ("text", "responses"),
+    [
+        (
+            "**1. Grave**\nLife.\n\n**2. Plain**\nNone.\n\n**3. Funny**\n42. Next, please.",
+            ["Life.", "None.", "42. Next, please."],
+        ),
+        ("- Yes, because\n  - it's cheap\n  - it's fun\n- No", ["Yes, because - it's cheap - it's fun", "No"]),
+    ],
+)
+def test_numbers_and_bullets_within_a_response_are_part_of_it(text: str, responses: list[str]) -> None:
+    assert responses_in(completion(text)).value == responses
+
+
 @pytest.mark.parametrize(("text", "finish", "n", "state"), LISTS)
 def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
     found = responses_in(completion(text, finish))
