@@ -171,7 +171,8 @@ def kept_records(source: Path, mapping: ResultMapping) -> Iterator[Place]:
     """The records of a source, one for each element of the list that the mapping names."""
     n_lists = 0
     for where, record in records_of(source, mapping.at):
-        fields = {"file": Path(re.sub(r"(?i)\.gz$", "", source.name)).stem, **record} if mapping.has_columns else record
+        name = Path(re.sub(r"(?i)\.gz$", "", source.name)).stem
+        fields = {"file": name, "item": record, **record} if mapping.has_columns else record
         listed = value_at(fields, mapping.each) if mapping.each else None
         n_lists += isinstance(listed, list)
         for index, element in enumerate(listed if isinstance(listed, list) and listed else [None]):

@@ -41,7 +41,9 @@ def rows(path: Path, at: str = "") -> Iterator[Record]:
     if kind not in SUFFIXES:
         raise DataError(f"{path}: takes {', '.join(SUFFIXES)}, and all but parquet also as .gz")
     if kind in (".csv", ".tsv", ".parquet") and at:
-        raise DataError(f"{path}: has no key '{at}', as only a JSON document has; leave it out")
+        raise DataError(
+            f"{path}: has no key '{at}', as only a JSON document has; take the tool's JSON, or leave it out"
+        )
     if kind == ".parquet":
         records = parquet_rows(path)
     elif kind in (".csv", ".tsv"):

@@ -256,8 +256,8 @@ class InferenceConfig(StudyRun):
             ),
             (
                 options and sampling.temperature < COLDEST,
-                f"reads the distribution at sampling.temperature, and vLLM samples no colder than {COLDEST}; set it to "
-                "that of the samples whose place the probabilities take, or to 1 for the model's own",
+                "reads the distribution at sampling.temperature: set it to 1 for the model's own, or to that of the "
+                f"samples whose place the probabilities take, at least {COLDEST}",
             ),
             (
                 options and is_server,

@@ -24,10 +24,22 @@ FEW = 6  # values of a column that names an answer
 # Columns as publishers call them, in lower case and without what is no letter or number, the likeliest first
 QUESTIONS = ["question", "prompt", "query", "instruction", "problem", "statement", "claim", "post", "input", "text"]
 CORRECT = ("correctanswer", "bestanswer", "rightanswer", "correct", "answer")
-LABELS = ("label", "gold", "target", "answerkey", "answeridx", *CORRECT, "winner", "preference", "better")
+LABELS = (
+    "label",
+    "gold",
+    "target",
+    "answerkey",
+    "answeridx",
+    *CORRECT,
+    "betterresponseid",
+    "winner",
+    "preference",
+    "better",
+)
 INCORRECT = ("incorrectanswer", "bestincorrectanswer", "wronganswer", "incorrect", "wrong", "falseanswer")
 STEMS = ("response", "answer", "output", "completion", "summary", "text", "")
-PAIRS = (*((stem + a, stem + b) for stem in STEMS for a, b in ("ab", "12")), ("chosen", "rejected"))
+PAIRS = (*((stem + a, stem + b) for stem in STEMS for a, b in ("ab", "12", "01")), ("chosen", "rejected"))
+OPTIONS = ("", "option", "opt", "choice", "ending", "sol")  # before the number of a column with one of two options
 # Names that have a meaning in a study's templates, or in those of proposals
 TAKEN = ("first", "second", "symbol", "choices", "pushed", "item", "options", "claim", "one")
 
@@ -47,7 +59,7 @@ def main(argv: Sequence[str]) -> None:
     if not (options.folder or options.items):
         parser.error("name a folder, or --items FILE")
     folder = options.folder or Path(re.sub(r"\W+", "-", options.items.name.partition(".")[0]) + "-study")
-    text = proposal(options.items, options.at, folder) if options.items else ""
+    text, note = proposal(options.items, options.at, folder) if options.items else ("", "")
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
     names = [*(file.name for file in files), *([STUDY] if text else [])]
@@ -64,17 +76,27 @@ def main(argv: Sequence[str]) -> None:
     if options.slurm:  # its jobs run in this environment
         settings = folder / "slurm" / "settings.sh"
         settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
+    print(note, end="")
     print(f"{folder} now holds {', '.join(names)}. Next: cd {folder}; evenhand show {STUDY}")
 
 
-def proposal(file: Path, at: str, folder: Path) -> str:
-    """A study of a file's items as commented YAML. Raises ConfigError where no column can be asked about."""
+def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
+    """A study of a file's items as commented YAML, and what to look at in it.
+
+    Raises ConfigError where no column can be asked about.
+    """
     looked_at = [record.values for record in islice(rows(file, at), N_LOOKED_AT)]
     columns = {name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row}
+    for name, cells in [*columns.items()]:  # one level down, as ARC's question.stem
+        objects = [cell for cell in cells if isinstance(cell, dict) and not is_list_of_texts(cell)]
+        if len(objects) == len(cells):
+            columns |= {f"{name}.{key}": [cell.get(key) for cell in objects] for key in objects[0]}
+            del columns[name]
     id_ = next((name for name in columns if is_id(name, columns[name])), None)
     label = named(columns, LABELS)
     lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
-    letters = [name for name in "ABCDEFGHIJ" if name in columns]
+    letters = numbered(columns)
+    choices = next(iter([*(name for name in lists if "." not in name), *([letters] if letters else []), *lists]), None)
     pairs = ([named(columns, [name]) for name in pair] for pair in PAIRS)
     pair = next(([a, b] for a, b in pairs if a and b), None)
     correct, incorrect = named(columns, CORRECT), named(columns, INCORRECT)
@@ -86,15 +108,20 @@ def proposal(file: Path, at: str, folder: Path) -> str:
         raise ConfigError(f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}")
     means = {"id": id_, "label": label}
     slots = {"question": slot(question), "label": json.dumps(label)}
-    if label and (lists or len(letters) > 1):
-        kind, means["label"], shown = "choices", None, {label, *(lists[:1] or letters)}
-        slots["choices"] = json.dumps(lists[0] if lists else letters)
+    if label and choices:
+        kind, means["label"], shown = "choices", None, {label, *([choices] if isinstance(choices, str) else choices)}
+        slots["choices"] = json.dumps(choices)
     elif correct and incorrect:
         kind, means["label"], shown = "claims", None, {correct, incorrect}
         slots |= {"correct": slot(correct), "incorrect": slot(incorrect)}
     elif pair:
         kind, shown = "pair", {*pair}
-        means["label"] = label if label and {str(v) for v in columns[label]} <= {*pair, "None"} else None
+        said = sorted({str(v) for v in columns[label] if v is not None and "tie" not in str(v)}) if label else []
+        is_named, ends = {*said} <= {*pair}, [name[-1:].lower() for name in said]
+        is_told = said == ["A>B", "B>A"] or (ends == [name[-1].lower() for name in pair] and not is_named)
+        means["label"] = label if is_named or is_told else None
+        sayings = json.dumps(dict(zip(said if is_told else ["A>B", "B>A"], pair, strict=True)))
+        slots["values"] = f"{'' if is_told else '# '}values: {sayings}"
         slots |= {"first": json.dumps(pair[0]), "second": json.dumps(pair[1]), "first_text": json.dumps(pair[0])}
     else:
         kind = "question"
@@ -110,9 +137,15 @@ def proposal(file: Path, at: str, folder: Path) -> str:
     path = os.path.relpath(file, folder)
     slots["items"] = json.dumps({"file": path, **({"at": at} if at else {})}, ensure_ascii=False)
     stem = re.sub(r"\W+", "-", file.name.partition(".")[0]) or "study"
-    return Template((PROPOSALS / f"{kind}.yaml").read_text(encoding="utf-8")).substitute(
-        slots, file=file.name, name=stem
+    note = (
+        f"Columns that the study does not use: {slots['unused']}; look whether the judge needs them.\n"
+        if unused
+        else ""
     )
+    if not label:
+        note += f"No column says the right answer. Are these results? Then: evenhand score {file} --mapping NAME\n"
+    template = Template((PROPOSALS / f"{kind}.yaml").read_text(encoding="utf-8"))
+    return template.substitute(slots, file=file.name, name=stem), note
 
 
 Values = Mapping[str, Sequence[Any]]  # column → what the rows have in it
@@ -122,6 +155,16 @@ def named(columns: Values, names: Iterable[str]) -> str | None:
     """The first column that is called by one of some names and holds texts, numbers or truth values."""
     plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name, values in columns.items() if is_plain(values)}
     return next((plain[name] for name in names if name in plain), None)
+
+
+def numbered(columns: Values) -> list[str]:
+    """The columns that hold an item's options: A, B, C; ans0, ans1, ans2; option1, option2; [] where there are none."""
+    stems = dict[str, list[str]]()
+    for name, values in columns.items():
+        match = re.fullmatch(r"([^.]*?)[ _]?([0-9]|[A-J]|[a-j])", name)
+        if match and is_plain(values) and re.search(r"[^\W\d]", str(values[0])):
+            stems.setdefault(match[1], []).append(name)
+    return next((names for stem, names in stems.items() if len(names) > (1 if stem.lower() in OPTIONS else 2)), [])
 
 
 def is_plain(values: Sequence[Any]) -> bool:
@@ -141,7 +184,11 @@ def is_list_of_texts(value: Any) -> bool:
     value = value.get("text") if isinstance(value, dict) else value
     if isinstance(value, str) and value.startswith("["):
         return value.count("'") >= 4 or value.count('"') >= 4
-    return isinstance(value, list) and len(value) > 1 and all(isinstance(part, str) for part in value)
+    return (
+        isinstance(value, list)
+        and len(value) > 1
+        and all(isinstance(part, str) or (isinstance(part, dict) and "text" in part) for part in value)
+    )
 
 
 def longest_text(columns: Values, taken: Iterable[str | None]) -> str | None:
@@ -156,5 +203,5 @@ def longest_text(columns: Values, taken: Iterable[str | None]) -> str | None:
 
 def slot(name: str) -> str:
     """A column in a template."""
-    is_name = name.isidentifier() and name not in TAKEN
+    is_name = all(map(str.isidentifier, name.split("."))) and name not in TAKEN
     return f"{{{{ {name} }}}}" if is_name else f"{{{{ item[{json.dumps(name)}] }}}}"

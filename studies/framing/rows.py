@@ -151,6 +151,7 @@ class Option(NamedTuple):
 
 def options_of(row: Row, choices: str | Sequence[str]) -> list[Option]:
     """An item's options: a list, an object's values, or some columns. Raises DataError."""
+    pairs: list[tuple[tuple[str, ...], Any]]
     if not isinstance(choices, str):
         n = len(os.path.commonprefix([*choices]))  # option_a is called "a", too; option1 may be number 0 or 1
         pairs = [((name, name[n:]) if name[n:].isalpha() else (name,), row.values.get(name)) for name in choices]
@@ -163,9 +164,8 @@ def options_of(row: Row, choices: str | Sequence[str]) -> list[Option]:
             value = [{"label": label, "text": text} for label, text in value.items()]
         each = [v if isinstance(v, dict) else {"text": v} for v in (value if isinstance(value, list) else [])]
         pairs = [((v["label"],) if v.get("label") is not None else (), v.get("text")) for v in each]
-    options = [
-        Option(tuple(map(bare, labels)), str(t) if str(t or t == 0 or "").strip() else None) for labels, t in pairs
-    ]
+    texts = [None if text is None or not str(text).strip() else str(text) for _, text in pairs]
+    options = [Option(tuple(map(bare, labels)), text) for (labels, _), text in zip(pairs, texts, strict=True)]
     n_texts = sum(option.text is not None for option in options)
     if n_texts < 2 or len(options) > len(LETTERS):
         problem = f"must hold 2 to {len(LETTERS)} options, found {n_texts if options else shown(value)}"

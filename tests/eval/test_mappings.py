@@ -116,6 +116,19 @@ def test_a_file_is_called_without_its_format_alone_and_is_not_replaced(tmp_path:
     assert written.read_bytes() == before
 
 
+def test_a_field_whose_name_has_a_space_is_reached_as_in_studies(tmp_path: Path) -> None:
+    rows = [{"Nr.": i, "Rater 1": str(i % 2), "p": framing} for i in range(10) for framing in ("plain", "user")]
+    columns = {
+        "item_id": "{{ item['Nr.'] }}",
+        "answer": "{{ item['Rater 1'] }}",
+        "framing": "{{ p }}",
+        "answers": "0|1",
+    }
+    write_json(tmp_path / "mine.yaml", {"baseline": "plain", "columns": columns})
+    made = rows_of(write(tmp_path / "raters.csv", rows), "--mapping", str(tmp_path / "mine.yaml"))
+    assert [(row["item_id"], row["answer"]) for row in made[:4]] == [("0", "0"), ("0", "0"), ("1", "1"), ("1", "1")]
+
+
 def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path: Path) -> None:
     preferences = [1.0, 2, 1.5, 0, 1.93, None, "1", math.nan, "", "n/a"]
     pair = {"generator_1": "base", "generator_2": "ours", "annotator": "judge"}

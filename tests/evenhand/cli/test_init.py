@@ -84,6 +84,25 @@ PROPOSED: dict[str, tuple[list[dict[str, Any]], set[str | None]]] = {
         ],
         {"response_A"},
     ),
+    "deeper.jsonl": (
+        [
+            {"question": {"stem": f"Which {i}?", "choices": [{"label": n, "text": n} for n in "AB"]}, "answerKey": "A"}
+            for i in range(6)
+        ],
+        {"A"},
+    ),
+    "bbq.jsonl": (
+        [{"question": f"Who {i}?", "ans0": "x", "ans1": "y", "ans2": "z", "label": i % 3} for i in range(6)],
+        {"A", "B", "C"},
+    ),
+    "wino.jsonl": (
+        [{"text": f"The {i}", "option1": "box", "option2": "cup", "answer": str(1 + i % 2)} for i in range(6)],
+        {"A", "B"},
+    ),
+    "llmbar.jsonl": (
+        [{"input": "Why?", "output_1": f"x{i}", "output_2": "y", "label": 1 + i % 2} for i in range(6)],
+        {"output_1", "output_2"},
+    ),
     "preferences.jsonl": ([{"prompt": "Why?", "chosen": f"x{i}", "rejected": "y"} for i in range(6)], {None}),
     "labels.csv": (
         [{"id": i, "text": f"a post {i}", "label": ["YTA", "NTA"][i % 2]} for i in range(6)],
@@ -108,6 +127,8 @@ def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_item
     assert len(prompts) == 6
     assert {prompt.factors.label for unit in prompts for prompt in unit} == labels
     asked = {"question", "Question", "prompt", "text", "a column"} & items[0].keys()
-    assert items[0][asked.pop()] in prompts[0][0].messages[-1].content
+    text = items[0][asked.pop()] if asked else items[0]["input"]
+    text = text["stem"] if isinstance(text, dict) else text
+    assert text in prompts[0][0].messages[-1].content
     with pytest.raises(ConfigError, match=r"already holds study\.yaml"):
         main(["new", "--items", name])
