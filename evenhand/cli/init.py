@@ -81,29 +81,19 @@ def main(argv: Sequence[str]) -> None:
 
 
 def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
-    """A study of a file's items as commented YAML, and what to look at in it.
-
-    Raises ConfigError where no column can be asked about.
-    """
-    looked_at = [record.values for record in islice(rows(file, at), N_LOOKED_AT)]
-    columns = {name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row}
-    for name, cells in [*columns.items()]:  # one level down, as ARC's question.stem
-        objects = [cell for cell in cells if isinstance(cell, dict) and not is_list_of_texts(cell)]
-        if len(objects) == len(cells):
-            columns |= {f"{name}.{key}": [cell.get(key) for cell in objects] for key in objects[0]}
-            del columns[name]
+    """A study of items as YAML, and what to look at in it. Raises ConfigError where no column can be asked about."""
+    columns = columns_of([record.values for record in islice(rows(file, at), N_LOOKED_AT)])
     id_ = next((name for name in columns if is_id(name, columns[name])), None)
     label = named(columns, LABELS)
     lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
     letters = numbered(columns)
-    choices = next(iter([*(name for name in lists if "." not in name), *([letters] if letters else []), *lists]), None)
-    pairs = ([named(columns, [name]) for name in pair] for pair in PAIRS)
-    pair = next(([a, b] for a, b in pairs if a and b), None)
+    choices = next((name for name in lists if "." not in name or not letters), letters)
+    pair = next(([a, b] for names in PAIRS for a, b in [[named(columns, [n]) for n in names]] if a and b), None)
     correct, incorrect = named(columns, CORRECT), named(columns, INCORRECT)
     shown: set[str | None] = set()  # further columns that the study uses
     taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
-    question = named({name: values for name, values in columns.items() if name not in taken}, QUESTIONS)
-    question = question or longest_text(columns, taken)
+    free = {name: values for name, values in columns.items() if name not in taken}
+    question = named(free, QUESTIONS) or longest_text(free)
     if question is None:
         raise ConfigError(f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}")
     means = {"id": id_, "label": label}
@@ -116,12 +106,9 @@ def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
         slots |= {"correct": slot(correct), "incorrect": slot(incorrect)}
     elif pair:
         kind, shown = "pair", {*pair}
-        said = sorted({str(v) for v in columns[label] if v is not None and "tie" not in str(v)}) if label else []
-        is_named, ends = {*said} <= {*pair}, [name[-1:].lower() for name in said]
-        is_told = said == ["A>B", "B>A"] or (ends == [name[-1].lower() for name in pair] and not is_named)
-        means["label"] = label if is_named or is_told else None
-        sayings = json.dumps(dict(zip(said if is_told else ["A>B", "B>A"], pair, strict=True)))
-        slots["values"] = f"{'' if is_told else '# '}values: {sayings}"
+        sayings, is_told = sayings_of(columns[label] if label else [], pair)
+        means["label"] = label if is_told or {str(v) for v in columns.get(label or "", [])} <= {*pair, "None"} else None
+        slots["values"] = f"{'' if is_told else '# '}values: {json.dumps(sayings)}"
         slots |= {"first": json.dumps(pair[0]), "second": json.dumps(pair[1]), "first_text": json.dumps(pair[0])}
     else:
         kind = "question"
@@ -129,23 +116,39 @@ def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
         if not 1 < len(values) <= FEW:
             values, means["label"] = ["yes", "no"], None
         names = [json.dumps(value) for value in values]
-        slots |= {"answers": ", ".join(f"{name}: {name}" for name in names), "one": names[0][1:-1]}
-        slots["listed"] = ", ".join(values)
+        answers = ", ".join(f"{name}: {name}" for name in names)
+        slots |= {"answers": answers, "one": names[0][1:-1], "listed": ", ".join(values)}
     slots["columns"] = ", ".join(f"{key}: {json.dumps(name)}" for key, name in means.items() if name)
-    unused = [json.dumps(name) for name in columns if name not in {question, *means.values(), *shown}]
-    slots["unused"] = ", ".join(unused) or "none"
-    path = os.path.relpath(file, folder)
-    slots["items"] = json.dumps({"file": path, **({"at": at} if at else {})}, ensure_ascii=False)
+    used = {question, *means.values(), *shown}
+    slots["unused"] = ", ".join(json.dumps(name) for name in columns if name not in used) or "none"
+    source = {"file": os.path.relpath(file, folder), **({"at": at} if at else {})}
+    slots["items"] = json.dumps(source, ensure_ascii=False)
     stem = re.sub(r"\W+", "-", file.name.partition(".")[0]) or "study"
-    note = (
-        f"Columns that the study does not use: {slots['unused']}; look whether the judge needs them.\n"
-        if unused
-        else ""
+    note = f"Columns that the study does not use: {slots['unused']}; look whether the judge needs them.\n"
+    note += (
+        "" if label else f"No column says what is right. If these are results: evenhand score {file} --mapping NAME\n"
     )
-    if not label:
-        note += f"No column says the right answer. Are these results? Then: evenhand score {file} --mapping NAME\n"
-    template = Template((PROPOSALS / f"{kind}.yaml").read_text(encoding="utf-8"))
-    return template.substitute(slots, file=file.name, name=stem), note
+    text = (PROPOSALS / f"{kind}.yaml").read_text(encoding="utf-8")
+    return Template(text).substitute(slots, file=file.name, name=stem), note
+
+
+def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Each column's cells; of one that holds objects those one level down, as ARC's question.stem."""
+    columns = {name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row}
+    for name, cells in [*columns.items()]:  # one level down, as ARC's question.stem
+        objects = [cell for cell in cells if isinstance(cell, dict) and not is_list_of_texts(cell)]
+        if len(objects) == len(cells):
+            columns |= {f"{name}.{key}": [cell.get(key) for cell in objects] for key in objects[0]}
+            del columns[name]
+    return columns
+
+
+def sayings_of(cells: Sequence[Any], pair: Sequence[str]) -> tuple[dict[str, str], bool]:
+    """What a label says of a pair → the column that it means, and whether that is sure; an example where it is not."""
+    said = sorted({str(cell) for cell in cells if cell is not None and "tie" not in str(cell)})
+    ends = [[name[-1:].lower() for name in names] for names in (said, pair)]
+    is_told = said == ["A>B", "B>A"] or (ends[0] == ends[1] and said != [*pair])
+    return dict(zip(said if is_told else ["A>B", "B>A"], pair, strict=True)), is_told
 
 
 Values = Mapping[str, Sequence[Any]]  # column → what the rows have in it
@@ -191,12 +194,12 @@ def is_list_of_texts(value: Any) -> bool:
     )
 
 
-def longest_text(columns: Values, taken: Iterable[str | None]) -> str | None:
-    """The column with the longest texts, of those that have no other meaning."""
+def longest_text(columns: Values) -> str | None:
+    """The column with the longest texts."""
     lengths = {
         name: sum(len(value) for value in values if isinstance(value, str))
         for name, values in columns.items()
-        if name not in taken and is_plain(values) and all(isinstance(value, str | None) for value in values)
+        if is_plain(values) and all(isinstance(value, str | None) for value in values)
     }
     return max(lengths, key=lambda name: lengths[name], default=None)
 
