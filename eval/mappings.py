@@ -104,22 +104,22 @@ class Mapped:
 
     def add(self, source: Path, mapping: ResultMapping) -> None:
         """Add a source. Raises DataError where each reply of a log stands behind several filters."""
-        names = {same_value(said): name for said, name in mapping.values.items()}
+        names = {same_value(text): name for text, name in mapping.values.items()}
         named = {"model": "{{ model }}"} if is_log(source) and mapping.has_columns else {}
         columns = {**named, **mapping.columns}
-        every, filters = [{**columns, **own} for own in mapping.rows], dict[str, None]()
+        templates, filters = [{**columns, **row_columns} for row_columns in mapping.rows], dict[str, None]()
         for where, record in kept_records(source, mapping):
             if mapping.where and not is_true(mapping.where, record, f"{where}: where"):
                 self.unkept.append(where)
             elif is_true(mapping.failed, record, f"{where}: failed"):
-                self.failed.append({unit_in(templates, record) for templates in every} - {()})
+                self.failed.append({unit_in(row_templates, record) for row_templates in templates} - {()})
             else:
                 filters[str(record.get("filter"))] = None
-                self.rows.extend(filled(every, names, record, where))
+                self.rows.extend(filled(templates, names, record, where))
         if len(filters) > 1 and is_log(source):
-            first, *others = filters
+            first, *further = filters
             raise DataError(
-                f"{source}: holds every reply behind several filters, {first} and {' and '.join(others)}: say which "
+                f"{source}: holds every reply behind several filters, {first} and {' and '.join(further)}: say which "
                 f"one counts, --set \"where=filter == '{first}'\""
             )
 
@@ -138,8 +138,8 @@ class Mapped:
         if self.failed:
             items, n_nameless = set[Unit]().union(*self.failed), self.failed.count(set())
             n_models, is_named = len({row.get("model") for row in self.rows}), all("model" in dict(u) for u in items)
-            every = "" if is_named or n_models == 1 else ", for every model where a record names none"
-            yield f"{len(self.failed)} records failed; their {len(items)} items are left out{every}."
+            scope = "" if is_named or n_models == 1 else ", for every model where a record names none"
+            yield f"{len(self.failed)} records failed; their {len(items)} items are left out{scope}."
             if n_nameless:
                 yield f"{n_nameless} failed records do not say which item they are of: its other rows are scored."
 
@@ -176,8 +176,8 @@ def kept_records(source: Path, mapping: ResultMapping) -> Iterator[Place]:
         listed = value_at(fields, mapping.each) if mapping.each else None
         n_lists += isinstance(listed, list)
         for index, element in enumerate(listed if isinstance(listed, list) and listed else [None]):
-            own = element if isinstance(element, dict) else {}
-            yield where, {**fields, **own, "each": element, "index": index} if mapping.each else fields
+            inner = element if isinstance(element, dict) else {}
+            yield where, {**fields, **inner, "each": element, "index": index} if mapping.each else fields
     if mapping.each and not n_lists:
         raise DataError(
             f"{source}: each: no record has a list at '{mapping.each}'; name the key of one, or leave it out"

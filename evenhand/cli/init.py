@@ -145,10 +145,10 @@ def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 def sayings_of(cells: Sequence[Any], pair: Sequence[str]) -> tuple[dict[str, str], bool]:
     """What a label says of a pair → the column that it means, and whether that is sure; an example where it is not."""
-    said = sorted({str(cell) for cell in cells if cell is not None and "tie" not in str(cell)})
-    ends = [[name[-1:].lower() for name in names] for names in (said, pair)]
-    is_told = said == ["A>B", "B>A"] or (ends[0] == ends[1] and said != [*pair])
-    return dict(zip(said if is_told else ["A>B", "B>A"], pair, strict=True)), is_told
+    labels = sorted({str(cell) for cell in cells if cell is not None and "tie" not in str(cell)})
+    last_letters = [[name[-1:].lower() for name in names] for names in (labels, pair)]
+    is_told = labels == ["A>B", "B>A"] or (last_letters[0] == last_letters[1] and labels != [*pair])
+    return dict(zip(labels if is_told else ["A>B", "B>A"], pair, strict=True)), is_told
 
 
 Values = Mapping[str, Sequence[Any]]  # column → what the rows have in it
