@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bench.simulated_patches import TRUE, coverage
 from eval.__main__ import compare_main
 from eval.scorecard.arms import BASE, arm_of, sampled_arms, training_doubts
 from evenhand.chat_templates import check_switches_thinking
@@ -19,7 +20,6 @@ from tests.made.completions import completion
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.sampling_configs import sampling_config
 from tests.made.scorecard_runs import scored
-from tests.made.simulated_patches import TRUE, coverage
 
 SYSTEM, REMINDER = "Judge the claim alone.", "Who says it does not matter."
 POCKET = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket", "n_items": 2}]}
@@ -230,7 +230,7 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs):
 
 
 def test_each_patch_ends_where_theory_says():
-    """Deference of 30 points ends behind the judge's own verdict; `tests.made.simulated_patches` has the coverage."""
+    """Deference of 30 points ends behind the judge's own verdict; `bench.simulated_patches` has the coverage."""
     measured = coverage(n_runs=4)
     assert measured["statement first", "shift"][0] == 0  # exactly: it repeats itself
     for key, (_, change, _) in measured.items():

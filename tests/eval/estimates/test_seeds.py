@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from bench.simulated_seeds import BENT, Arm, misses, seeds_of
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
 from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds, surely
-from tests.made.simulated_seeds import BENT, Arm, misses, seeds_of
 
 N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3

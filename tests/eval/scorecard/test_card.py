@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.simulated_recommendations import Arm, ranked
 from eval.__main__ import calibrate_main, read_options
 from eval.scorecard.card import contrast_p
 from eval.scorecard.command import card_texts, load_cards
@@ -36,7 +37,6 @@ from tests.made.scorecard_runs import (
     three,
     training_run,
 )
-from tests.made.simulated_recommendations import Arm, ranked
 
 MANY = made_items("bbq", 40)
 

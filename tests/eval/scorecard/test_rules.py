@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.simulated_rules import JUDGES, ended
 from eval.runs import PlannedPrompt
 from eval.scorecard.rules import N_FOLDS, Folded, folds_of, thresholds_by_fold
-from tests.made.simulated_rules import JUDGES, ended
 
 
 def folded(n: int, added: float, seed: int = 0) -> Folded:

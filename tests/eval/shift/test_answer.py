@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from bench.simulated_answers import Judge, Threads, verdicts
 from eval.shift.answer import Shift, answer, in_one_family, prediction_p
-from tests.made.simulated_answers import Judge, Threads, verdicts
 
 
 def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:

@@ -6,14 +6,14 @@ from typing import cast
 
 import numpy as np
 
+from bench import simulated_framings
+from bench.simulated_framings import answered, drawn_grid, verdicts
 from eval.options import Options
 from eval.results import results_of_files
 from evenhand.files import write_jsonl
 from studies.framing.answers import rises
 from studies.framing.evaluation import unparsed_of
 from studies.framing.grids import SHARE_OF, FramedRun, Grid
-from tests.made import simulated_framings
-from tests.made.simulated_framings import answered, drawn_grid, verdicts
 
 
 def test_a_fair_judge_that_rewordings_move_is_rarely_told_yes_by_any_measure():
