@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -108,9 +107,7 @@ def scores(source: Path, out: Path, *words: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", ["dds", "shift", "pr"])
 @pytest.mark.parametrize("kind", [".json", ".eval", "lm-eval"])
-def test_a_log_is_scored_as_the_run_whose_replies_it_holds(
-    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_is_scored_as_the_run_whose_replies_it_holds(name, kind, tmp_path, monkeypatch):
     run, harness, exported = asked(tmp_path, name, monkeypatch), kind.strip("."), tmp_path / "task"
     if name == "pr" and kind != "lm-eval":
         with pytest.raises(ConfigError, match="options"):
@@ -146,9 +143,7 @@ def reworded(samples: list[Sample]) -> None:
 
 
 @pytest.mark.parametrize(("change", "problem"), [(dropped, "no item has all"), (reworded, "shown another one")])
-def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(
-    change: Callable[[list[Sample]], None], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(change, problem, tmp_path, monkeypatch):
     run, exported = asked(tmp_path, "dds", monkeypatch), tmp_path / "task"
     export_main(["inspect", str(run / "config.yaml"), "--out", str(exported)])
     prompts = [json.loads(line) for line in (exported / "prompts.jsonl").read_text().splitlines()]
@@ -158,7 +153,7 @@ def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(
         score_main([str(inspect_log(tmp_path / "log.json", exported, samples))])
 
 
-def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_path: Path) -> None:
+def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_path):
     """lm-eval's choices as DialDefer's verdicts: DDS 100 (accepts the false claim as a speaker's alone)."""
     samples = [
         {
@@ -195,9 +190,7 @@ def exported_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[P
     return tmp_path / "task", inspect_samples(prompts, run)
 
 
-def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_counted(tmp_path, monkeypatch, capsys):
     exported, samples = exported_samples(tmp_path, monkeypatch)
     twice = [{**sample, "epoch": epoch} for epoch in (1, 2) for sample in samples]
     twice[3] |= {"error": {"message": "provider failed"}, "output": {"choices": []}}
@@ -211,9 +204,7 @@ def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_coun
     assert read_yaml(run / "config.yaml")["sampling"]["n"] == 2
 
 
-def test_a_run_says_what_the_harness_did_and_logs_stand_where_they_were_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_says_what_the_harness_did_and_logs_stand_where_they_were_named(tmp_path, monkeypatch):
     exported, samples = exported_samples(tmp_path, monkeypatch)
     logs = [inspect_log(tmp_path / f"{name}.json", exported, samples) for name in ("base", "after")]
     changed = json.loads(logs[1].read_text())
@@ -233,7 +224,7 @@ def test_a_run_says_what_the_harness_did_and_logs_stand_where_they_were_named(
     )  # fmt: skip
 
 
-def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_path: Path) -> None:
+def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_path):
     sample = {"doc": {}, "resps": [], "filtered_resps": [["-1.0", "True"], ["-2.0", "False"]]}
     named = {f"gen_args_{i}": {"arg_0": "?", "arg_1": answer} for i, answer in enumerate((" yes", " no"))}
     for arguments in (named, [["?", " yes"], ["?", " no"]]):
@@ -246,7 +237,7 @@ def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_p
     assert read_log(tmp_path / "samples_t_1.jsonl").sampling == {"temperature": 0.0, "max_tokens": 64}
 
 
-def test_a_log_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+def test_a_log_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
     with ZipFile(tmp_path / "log.eval", "w", ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps({"eval": {"model": "m", "task": "t"}}))
         archive.writestr("samples/1.json", b"{" + b" " * (1 << 23) + b"}")

@@ -44,9 +44,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done â†
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(
-    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(damage, tmp_path, capsys):
     whole, run = (make_run(tmp_path, lambda _: say(1), items=ITEMS, name=name) for name in ("whole", "damaged"))
     change, names = DAMAGES[damage]
     change(run)
@@ -58,7 +56,7 @@ def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(
     assert names in f"{run} {stages[run]['note']}"
 
 
-def test_units_of_one_cluster_and_units_that_share_a_prompt_are_one_cluster() -> None:
+def test_units_of_one_cluster_and_units_that_share_a_prompt_are_one_cluster():
     asked = [("a", "p1", None), ("b", "p2", "twins"), ("c", "p3", "twins"), ("d", "p3", None), ("e", "p5", None)]
     plan = [
         PlannedPrompt(prompt_hash=hash_, item_id=item, dataset="d", condition="c", factors=(), cluster=cluster)

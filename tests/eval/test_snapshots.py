@@ -10,7 +10,6 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -253,7 +252,7 @@ def keyed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("planted", SETS, ids=lambda planted: planted.__name__)
-def test_numbers_are_those_of_the_snapshot(planted: Callable[[Path], pd.DataFrame], tmp_path: Path) -> None:
+def test_numbers_are_those_of_the_snapshot(planted, tmp_path):
     stored = pd.read_csv(STORED / f"{planted.__name__}.csv.gz", keep_default_na=False, na_values=[""])
     pd.testing.assert_frame_equal(keyed(planted(tmp_path)), keyed(stored), rtol=1e-12, atol=1e-12)
 

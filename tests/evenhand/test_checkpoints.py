@@ -24,14 +24,14 @@ def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_half_a_model_offline_is_refused_with_what_lacks(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_model_offline_is_refused_with_what_lacks(snapshot, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match=r"only in part in the cache \(it lacks weights.*evenhand fetch"):
         resolve(ModelConfig(name=MODEL))
     assert resolve(ModelConfig(name=MODEL), weights=False) == snapshot
 
 
-def test_every_weight_file_of_the_index_must_be_there(snapshot: Path) -> None:
+def test_every_weight_file_of_the_index_must_be_there(snapshot):
     (snapshot / "model-1.safetensors").touch()
     (snapshot / "model.safetensors.index.json").write_text(
         json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}})
@@ -49,7 +49,7 @@ def test_every_weight_file_of_the_index_must_be_there(snapshot: Path) -> None:
         ("RuntimeError", "check the connection"),  # of the client that weights come by
     ],
 )
-def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_hub_refuses_is_told_with_the_way_out(error, says, monkeypatch):
     import httpx
     import huggingface_hub.errors
 
@@ -68,7 +68,7 @@ def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, mo
         hub_snapshot(MODEL, "abc")
 
 
-def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path):
     added = {r"has no config\.json": "config.json", "has no tokenizer": "tokenizer.json"}
     for says, file in {**added, "has no weights": "model.safetensors"}.items():
         with pytest.raises(ModelError, match=says):
@@ -110,16 +110,14 @@ def folder(tmp_path: Path) -> Path:
         ("DONE.json", False),
     ],
 )
-def test_every_file_that_can_change_an_answer_counts_in_the_middle_too_and_no_other(
-    name: str, counts: bool, folder: Path
-) -> None:
+def test_every_file_that_can_change_an_answer_counts_in_the_middle_too_and_no_other(name, counts, folder):
     before, content = checkpoint_hash(folder), bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
     assert (checkpoint_hash(folder) != before) == counts
 
 
-def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder, monkeypatch):
     blob = folder / ("0" * 64)
     (folder / "model.safetensors").rename(blob)
     (folder / "model.safetensors").symlink_to(blob)

@@ -41,13 +41,8 @@ NEWER = "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or 
     ],
 )
 def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_and_the_way_out(
-    variables: dict[str, str],
-    listed: tuple[Gpu, ...],
-    build: str | None,
-    sign: str,
-    way_out: str,
-    no_signs: pytest.MonkeyPatch,
-) -> None:
+    variables, listed, build, sign, way_out, no_signs
+):
     show(no_signs, variables, listed, build)
     message = refusal()
     assert message
@@ -67,9 +62,7 @@ def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_a
         ({"SLURM_JOB_GPUS": "0", "ACCELERATE_USE_CPU": "True"}, (A100,), "13.0"),
     ],
 )
-def test_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(
-    variables: dict[str, str], listed: tuple[Gpu, ...], build: str | None, no_signs: pytest.MonkeyPatch
-) -> None:
+def test_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(variables, listed, build, no_signs):
     show(no_signs, variables, listed, build)
     assert refusal() is None
 
@@ -146,7 +139,7 @@ def made_config(folder: Path, **engine: Any) -> InferenceConfig:
 
 @pytest.mark.usefixtures("old_driver")
 @pytest.mark.parametrize("kind", ["vllm", "transformers"])
-def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind: str, tmp_path: Path) -> None:
+def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind, tmp_path):
     config = made_config(tmp_path, kind=kind)
     with pytest.raises(ModelError, match=OLD_DRIVER):
         sample(config)
@@ -156,18 +149,14 @@ def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind: str,
 
 
 @pytest.mark.parametrize("sees", [True, False])
-def test_what_torch_can_compute_on_is_asked_of_another_process_and_not_of_the_driver_alone(
-    sees: bool, no_signs: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_torch_can_compute_on_is_asked_of_another_process_and_not_of_the_driver_alone(sees, no_signs, tmp_path):
     no_signs.setattr(device, "torch_cuda_build", lambda: "13.0")
     no_signs.setenv("PYTHONPATH", str(fake_torch(tmp_path / "asked", sees=sees)))
     no_signs.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # vLLM sets it; torch then counts GPUs that it cannot use
     assert visible_gpus() == (("GPU 0", "GPU 1") if sees else ())
 
 
-def test_provenance_names_what_computes_and_not_what_is_plugged_in(
-    old_driver: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_provenance_names_what_computes_and_not_what_is_plugged_in(old_driver, tmp_path):
     server = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1"}
     assert device_name(made_config(tmp_path / "server", **server)) is None
     old_driver.setenv("CUDA_VISIBLE_DEVICES", "")  # the CPU on purpose, beside a GPU
@@ -182,7 +171,7 @@ def test_provenance_names_what_computes_and_not_what_is_plugged_in(
     assert torch_device_name() == "NVIDIA A100"
 
 
-def test_a_run_that_was_begun_is_opened_again_without_asking_for_its_device(tmp_path: Path) -> None:
+def test_a_run_that_was_begun_is_opened_again_without_asking_for_its_device(tmp_path):
     """Its results are read on nodes without a GPU; the engine asks for itself when something is owed."""
     config = made_config(tmp_path, kind="transformers")
 

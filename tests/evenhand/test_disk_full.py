@@ -66,7 +66,7 @@ WRITERS: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_every_writer_that_runs_out_of_room_is_told(writer: str, small_disk: Path) -> None:
+def test_every_writer_that_runs_out_of_room_is_told(writer, small_disk):
     config = tiny_run("sft", Path("no-model"), small_disk)
     with pytest.raises(DataError, match="the disk or quota is full"), shortage_explained(config):
         WRITERS[writer](small_disk / "file")
@@ -74,9 +74,7 @@ def test_every_writer_that_runs_out_of_room_is_told(writer: str, small_disk: Pat
 
 @pytest.mark.campaign
 @pytest.mark.slow
-def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room(
-    small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room(small_disk, tmp_path):
     model = tiny_model(tmp_path / "model")
     undisturbed = train(tiny_run("sft", model, tmp_path / "roomy"))
     resize(small_disk, "2400k")  # a checkpoint takes some 900 KiB, most of it the tokenizer; a third has no room

@@ -1,6 +1,6 @@
 """Logits in float32 out of models in bf16: the head of each family, its gradient, and everything that reads answers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -75,9 +75,7 @@ def by_hand(model: Any, ids: Tensor) -> Tensor:
     ("family", "dtype", "rows"),
     [*((family, torch.bfloat16, rows) for family in FAMILIES for rows in (128, None)), ("llama", torch.float16, 299)],
 )
-def test_the_logits_of_a_model_in_half_precision_are_float32(
-    family: str, dtype: torch.dtype, rows: int | None, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_logits_of_a_model_in_half_precision_are_float32(family, dtype, rows, device, monkeypatch):
     if rows:
         as_on_a_gpu(rows, monkeypatch)
     model, ids = made(family, dtype, device), IDS.to(device)
@@ -92,7 +90,7 @@ def test_the_logits_of_a_model_in_half_precision_are_float32(
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_model_in_full_precision_gives_the_same_bits(dtype: torch.dtype, device: str) -> None:
+def test_a_model_in_full_precision_gives_the_same_bits(dtype, device):
     model, ids = made("llama", dtype, device), IDS.to(device)
     with float32_head(model):
         found = model(ids).logits
@@ -101,9 +99,7 @@ def test_a_model_in_full_precision_gives_the_same_bits(dtype: torch.dtype, devic
 
 
 @pytest.mark.parametrize("rows", [128, None])
-def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(
-    rows: int | None, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(rows, device, monkeypatch):
     if rows:
         as_on_a_gpu(rows, monkeypatch)
     model = made("llama", torch.bfloat16, device)
@@ -121,7 +117,7 @@ def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(
     assert head.weight.grad is None
 
 
-def test_on_cpu_the_head_is_copied_once_and_again_when_it_has_changed() -> None:
+def test_on_cpu_the_head_is_copied_once_and_again_when_it_has_changed():
     model = made("qwen2", torch.bfloat16)
     head = model.get_output_embeddings()
     copies = []
@@ -178,9 +174,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("read", [of_training, of_the_reference])
-def test_in_bf16_training_reads_float32_margins(
-    read: Callable[[Any, Sequence[Example], AnyRun], list[float]], checkpoint: Path, tmp_path: Path, device: str
-) -> None:
+def test_in_bf16_training_reads_float32_margins(read, checkpoint, tmp_path, device):
     pytest.importorskip("bitsandbytes", reason="a base is loaded with it")
     config = tiny_run(
         "sft",
@@ -198,7 +192,7 @@ def test_in_bf16_training_reads_float32_margins(
     assert found == pytest.approx(expected_of(model, hidden, examples[0].choices), abs=1e-4)
 
 
-def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path, device: str) -> None:
+def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint, device):
     few, engine = [{"dataset": "pocket", "n_items": 3}], {"kind": "transformers", "dtype": "bfloat16"}
     config = toy_config(str(checkpoint), benchmarks=few, prompts={"template": "matched"}, engine=engine)
     with TransformersEngine(config) as engine, seen_by_the_head(engine.model) as hidden:
@@ -209,7 +203,7 @@ def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path,
     assert sorted(answer["1"] - answer["2"] for answer in answers if answer) == pytest.approx(expected, abs=1e-4)
 
 
-def test_vllm_is_asked_for_a_float32_head_where_it_looks() -> None:
+def test_vllm_is_asked_for_a_float32_head_where_it_looks():
     """Of Gemma-3 with its image encoder it looks at the language model's own config, and passes the outer one over."""
     assert with_float32_head(LlamaConfig()).head_dtype == "float32"
     gemma = with_float32_head(Gemma3Config())
@@ -217,7 +211,7 @@ def test_vllm_is_asked_for_a_float32_head_where_it_looks() -> None:
 
 
 @pytest.mark.parametrize("file", SERVING, ids=lambda file: file.stem)
-def test_served_models_have_a_float32_head(file: Path) -> None:
+def test_served_models_have_a_float32_head(file):
     served = yaml.safe_load(file.read_text())
     head = {"head_dtype": "float32"}
     assert served["hf-overrides"] == ({"text_config": head} if "gemma-3" in served["model"] else head)

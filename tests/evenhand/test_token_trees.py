@@ -1,6 +1,5 @@
 """Rows in which prompts share what they begin with: each path reads, and attends, as its sequence does alone."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,14 +37,14 @@ def prefixes(sequences: list[list[int]]) -> set[tuple[int, ...]]:
 
 
 @given(SEQUENCES)
-def test_every_path_reads_back_its_sequence_from_position_0_on(sequences: list[list[int]]) -> None:
+def test_every_path_reads_back_its_sequence_from_position_0_on(sequences):
     tree = tree_of(sequences)
     assert [tree.tokens[path].tolist() for path in tree.paths] == sequences
     assert [tree.depths[path].tolist() for path in tree.paths] == [list(range(len(one))) for one in sequences]
 
 
 @given(SEQUENCES)
-def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(sequences: list[list[int]]) -> None:
+def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(sequences):
     tree = tree_of(sequences)
     assert len(tree.tokens) == len(tree.reach) == len(tree.depths) == len(prefixes(sequences))
     doubled = tree_of([*sequences, *reversed(sequences)])
@@ -65,7 +64,7 @@ def seen_in(tree: Tree, width: int) -> torch.Tensor:
 
 
 @given(st.lists(SEQUENCES, min_size=1, max_size=4))
-def test_rows_are_padded_on_the_right_and_say_which_tokens_see_which(rows: list[list[list[int]]]) -> None:
+def test_rows_are_padded_on_the_right_and_say_which_tokens_see_which(rows):
     trees = [tree_of(sequences) for sequences in rows]
     batch = padded_rows(trees, PAD)
     width = max(len(tree.tokens) for tree in trees)
@@ -106,17 +105,17 @@ def expected(window: int | None = None) -> torch.Tensor:
     return seen
 
 
-def test_a_model_without_a_window_gets_the_mask_itself() -> None:
+def test_a_model_without_a_window_gets_the_mask_itself():
     for config in ({}, {"sliding_window": None}, {"sliding_window": WINDOW, "layer_types": ["full_attention"] * 2}):
         assert torch.equal(mask_for(_attn_implementation="flex", **config), expected())
 
 
-def test_a_model_with_a_window_in_every_layer_gets_the_near_tokens() -> None:
+def test_a_model_with_a_window_in_every_layer_gets_the_near_tokens():
     assert torch.equal(mask_for(_attn_implementation="flex", sliding_window=WINDOW), expected(WINDOW))
     assert not torch.equal(expected(WINDOW), expected())
 
 
-def test_a_model_of_both_kinds_gets_a_mask_for_each_also_where_its_text_model_says_so() -> None:
+def test_a_model_of_both_kinds_gets_a_mask_for_each_also_where_its_text_model_says_so():
     text = {"sliding_window": WINDOW, "layer_types": ["sliding_attention", "full_attention"]}
     for config in (text, {"text_config": SimpleNamespace(**text)}):
         masks = mask_for(**config)
@@ -142,9 +141,7 @@ def tensors(width: int, dtype: torch.dtype) -> list[Tensor]:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("softcap", [None, 2.0])
 @pytest.mark.parametrize("chunk", [(4, 4), (4, 2), (160, 48)])  # at most, and to end with a branch
-def test_attention_and_its_gradients_are_those_of_eager(
-    chunk: tuple[int, int], softcap: float | None, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attention_and_its_gradients_are_those_of_eager(chunk, softcap, dtype, monkeypatch):
     for name, n in zip(("CHUNK", "LEAST"), chunk, strict=True):
         monkeypatch.setattr(seen_columns, name, n)
     allowed = allowed_of(padded_rows([tree_of(row) for row in ROWS], pad=0)["reach"])[:, None]
@@ -160,7 +157,7 @@ def test_attention_and_its_gradients_are_those_of_eager(
         torch.testing.assert_close(ours, eager, **exact)
 
 
-def test_in_bf16_its_scores_can_be_float32() -> None:
+def test_in_bf16_its_scores_can_be_float32():
     """Where all keys have much in common, as Qwen2.5's have, scores are large, and bf16 knows no difference of them."""
     query, key, value = (tensor.detach() for tensor in tensors(9, torch.bfloat16))
     query[..., 0], key[..., 0] = 30, 20
@@ -175,7 +172,7 @@ def test_in_bf16_its_scores_can_be_float32() -> None:
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma3", "qwen2", "mistral"])
-def test_a_base_on_cpu_takes_it_and_reads_padded_rows_as_with_eager(family: str, tmp_path: Path) -> None:
+def test_a_base_on_cpu_takes_it_and_reads_padded_rows_as_with_eager(family, tmp_path):
     config = tiny_run("sft", byte_model(tmp_path, family), tmp_path)
     models = [adapted(tmp_path, config, kind).eval() for kind in (None, "eager")]
     assert [model.config._attn_implementation for model in models] == [SEEN_COLUMNS, "eager"]

@@ -1,7 +1,6 @@
 """Answers shown in the other order: verdicts still mean the same, and a liking for a place shows and cancels."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,9 +34,7 @@ def margin_of(prompt: Prompt, lean: float) -> dict[str, Any]:
     return {"text": "1", "finish_reason": "stop", "answer_logprobs": {"1": sign * lean / 2, "2": -sign * lean / 2}}
 
 
-def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(tmp_path, monkeypatch):
     def biased(prompt: Prompt) -> dict[str, Any]:
         knows = 1.0 if prompt.condition.claim_is_true else -1.0
         defers = 0.5 if prompt.condition.is_dialogue else 0.0
@@ -60,9 +57,7 @@ def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_t
     assert both.soft_dds_pp == pytest.approx(expected)
 
 
-def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(tmp_path, monkeypatch):
     config = with_variants(SWAPPED, verdict="margin", run={"root": tmp_path})
     usual, swapped, both = run_with(AnsweringEngine(lambda p: margin_of(p, 1.0)), config, monkeypatch).panels
     assert both.factors.answer_order == BOTH_ORDERS
@@ -77,9 +72,7 @@ def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(
 
 
 @pytest.mark.parametrize("dataset", ["truthfulqa", "aio-context"])
-def test_a_treated_arm_is_held_against_the_statements_of_the_same_wording(
-    dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_treated_arm_is_held_against_the_statements_of_the_same_wording(dataset, tmp_path, monkeypatch):
     labels = {"speakers": ["User", "LLM"]}
     variants = (labels, SWAPPED, {"arm": "dehumanizing"}, {"arm": "honest", **labels}, {"arm": "honest", **SWAPPED})
     config = with_variants(*variants, datasets=(dataset,), run={"root": tmp_path})

@@ -45,9 +45,7 @@ def experiment(path: Path, root: Path) -> InferenceConfig:
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
-def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(path, tmp_path, monkeypatch):
     run = run_with(judge := AnsweringEngine(says_one), experiment(path, tmp_path), monkeypatch)
     found: dict[str, list[str]] = {}
     for panel in run.panels:
@@ -63,7 +61,7 @@ def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
     assert judge.asked_once() == len({p.prompt_hash for p in run.plan})
 
 
-def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one() -> None:
+def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one():
     def asked(name: str) -> set[tuple[Any, ...]]:
         config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
         variants = [tuple(variant.settings.values()) for variant in prompt_variants(config.dialdefer.prompts)]
@@ -74,7 +72,7 @@ def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one() 
     assert asked("all") == asked("embedded") == set().union(*parts)
 
 
-def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() -> None:
+def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before():
     ordered = in_prefix_order(first_prompts(with_variants(*SEVERAL, datasets=("truthfulqa", "aio-context"))))
     texts = ["\0".join(f"{m.role}\0{m.content}" for m in prompt.messages) for prompt in ordered]
     for i, text in enumerate(texts[1:], start=1):

@@ -34,7 +34,7 @@ def turns_behind(prompt: Prompt, *texts: str) -> list[Prompt]:
     return [*unit.turns(prompt, replies)]
 
 
-def test_a_turn_holds_what_the_judge_wrote_and_says_which_reply_it_is_about() -> None:
+def test_a_turn_holds_what_the_judge_wrote_and_says_which_reply_it_is_about():
     prompt = toy_prompt("Is it so?")
     first, second = turns_behind(prompt, "Yes, <think>hm</think> it is.", " ", "No.\n")
     assert [(m.role, m.content) for m in first.messages[1:]] == [
@@ -77,7 +77,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
-def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkpoint: Path) -> None:
+def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkpoint):
     """As `verdict: options` at temperature 1 reads them of the same chat."""
     engine = {"kind": "transformers", "batch_size": 2}
     written = toy_config(str(checkpoint), engine=engine, sampling={"max_tokens": 5, "temperature": 0.7}, **SELF)
@@ -97,7 +97,7 @@ def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkp
         assert sum(map(math.exp, ours.values())) < 1
 
 
-def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked() -> None:
+def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked():
     bodies: list[dict[str, Any]] = []
 
     def script(body: dict[str, Any], n: int) -> Reply:
@@ -112,7 +112,7 @@ def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked()
     assert (bodies[0]["temperature"], reply.answer_logprobs) == (0, None)
 
 
-def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply() -> None:
+def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply():
     """And a model that always thinks is refused before anything is asked."""
     config = toy_config("judge", patch={"thinking": True}, **SELF)
     assert [config.args_for(reads)["enable_thinking"] for reads in (None, ("hash", 0))] == [True, False]
@@ -128,14 +128,14 @@ def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply() 
 
 
 @pytest.mark.parametrize("keys", [{"verdict": "margin"}, {"narrator": {"corpus": {"dataset": "pocket-conflicts"}}}])
-def test_what_is_read_exactly_or_names_no_symbol_is_not_read_once_more(keys: dict[str, Any]) -> None:
+def test_what_is_read_exactly_or_names_no_symbol_is_not_read_once_more(keys):
     tree = {"name": "x", "model": {"name": "embedded"}, "verdict": "answer", "self_read": True, **keys}
     study_of_ours = {} if "narrator" in keys else {"dialdefer": {"benchmarks": [{"dataset": "pocket"}]}}
     with pytest.raises(ConfigError, match="self_read is for written replies"):
         parse_sampling_config({**tree, **study_of_ours}, "x")
 
 
-def test_the_words_of_the_turn_are_the_studys_own(tmp_path: Path) -> None:
+def test_the_words_of_the_turn_are_the_studys_own(tmp_path):
     items = claims(tmp_path / "items.jsonl", 1)
 
     def words_of(**keys: Any) -> str:

@@ -65,9 +65,7 @@ def differences(one: dict[str, Completion], other: dict[str, Completion]) -> Ite
 
 
 @pytest.mark.parametrize(("family", "dtype", "row_tokens"), FAMILIES_AND_ROWS)
-def test_margins_are_those_of_each_prompt_alone(
-    tmp_path: Path, tiny: Path, family: str, row_tokens: int, dtype: str, device: str
-) -> None:
+def test_margins_are_those_of_each_prompt_alone(tmp_path, tiny, family, row_tokens, dtype, device):
     """Of Gemma-3 also where prompts are longer than its sliding window of 64 tokens."""
     folder = save_family(tmp_path, family, tiny)
     prompts = [toy_prompt(text) for text in TEXTS]
@@ -80,7 +78,7 @@ def test_margins_are_those_of_each_prompt_alone(
 
 # The log-probabilities of several tokens add up, of a model with larger weights: 2e-5 and 0.24 were seen.
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-3), ("bfloat16", 0.6)])
-def test_so_are_the_probabilities_of_options(tiny: Path, dtype: str, tolerance: float, device: str) -> None:
+def test_so_are_the_probabilities_of_options(tiny, dtype, tolerance, device):
     prompts = [option_prompt(text) for text in TEXTS]
     config = {"model": str(tiny), "verdict": "options"}
     alone, _ = answered(narrator_config(engine=engine_of(0, dtype), **config), prompts)
@@ -91,7 +89,7 @@ def test_so_are_the_probabilities_of_options(tiny: Path, dtype: str, tolerance: 
     assert len(widths) == 1
 
 
-def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny: Path) -> None:
+def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny):
     prompts = [toy_prompt(text) for text in TEXTS]
     with TransformersEngine(toy_config(str(tiny), engine=engine_of(0))) as engine:
         encoded = {e.prompt.prompt_hash: e.token_ids for e in engine.encoder.encode(in_prefix_order(prompts))}
@@ -105,9 +103,7 @@ def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny: Path) -
 
 
 @pytest.mark.parametrize(("layers", "is_stateful"), [(["full_attention", "conv"], False), (None, True)])
-def test_a_model_that_takes_a_row_as_one_sequence_is_refused(
-    tiny: Path, layers: list[str] | None, is_stateful: bool
-) -> None:
+def test_a_model_that_takes_a_row_as_one_sequence_is_refused(tiny, layers, is_stateful):
     with TransformersEngine(toy_config(str(tiny), engine=engine_of(4000))) as engine:
         engine.model._is_stateful, engine.model.config.layer_types = is_stateful, layers
         with pytest.raises(ModelError, match="it mixes up prompts that share one"):

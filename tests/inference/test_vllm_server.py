@@ -102,9 +102,7 @@ def through_transformers(checkpoint: Path, prompts: list[Prompt], verdict: str, 
         return {c.prompt_hash: c for c in opened.generate(prompts)}
 
 
-def test_margins_through_the_server_are_those_of_transformers_and_a_long_prompt_is_named(
-    base_url: str, checkpoint: Path
-) -> None:
+def test_margins_through_the_server_are_those_of_transformers_and_a_long_prompt_is_named(base_url, checkpoint):
     prompts = pocket_prompts(2, "one_token")
     plain, kept = through_transformers(checkpoint, prompts, "margin"), list[Completion]()
     with (
@@ -121,7 +119,7 @@ def test_margins_through_the_server_are_those_of_transformers_and_a_long_prompt_
     assert {c.text for c in served.values()} <= {"1", "2"}
 
 
-def test_greedy_answers_through_the_server_are_those_of_transformers(base_url: str, checkpoint: Path) -> None:
+def test_greedy_answers_through_the_server_are_those_of_transformers(base_url, checkpoint):
     prompts, sampling = pocket_prompts(1, "json"), {"max_tokens": 16}
     plain = through_transformers(checkpoint, prompts, "reason", sampling=sampling)
     with through_server(base_url, "reason", sampling=sampling) as opened:

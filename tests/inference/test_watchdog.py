@@ -36,7 +36,7 @@ def wait_for(ended: list[int]) -> int:
     return ended[0]
 
 
-def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(ended: list[int]) -> None:
+def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(ended):
     kept: list[str] = []
     with Watchdog(LIMIT_S, log_that(lambda: kept.append("kept"))) as dog:
         for _ in range(8):
@@ -47,7 +47,7 @@ def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(ended: l
     assert kept
 
 
-def test_a_process_ends_also_where_nothing_can_be_written(ended: list[int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_process_ends_also_where_nothing_can_be_written(ended, capsys):
     def fails() -> None:
         raise OSError(errno.ESTALE, "Stale file handle")
 
@@ -58,7 +58,7 @@ def test_a_process_ends_also_where_nothing_can_be_written(ended: list[int], caps
     assert "Stale file handle; what was answered last is lost" in said
 
 
-def test_a_process_that_was_stopped_for_an_hour_has_not_hung(ended: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_was_stopped_for_an_hour_has_not_hung(ended, monkeypatch):
     stopped_s = [0.0]
     monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + stopped_s[0]))
     with Watchdog(LIMIT_S, log_that(lambda: None)):

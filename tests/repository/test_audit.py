@@ -23,9 +23,7 @@ def asked(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.mark.usefixtures("locks")
-def test_a_known_vulnerability_stops_it_and_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_known_vulnerability_stops_it_and_is_named(monkeypatch, capsys):
     found = as_json({"results": [{"vulns": [{"id": "GHSA-1"}]}, {}, {"vulns": [{"id": "PYSEC-2"}]}]})
     with FakeServer(lambda body, n: found) as server:
         assert asked(server, monkeypatch) == 1
@@ -41,9 +39,7 @@ def test_a_known_vulnerability_stops_it_and_is_named(
 
 @pytest.mark.usefixtures("locks")
 @pytest.mark.parametrize("reply", [Reply(503), Reply(body="<html>"), as_json({"results": []})])
-def test_where_the_database_cannot_be_reached_it_says_so_and_passes(
-    reply: Reply, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_the_database_cannot_be_reached_it_says_so_and_passes(reply, monkeypatch, capsys):
     with FakeServer(lambda body, n: reply) as server:
         assert asked(server, monkeypatch) == 0
     assert asked(server, monkeypatch) == 0, "nor where nobody listens"

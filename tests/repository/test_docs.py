@@ -52,7 +52,7 @@ COMMANDS = [pytest.param(line, id=f"{called(page)}: {line}") for page in PAGES f
 
 
 @pytest.mark.parametrize("page", PAGES, ids=called)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_leads_somewhere(page):
     for link in re.findall(r"\]\(([^)]+)\)", prose(page)):
         file, _, anchor = link.partition("#")
         target = page.parent / file if file else page
@@ -61,7 +61,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_parses(line, tmp_path, monkeypatch):
     words = shlex.split(line)
     monkeypatch.chdir(tmp_path)  # where no config lies: should a verb go on after all, it finds nothing to do
     while re.fullmatch(r"[A-Z_]+=.*", words[0]):  # of its environment

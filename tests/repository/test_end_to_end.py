@@ -142,7 +142,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtyp
     assert json.loads((root / "report" / "scores.json").read_text())
 
 
-def test_the_loop_closes_on_a_tiny_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_loop_closes_on_a_tiny_model(tmp_path, capsys):
     whole_loop("llama", tmp_path, capsys)
 
 
@@ -150,7 +150,7 @@ def test_the_loop_closes_on_a_tiny_model(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("family", "dtype"), [*((name, "bfloat16") for name in sorted(TEMPLATES)), ("llama", "float16")]
 )
-def test_the_loop_closes_on_cuda(family: str, dtype: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_loop_closes_on_cuda(family, dtype, tmp_path, capsys):
     whole_loop(family, tmp_path, capsys, dtype)
 
 
@@ -171,7 +171,7 @@ def with_answers_alike(checkpoint: Path) -> Path:
 # gemma3's head is tied, the others' are not
 @pytest.mark.parametrize("family", ["gemma3", *more_families("mistral", "qwen2")])
 @pytest.mark.parametrize("vllm", EAGER_OR_COMPILED)
-def test_margins_in_bf16_are_those_of_a_float32_head(vllm: dict[str, Any], family: str, tmp_path: Path) -> None:
+def test_margins_in_bf16_are_those_of_a_float32_head(vllm, family, tmp_path):
     folder = with_answers_alike(save_family(tmp_path, family, embedded_model_path()))
     assert ("lm_head.weight" in load_file(folder / "model.safetensors")) == (family != "gemma3")
     found, plain = (
@@ -201,9 +201,7 @@ def reading(engine: Any, config: InferenceConfig) -> InferenceConfig:
     return config
 
 
-def test_options_have_the_probabilities_that_transformers_gives(
-    engine: Any, llama: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_have_the_probabilities_that_transformers_gives(engine, llama, monkeypatch):
     use_conflicts(monkeypatch, [conflict("first", 5, 8, "Nobody else wants it like that."), conflict("second", 3, 5)])
     config = reading(engine, studied(llama, verdict="options"))
     in_order = in_prefix_order([*{prompt.prompt_hash: prompt for prompt in first_prompts(config)}.values()])
@@ -224,7 +222,7 @@ def whole(completion: Completion) -> str:
     return completion.text.rstrip("\ufffd")
 
 
-def test_greedy_replies_are_those_of_transformers_and_samples_are_numbered(engine: Any, llama: Path) -> None:
+def test_greedy_replies_are_those_of_transformers_and_samples_are_numbered(engine, llama):
     greedy = {"verdict": "reason", "sampling": {"max_tokens": 12}}
     reading(engine, asks(llama, VLLM, **greedy))
     prompts = first_prompts(engine.config)
@@ -241,7 +239,7 @@ def test_greedy_replies_are_those_of_transformers_and_samples_are_numbered(engin
     assert {(c.sample_index, c.rendered is None) for c in sampled} == {(0, False), (1, True), (2, True)}
 
 
-def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(engine: Any, llama: Path) -> None:
+def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(engine, llama):
     def held_to(max_tokens: int) -> InferenceConfig:
         return asks(llama, VLLM, verdict="reason", sampling={"structured": "json", "max_tokens": max_tokens})
 

@@ -127,7 +127,7 @@ def agrees(value: float, cell: str) -> bool:
 
 
 @pytest.mark.parametrize("figure", TEXT)
-def test_a_figure_of_the_text_follows_from_the_tables_or_is_listed(figure: str) -> None:
+def test_a_figure_of_the_text_follows_from_the_tables_or_is_listed(figure):
     if figure in EXCEPTIONS:
         reason, what_the_tables_give = EXCEPTIONS[figure]
         assert agrees(ours()[figure], what_the_tables_give), reason
@@ -136,7 +136,7 @@ def test_a_figure_of_the_text_follows_from_the_tables_or_is_listed(figure: str) 
         assert agrees(ours()[figure], TEXT[figure]), f"{ours()[figure]}, printed {TEXT[figure]}"
 
 
-def test_the_mean_that_the_abstract_calls_absolute_is_signed() -> None:
+def test_the_mean_that_the_abstract_calls_absolute_is_signed():
     mean = statistics.fmean(main_row(model, "total_avg").dds_pp for model in models())
     assert agrees(mean, TEXT["mean |DDS| over models_pp"])
     assert f"mean DDS {mean:+.1f}, mean |DDS| 16.3." in summary_table(paper_frame()).note

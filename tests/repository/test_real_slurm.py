@@ -53,7 +53,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmHost]:
         yield host
 
 
-def test_sampling_passes_its_time_limit_by_requeueing_itself(slurm: SlurmHost, tmp_path: Path) -> None:
+def test_sampling_passes_its_time_limit_by_requeueing_itself(slurm, tmp_path):
     settings = {"STOP_BEFORE": "10", "SAMPLE_TIME": "00:01:00", "UNITS": "60", "SAMPLE_SHARDS": "2"}
     place = work_place(tmp_path, NOTE=f"{tmp_path}/note", **settings)
     job = slurm.submit(place, "sample", "x.yaml")

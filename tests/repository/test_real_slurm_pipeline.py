@@ -69,7 +69,7 @@ class Pipeline:
         return "\n".join(f"== {file.name}\n{file.read_text(errors='replace')}" for file in logs)
 
 
-def test_a_disturbed_pipeline_ends_with_the_answers_of_an_undisturbed_one(slurm: SlurmHost, tmp_path: Path) -> None:
+def test_a_disturbed_pipeline_ends_with_the_answers_of_an_undisturbed_one(slurm, tmp_path):
     disturbed = Pipeline(slurm, tmp_path / "disturbed", n_shards=4)
     sample, train = disturbed.jobs["sample-before"], disturbed.jobs["train-sft"]
     slurm.until("sampling has begun", lambda: [*disturbed.runs.glob("inference/*/plan.jsonl")])

@@ -43,7 +43,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_model_is_served_on_loopback_with_a_key_in_no_file_sampled_and_shut_down(job: dict[str, str]) -> None:
+def test_a_model_is_served_on_loopback_with_a_key_in_no_file_sampled_and_shut_down(job):
     done = serve({**job, "EVENHAND_SERVE_KEY": "sk-of-this-job-alone"})
     assert done.returncode == 0, done.stderr
     files = [file for file in Path(job["RUN_ROOT"]).parent.rglob("*") if file.is_file()]
@@ -61,7 +61,7 @@ def test_a_model_is_served_on_loopback_with_a_key_in_no_file_sampled_and_shut_do
     assert not listens(int(job["SERVE_PORT"]))
 
 
-def test_a_server_that_does_not_come_up_ends_the_job_with_the_end_of_its_log(job: dict[str, str]) -> None:
+def test_a_server_that_does_not_come_up_ends_the_job_with_the_end_of_its_log(job):
     done = serve({**job, "BROKEN_SERVER": "1"})
     assert done.returncode == 1
     assert "no memory for this model" in done.stderr

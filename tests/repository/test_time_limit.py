@@ -91,7 +91,7 @@ def signs(cluster: dict[str, str]) -> list[str]:
     return [file.name for file in Path(cluster["LOGS"]).iterdir()]
 
 
-def test_sampling_is_stopped_requeued_and_ends_when_it_starts_again(cluster: dict[str, str]) -> None:
+def test_sampling_is_stopped_requeued_and_ends_when_it_starts_again(cluster):
     limited = until_limit("sample.sh", "eval.yaml", {**cluster, "HOW": "term", "KEEPS": "1"})
     assert limited.returncode != 0
     assert "the time limit is near" in limited.stderr
@@ -104,7 +104,7 @@ def test_sampling_is_stopped_requeued_and_ends_when_it_starts_again(cluster: dic
     assert signs(cluster) == []
 
 
-def test_training_is_asked_by_a_file_since_launchers_pass_no_signal_on(cluster: dict[str, str]) -> None:
+def test_training_is_asked_by_a_file_since_launchers_pass_no_signal_on(cluster):
     nodes = {"SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "HOW": "file", "KEEPS": "1"}
     assert until_limit("train.sh", "sft.yaml", {**cluster, **nodes}).returncode != 0
     assert calls(cluster) == ["scontrol show hostnames node[7-8]", "accelerate", "accelerate", REQUEUED]
@@ -113,7 +113,7 @@ def test_training_is_asked_by_a_file_since_launchers_pass_no_signal_on(cluster: 
     assert calls(cluster) == ["accelerate"]
 
 
-def test_a_program_that_is_done_when_it_is_asked_is_not_run_again(cluster: dict[str, str]) -> None:
+def test_a_program_that_is_done_when_it_is_asked_is_not_run_again(cluster):
     done = until_limit("sample.sh", "eval.yaml", {**cluster, "HOW": "end"})
     assert done.returncode == 0, done.stderr
     assert calls(cluster) == ["evenhand", "SIGTERM for evenhand"]
@@ -122,22 +122,20 @@ def test_a_program_that_is_done_when_it_is_asked_is_not_run_again(cluster: dict[
 
 
 @pytest.mark.parametrize(("status", "made"), [(3, []), (EXIT_STATUS, [REQUEUED])])
-def test_a_program_that_failed_is_requeued_only_where_its_engine_hung(
-    status: int, made: list[str], cluster: dict[str, str]
-) -> None:
+def test_a_program_that_failed_is_requeued_only_where_its_engine_hung(status, made, cluster):
     put_program(cluster, "evenhand", f'echo "evenhand $*" >> "$CALLS"\nexit {status}')
     assert run("sample.sh", "eval.yaml", env=cluster).returncode != 0
     assert calls(cluster) == ["evenhand", *made]
 
 
 @pytest.mark.parametrize("script", ["sample.sh", "train.sh"])
-def test_a_limit_that_comes_before_the_program_starts_requeues_as_well(script: str, cluster: dict[str, str]) -> None:
+def test_a_limit_that_comes_before_the_program_starts_requeues_as_well(script, cluster):
     env = {**cluster, "MODULES": "slow", "BASH_FUNC_module%%": '() { kill -USR1 "$$"; }'}
     assert run(script, "x.yaml", env=env).returncode != 0
     assert calls(cluster) == [REQUEUED]
 
 
-def test_a_job_that_never_comes_further_is_requeued_a_few_times_only(cluster: dict[str, str]) -> None:
+def test_a_job_that_never_comes_further_is_requeued_a_few_times_only(cluster):
     env = {**cluster, "HOW": "term", "REQUEUES_IN_VAIN": "2"}
     stopped = ["evenhand", "SIGTERM for evenhand"]
     for keeps, asked in (("", [REQUEUED]), ("1", [REQUEUED]), ("", [REQUEUED]), ("", [])):

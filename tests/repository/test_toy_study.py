@@ -44,9 +44,7 @@ def row_of(file: Path, measure: str) -> dict[str, Any]:
     return row
 
 
-def test_score_compare_report_and_scorecard_take_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_score_compare_report_and_scorecard_take_it(tmp_path, monkeypatch, capsys):
     before = sampled(tmp_path, monkeypatch, "before", ["mango", "fig", "date"])
     after = sampled(tmp_path, monkeypatch, "after", ["mango"])
     few = ["--draws", "200"]
@@ -74,7 +72,7 @@ def test_score_compare_report_and_scorecard_take_it(
 
 
 @pytest.mark.slow
-def test_a_judge_is_trained_on_its_groups_and_merged(model: Path, tmp_path: Path) -> None:
+def test_a_judge_is_trained_on_its_groups_and_merged(model, tmp_path):
     tree = read_yaml(CONFIGS / "training" / "pocket-sft.yaml")
     del tree["dialdefer"]
     tree |= {KEY: {}, "model": {"name": str(model)}, "run": {"root": str(tmp_path)}}

@@ -32,14 +32,14 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_holds_every_file_of_the_checkout(unpacked: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_checkout(unpacked):
     shipped = [file for name in PACKAGES for file in (ROOT / name).rglob("*") if "__pycache__" not in file.parts]
     names = [file.relative_to(ROOT) for file in shipped if file.is_file()]
     names += [Path("evenhand") / file.relative_to(ROOT) for name in LINKED for file in (ROOT / name).rglob("*.*")]
     assert [str(name) for name in names if not (unpacked / name).is_file()] == []
 
 
-def test_a_study_is_begun_and_a_config_found_by_name_outside_of_the_checkout(unpacked: Path, tmp_path: Path) -> None:
+def test_a_study_is_begun_and_a_config_found_by_name_outside_of_the_checkout(unpacked, tmp_path):
     def evenhand(*words: str) -> str:
         """A command's last printed line; the code is the wheel's."""
         code = "import evenhand.cli.command as c; c.main()"

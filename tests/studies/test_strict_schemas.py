@@ -58,7 +58,7 @@ ASKED = (
 )
 
 
-def test_every_schema_keeps_to_the_rules() -> None:
+def test_every_schema_keeps_to_the_rules():
     prompts = [p for name in ASKED for p in first_prompts(load_sampling_config([str(CONFIGS / f"{name}.yaml")]))]
     prompts += judged(thread("a1", "b1", "a2", "c1", "b2"))[1]
     found = [*schemas(prompts), *(json.loads(answer_schema(("yes", "no"), keys)) for keys in WRITTEN.values())]
@@ -66,7 +66,7 @@ def test_every_schema_keeps_to_the_rules() -> None:
     assert [fault for schema in found for fault in faults(schema)] == []
 
 
-def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads() -> None:
+def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads():
     """And an ordinary judge's reason stands before its answer."""
     prompts = first_prompts(load_sampling_config([str(CONFIGS / "pluraleval" / "pocket-responses.yaml")]))
     of_task = {p.factors.task: p.drawing.json_schema for p in prompts}
@@ -81,7 +81,7 @@ def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads() -> None
     assert list(json.loads(answer_schema(("A", "B"), WRITTEN["answer"]))["properties"]) == ["reasoning", "answer"]
 
 
-def test_a_run_whose_schemas_have_changed_since_is_not_continued(tmp_path, monkeypatch) -> None:
+def test_a_run_whose_schemas_have_changed_since_is_not_continued(tmp_path, monkeypatch):
     """Its replies would be held to two of them."""
     scripted(monkeypatch, engine := AnsweringEngine(lambda prompt: prompt.answer_space[0]))
     words = [str(CONFIGS / "narrator" / "pocket.yaml"), f"run.root={tmp_path}", "sampling.n=1"]
@@ -99,7 +99,7 @@ SHIPPED = [path for path in sorted(CONFIGS.glob("*/*.yaml")) if "json_schema" in
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_config_that_holds_a_server_to_schemas_has_objects_alone(path: Any) -> None:
+def test_a_config_that_holds_a_server_to_schemas_has_objects_alone(path):
     config = load_sampling_config([str(path)])
     assert isinstance(config.engine, OpenAIConfig)
     found = schemas(first_prompts(config.on_own_items()))

@@ -53,8 +53,8 @@ def members(step: list[list[int]]) -> list[int]:
     epochs=st.floats(0.3, 3.2),
 )
 def test_epochs_follow_each_other_and_only_a_last_step_too_small_is_left_out(
-    n: int, n_processes: int, accumulation: int, size: int, epochs: float
-) -> None:
+    n, n_processes, accumulation, size, epochs
+):
     config = run_of(n_processes, accumulation, size, epochs=epochs)
     in_step, wanted = n_processes * accumulation * size, round(epochs * n)
     dropped = wanted % in_step if wanted % in_step < n_processes else 0
@@ -81,7 +81,7 @@ def test_epochs_follow_each_other_and_only_a_last_step_too_small_is_left_out(
 
 
 @given(st.integers(1, 40), st.integers(0, 130), st.integers(0, 5))
-def test_every_number_comes_once_before_any_comes_again(n: int, wanted: int, seed: int) -> None:
+def test_every_number_comes_once_before_any_comes_again(n, wanted, seed):
     order = endless(n, wanted, seed)
     assert len(order) == wanted
     for start in range(0, wanted, n):
@@ -99,7 +99,7 @@ def items(n: int, n_conditions: int = 4) -> list[Example]:
     ]
 
 
-def test_whole_items_stay_together_and_count_as_their_examples() -> None:
+def test_whole_items_stay_together_and_count_as_their_examples():
     examples = items(10)
     groups = groups_of(examples, "item")
     assert [{e.item_id for e in group} for group in groups] == [{f"item-{number}"} for number in range(10)]
@@ -137,9 +137,7 @@ FLAT = [e for group in TREE for e in group]
 
 @pytest.mark.parametrize("row_tokens", [0, 2048])
 @pytest.mark.parametrize("branches", ["none", "right", "all"])
-def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_scored(
-    branches: Any, row_tokens: int
-) -> None:
+def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_scored(branches, row_tokens):
     asked = {"none": lambda _: (), "right": lambda e: (e.right,), "all": lambda _: (0, 1)}[branches]
     batch = Collator(pad=PAD, branches=branches, row_tokens=row_tokens)(TREE)
     assert read_back(batch) == [
@@ -159,9 +157,7 @@ def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_sc
     # as many rows as are needed, and no wider than they must be: 5 6 7 7 7, 5 6 8 9 and 5 4 with what they share
     [(5, [0, 1, 0, 1, 1], 5), (7, [0, 1, 0, 1, 1], 5), (8, [0, 0, 0, 0, 0], 8)],
 )
-def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
-    row_tokens: int, rows: list[int], width: int
-) -> None:
+def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(row_tokens, rows, width):
     batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens)(TREE)
     first = batch["at"][0, 0].item()
     assert [int(row != first) for row in batch["at"][:, 0].tolist()] == rows
@@ -172,9 +168,7 @@ def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
 @pytest.mark.parametrize(
     ("square", "shape"), [(math.inf, (1, 260)), (8192.0, (1, 260)), (400.0, (2, 140)), (100.0, (4, 80))]
 )
-def test_on_a_gpu_a_row_is_cut_where_its_pairs_cost_more_than_what_is_torn_apart(
-    square: float, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_gpu_a_row_is_cut_where_its_pairs_cost_more_than_what_is_torn_apart(square, shape, monkeypatch):
     """Prompts of 80 tokens of which 20 are shared. 260 (1 + 260/400) is more than 2 x 140 (1 + 140/400)."""
     monkeypatch.setitem(batches.SQUARE, "cuda", square)
     prompts = [example([*range(20), *range(n, n + 60)]) for n in (100, 200, 300, 400)]
@@ -184,7 +178,7 @@ def test_on_a_gpu_a_row_is_cut_where_its_pairs_cost_more_than_what_is_torn_apart
 
 
 @pytest.mark.parametrize("row_tokens", [0, 9, 2048])
-def test_a_microbatch_says_which_answers_a_prompt_does_not_have(row_tokens: int) -> None:
+def test_a_microbatch_says_which_answers_a_prompt_does_not_have(row_tokens):
     examples = [e for group in TALKS for e in group]
     known = {e: LogProbs(tuple(-1.0 - k for k in range(len(e.choices))), (-2.0,) * len(e.choices)) for e in examples}
     batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens, reference=known)(TALKS)

@@ -57,7 +57,7 @@ def on_device(batch: dict[str, Any], model: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("eos", "kind"), [(True, "nf4"), (False, "none")])
-def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Path, device: str) -> None:
+def test_sft_is_that_of_trl(eos, kind, byte_judge, tmp_path, device):
     quantisation = {"kind": kind, "compute_dtype": "float32"}
     config = step_of_8("sft", byte_judge, tmp_path, examples={"loss_on_eos": eos}, quantisation=quantisation)
     examples = examples_for(config, byte_judge)
@@ -68,7 +68,7 @@ def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("precomputed", "eos"), [(True, True), (False, False)])
-def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_path: Path, device: str) -> None:
+def test_dpo_is_that_of_trl(eos, precomputed, byte_judge, tmp_path, device):
     config = step_of_8("dpo", byte_judge, tmp_path, examples={"loss_on_eos": eos}, precompute_reference=precomputed)
     examples = examples_for(config, byte_judge)
     trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
@@ -78,9 +78,7 @@ def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_
     assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path, reference), expected)
 
 
-def test_a_whole_run_ends_with_the_weights_of_trl(
-    byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
-) -> None:
+def test_a_whole_run_ends_with_the_weights_of_trl(byte_judge, tmp_path, monkeypatch, device):
     """Four steps of two microbatches, with examples in the same order, on a base whose adapters TRL does not round.
 
     Adam divides a gradient by its own size, so that a weight of small gradients shows their rounding: 2e-4 was seen.
@@ -132,9 +130,7 @@ def step(method: str, model: Path, folder: Path, size: int, parts: int, batch_by
 
 
 @pytest.mark.parametrize(("family", "attention"), [*((family, "sdpa") for family in FAMILIES), (FAMILIES[3], "eager")])
-def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(
-    family: str, attention: str, models: dict[str, Path], tmp_path: Path, device: str
-) -> None:
+def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(family, attention, models, tmp_path, device):
     config = step("dpo", models[family], tmp_path, 4, 2, "item")  # EOS behind both answers, in two branches
     judge = adapted(models[family], config, attention)
     examples = examples_for(config, models[family])
@@ -171,7 +167,7 @@ def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome
 
 
 @pytest.mark.parametrize("row_tokens", [0, 9, 2048])
-def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens: int, byte_judge: Path) -> None:
+def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens, byte_judge):
     judge = adapted(byte_judge, tiny_run(study="narrator", quantisation={"kind": "none"}))
     examples = [example for group in TALKS for example in group]
     names = [replace(e, rest=tuple(range(60, 60 + number % 4))) for number, e in enumerate(examples)]
@@ -183,7 +179,7 @@ def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_toke
         assert loss == pytest.approx(-sum(logs[at - 1, ids[at]].item() for at in learnt), rel=1e-4)
 
 
-def test_how_a_step_is_cut_changes_nothing(models: dict[str, Path], tmp_path: Path, device: str) -> None:
+def test_how_a_step_is_cut_changes_nothing(models, tmp_path, device):
     """Of DPO, which asks for its reference in the step."""
     whole = step("dpo", models["llama"], tmp_path, 16, 1, "random", precompute_reference=False)
     judge = adapted(models["llama"], whole)
@@ -196,9 +192,7 @@ def test_how_a_step_is_cut_changes_nothing(models: dict[str, Path], tmp_path: Pa
 
 
 @pytest.mark.parametrize("double", [True, False])
-def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
-    double: bool, models: dict[str, Path], device: str
-) -> None:
+def test_weights_dequantised_once_are_those_dequantised_in_every_pass(double, models, device):
     for dtype in ("float32", "bfloat16", "float16"):
         settings = QuantisationConfig(compute_dtype=dtype, double_quant=double)
         on_the_fly = load_base(models["llama"], settings)
@@ -232,8 +226,8 @@ def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
     indirect=["device"],
 )
 def test_a_step_in_half_precision_has_the_loss_and_gradients_of_float32_to_its_rounding(
-    device: str, precision: str, tolerance: float, byte_judge: Path, tmp_path: Path
-) -> None:
+    device, precision, tolerance, byte_judge, tmp_path
+):
     outcomes = []
     for computed in ("no", precision):
         config = tiny_run(

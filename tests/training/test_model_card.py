@@ -34,16 +34,14 @@ def section(card: str, title: str) -> str:
         ("/srv/me/models/mine", {"checkpoint_hash": "abc123"}, None),
     ],
 )
-def test_the_base_is_named_by_its_hub_id_and_revision_or_by_its_hash(
-    name: str, trained: dict[str, str], base: str | None, tmp_path: Path
-) -> None:
+def test_the_base_is_named_by_its_hub_id_and_revision_or_by_its_hash(name, trained, base, tmp_path):
     card = card_of(tmp_path, model=name, provenance={"model": {"name": name, **trained}})
     assert front(card).get("base_model") == base
     assert "`abc123`" in section(card, "What it is")
     assert "/srv/me" not in card
 
 
-def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(tmp_path: Path) -> None:
+def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(tmp_path):
     card = card_of(tmp_path)
     assert front(card) == {
         "base_model": "HuggingFaceTB/SmolLM2-135M-Instruct",

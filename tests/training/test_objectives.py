@@ -125,7 +125,7 @@ LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
 
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) -> None:
+def test_a_loss_is_its_formula_and_its_gradient_the_slope(name, eos):
     loss, plain = LOSSES[name]
     verdicts = torch.tensor(VERDICTS, dtype=torch.float64, requires_grad=True)
     ends = torch.tensor(ENDS, dtype=torch.float64, requires_grad=True)
@@ -153,7 +153,7 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) 
     torch.testing.assert_close(found, torch.tensor(slopes(True), dtype=torch.float64), atol=1e-8, rtol=0)
 
 
-def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands() -> None:
+def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands():
     rows = [[-1.0, -2.0, -0.7, -3.0], [-0.2, -4.0, -2.5, -2.2], [-1.4, -1.4, -1.3, -1.5], [-3.0, -0.1, -4.0, -5.0]]
     anchored = {"right": [2] * 4, "groups": [0] * 4, "anchors": [False, False, True, False]}
     judge = answers(rows, reference=rows, reference_verdicts=rows, **anchored)
@@ -172,9 +172,7 @@ def group_of_prompts(draw: st.DrawFn) -> torch.Tensor:
 
 
 @given(group_of_prompts(), st.data())
-def test_the_label_free_target_is_the_mean_of_the_probabilities_that_the_base_gives_at_the_anchors(
-    base: torch.Tensor, data: st.DataObject
-) -> None:
+def test_the_label_free_target_is_the_mean_of_the_probabilities_that_the_base_gives_at_the_anchors(base, data):
     """Of two groups whose prompts alternate; the other group's anchors have no part in it."""
     is_anchor = data.draw(st.lists(st.booleans(), min_size=len(base), max_size=len(base)).filter(any))
     rows = torch.stack([base, base.flip(-1)], dim=1).flatten(0, 1)
@@ -199,9 +197,7 @@ def jensen_shannon(group: torch.Tensor) -> float:
 
 
 @given(group_of_prompts())
-def test_the_divergence_is_0_exactly_where_all_members_agree_and_at_most_the_log_of_their_number(
-    group: torch.Tensor,
-) -> None:
+def test_the_divergence_is_0_exactly_where_all_members_agree_and_at_most_the_log_of_their_number(group):
     assert jensen_shannon(group) <= math.log(min(group.shape)) + 1e-12  # or of the answers', where those are fewer
     assert jensen_shannon(group[:1].expand(len(group), -1)) == pytest.approx(0, abs=1e-12)
     probabilities = group.softmax(-1)
@@ -215,9 +211,7 @@ def test_the_divergence_is_0_exactly_where_all_members_agree_and_at_most_the_log
     [([[0.0, -200.0], [-200.0, 0.0]], math.log(2)), ([[0.0, -200.0], [0.0, -150.0]], 0.0)],
     ids=["opposite", "alike"],
 )
-def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(
-    verdicts: Sequence[Sequence[float]], expected: float
-) -> None:
+def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(verdicts, expected):
     logs = torch.tensor(verdicts, requires_grad=True)  # float32, where exp(-200) is 0
     losses = divergence_in_groups(logs, torch.tensor([0, 0]))
     losses.sum().backward()
@@ -237,9 +231,7 @@ def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_config_gets_its_loss_with_its_numbers(
-    method: str, keys: dict[str, Any], expected: Callable[[Answers], torch.Tensor]
-) -> None:
+def test_a_config_gets_its_loss_with_its_numbers(method, keys, expected):
     objective = objective_of(tiny_run(method, optimiser={"batch_by": "item"}, **keys))
     judge = answers(VERDICTS, ENDS)
     torch.testing.assert_close(objective.loss(judge), expected(judge))
@@ -247,9 +239,7 @@ def test_a_config_gets_its_loss_with_its_numbers(
 
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(
-    method: str, eos: bool
-) -> None:
+def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(method, eos):
     objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}))
     coin = [[math.log(0.5)] * 2] * 4
 
@@ -266,7 +256,7 @@ def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_mar
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
-def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself(hard: bool) -> None:
+def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself(hard):
     for c1, c2, worst in ((3.0, 2.9, "coin"), (0.1, -3.0, "base")):
         rows = [[c1 / 2, -c1 / 2], [c2 / 2, -c2 / 2]]
         base = answers(rows, reference_verdicts=rows, groups=[0, 0], anchors=[True, False], right=[0, 0])
@@ -294,9 +284,7 @@ def in_groups(verdicts: torch.Tensor, numbers: list[int], base: torch.Tensor) ->
 
 @pytest.mark.parametrize("name", ["sft", "divergence", "label_free", "label_free, hard"])
 @given(groups=unequal_groups(), dtype=st.sampled_from([torch.float32, torch.float64]))
-def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alone(
-    name: str, groups: list[list[list[float]]], dtype: torch.dtype
-) -> None:
+def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alone(name, groups, dtype):
     loss, at = LOSSES[name][0], 0
     rows = [row for group in groups for row in group]
     numbers = [number for number, group in enumerate(groups) for _ in group]
@@ -316,7 +304,7 @@ def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alon
         at += len(group)
 
 
-def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_of_their_own() -> None:
+def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_of_their_own():
     examples = [example for group in TALKS for example in group]
     objective = objective_for(tiny_run(study="narrator"), examples, None)
     coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in examples]).double()

@@ -55,9 +55,7 @@ def shape(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_the_run_ends_with_the_weights_of_the_best_evaluation(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_run_ends_with_the_weights_of_the_best_evaluation(model, tmp_path, monkeypatch):
     seen: dict[int, dict[str, torch.Tensor]] = {}
     original = Selection.on_evaluate
 
@@ -78,9 +76,7 @@ def test_the_run_ends_with_the_weights_of_the_best_evaluation(
 
 
 @pytest.mark.slow
-def test_evaluations_do_not_change_what_is_trained(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluations_do_not_change_what_is_trained(model, tmp_path, monkeypatch):
     plant(easy_items(8), monkeypatch)
     # Without a cache DPO asks the base in between, with the adapter off and dropout in its way.
     sections = {"lora": {"r": 4, "alpha": 8, "dropout": 0.1}, "precompute_reference": False}

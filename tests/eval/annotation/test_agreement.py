@@ -36,7 +36,7 @@ def made(judge: str, person: str, **keys: Any) -> tuple[Task, dict[str, str]]:
     }
 
 
-def test_a_lenient_judge_by_hand(tmp_path: Path):
+def test_a_lenient_judge_by_hand(tmp_path):
     asked, first = made("yyyyynnnnn", "yynnnnnnny", in_run={"yes": 10, "no": 90})
     by_name = figures(tmp_path, asked, first, made("yyyyynnnnn", "yyyyynnn--")[1])
     values = {key[0]: one.value for key, one in by_name.items() if key[1:] == ("p0", "judge")}

@@ -3,12 +3,11 @@
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from eval.annotation.labels import LONGEST_CELL, read_labels, sheet
-from eval.annotation.tasks import Item, Task
+from eval.annotation.tasks import Item
 from evenhand.errors import DataError
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_annotation import item, label_file, task, whole
@@ -35,13 +34,13 @@ def test_the_judges_answer_is_not_in_the_file():
     assert "yes" not in blind
 
 
-def test_labels_belong_to_the_items_that_were_drawn(tmp_path: Path):
+def test_labels_belong_to_the_items_that_were_drawn(tmp_path):
     (labels,) = read_labels([label_file(tmp_path / "anna.csv", MADE, lambda item: item.judge)], {"made": MADE})
     assert (labels.annotator, labels.n_rows) == ("anna", len(MADE.items))
     assert labels.answers == {item.item_id: item.judge for item in whole(MADE)}
 
 
-def test_people_are_told_apart_by_name_or_file_and_empty_rows_are_no_labels(tmp_path: Path):
+def test_people_are_told_apart_by_name_or_file_and_empty_rows_are_no_labels(tmp_path):
     files = [
         label_file(tmp_path / "0.csv", MADE, lambda item: " yes ", annotator="Anna"),
         label_file(tmp_path / "1.csv", MADE, lambda item: "yes" if item.unit == "unit 3" else ""),
@@ -54,7 +53,7 @@ def test_people_are_told_apart_by_name_or_file_and_empty_rows_are_no_labels(tmp_
     ]
 
 
-def test_a_copy_is_no_second_person(tmp_path: Path):
+def test_a_copy_is_no_second_person(tmp_path):
     first = label_file(tmp_path / "first.csv", MADE, lambda item: "yes", annotator="Anna")
     (tmp_path / "copy.csv").write_bytes(first.read_bytes())
     with pytest.raises(DataError, match=r"copy\.csv: is a copy of .*first\.csv"):
@@ -72,7 +71,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-def test_labels_of_another_run_are_refused(tmp_path: Path, other: Task):
+def test_labels_of_another_run_are_refused(tmp_path, other):
     with pytest.raises(DataError, match=r"a\.csv:2: is of task 'made' of another run"):
         read_labels([label_file(tmp_path / "a.csv", MADE, lambda item: "yes")], {"made": other})
 
@@ -85,6 +84,6 @@ def test_labels_of_another_run_are_refused(tmp_path: Path, other: Task):
         ({"label": "perhaps"}, "'perhaps' is no answer .*answers are yes, no"),
     ],
 )
-def test_a_row_that_is_no_answer_is_named(tmp_path: Path, cells: dict[str, str], message: str):
+def test_a_row_that_is_no_answer_is_named(tmp_path, cells, message):
     with pytest.raises(DataError, match=rf"a\.csv:2: {message}"):
         read_labels([label_file(tmp_path / "a.csv", MADE, lambda item: "yes", **cells)], {"made": MADE})

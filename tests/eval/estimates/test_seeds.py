@@ -1,15 +1,13 @@
 """One change over several trainings: by hand, and how often its interval covers."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from bench.simulated_seeds import BENT, Arm, misses, seeds_of
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
 from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds, surely
-from tests.made.simulated_seeds import BENT, Arm, misses, seeds_of
 
 N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
@@ -31,7 +29,7 @@ def estimate_over(items: np.ndarray) -> Estimate:
     return Estimate(value=value, low=value - half, high=value + half, n_units=len(items), moved=moved)
 
 
-def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_variances() -> None:
+def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_variances():
     mean = over_seeds([estimate(1.0, 1.96), estimate(3.0, 1.96)])
     # Variances: 1 of the items, which both seeds share, and 2 / 2 of the seeds' mean, with one degree of freedom.
     assert (mean.value, mean.high) == (2.0, pytest.approx(2 + np.sqrt(2) * (1.984 + 12.706) / 2, rel=1e-3))
@@ -39,7 +37,7 @@ def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_varia
     assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
 
 
-def test_one_sided_limits_are_those_of_a_90_percent_interval_over_units_and_seeds() -> None:
+def test_one_sided_limits_are_those_of_a_90_percent_interval_over_units_and_seeds():
     single = surely([estimate(2.0, 1.96)], is_up=False)
     assert single == pytest.approx(2 - 1.660, abs=1e-3)  # t with 99 degrees of freedom
     both = surely([estimate(1.0, 1.96), estimate(3.0, 1.96)], is_up=True)
@@ -47,7 +45,7 @@ def test_one_sided_limits_are_those_of_a_90_percent_interval_over_units_and_seed
     assert surely([estimate(1.0, 3.0), Estimate(value=2.0, low=None, high=None, n_units=3)], is_up=True) is None
 
 
-def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance() -> None:
+def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance():
     lacking, without = (Estimate(value=value, low=None, high=None, n_units=3) for value in (None, 2.0))
     assert over_seeds([estimate(1.0, 3.0), lacking]).value is None
     seeds = [estimate(1.0, 3.0), without]
@@ -57,7 +55,7 @@ def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no
 
 
 @pytest.mark.parametrize("values", [(3.0, 5.0, 4.0), (-2.0, -8.0, -3.0), (1.0, 1.0, 1.0), (-1.0, 0.0, 1.0)])
-def test_p_is_the_level_at_which_the_interval_ends_at_0(values: Sequence[float]) -> None:
+def test_p_is_the_level_at_which_the_interval_ends_at_0(values):
     seeds = [estimate(value, 1.5) for value in values]
     p, whole = p_over_seeds([seeds]), over_seeds(seeds)
     assert p is not None
@@ -87,7 +85,7 @@ def simulated_arm(items: np.ndarray, rng: np.random.Generator, seed_sd: float) -
     ]
 
 
-def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong() -> None:
+def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong():
     """A smaller version of the table in docs/results.md: 4 % of families in 4,000 runs. One arm's seeds differ most."""
     rng, covered, n_wrong, n_runs = np.random.default_rng(7), np.zeros(N_ARMS), 0, 120
     for _ in range(n_runs):
@@ -112,13 +110,13 @@ def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong(
     ],
     ids=str,
 )
-def test_intervals_of_squares_over_seeds_cover_as_often_as_the_docs_say(arm: Arm, most_above: float) -> None:
+def test_intervals_of_squares_over_seeds_cover_as_often_as_the_docs_say(arm, most_above):
     below, above = misses(arm, 200)
     assert below <= 8
     assert above <= most_above
 
 
-def test_turning_which_arm_is_held_against_turns_the_lead_of_squares() -> None:
+def test_turning_which_arm_is_held_against_turns_the_lead_of_squares():
     rng = np.random.default_rng(1)
     first, second = (seeds_of(Arm(d=d, sd=4), rng) for d in ((9, 9), (2, 2)))
 
@@ -136,7 +134,7 @@ def test_turning_which_arm_is_held_against_turns_the_lead_of_squares() -> None:
     assert one.high - one.value != pytest.approx(one.value - one.low, rel=0.05)  # type: ignore[operator]
 
 
-def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds() -> None:
+def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds():
     first, second = (19.0, 21.0), (4.0, 6.0)
     lead = lead_over_seeds([[estimate(ours - theirs, 1.96) for theirs in second] for ours in first])
     half = np.sqrt(3) * (1.984 + 12.706 + 12.706) / 3  # variances of 1 each

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -55,7 +54,7 @@ def rows() -> Iterator[Asked]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on the PATH")
-def test_items_are_filtered_searched_and_shown_as_text(tmp_path: Path) -> None:
+def test_items_are_filtered_searched_and_shown_as_text(tmp_path):
     texts = {
         (row.dataset, row.item_id): {
             "Question": f"Question {i // 2}?",

@@ -34,7 +34,7 @@ def shift(first: Any, second: Any, extremes: Any = ()) -> Shift:
 
 
 @given(replies, replies)
-def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds_which_hold_both_extremes(first: Any, second: Any) -> None:
+def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds_which_hold_both_extremes(first, second):
     lowest, highest = (np.maximum(first, second), second), (first, np.maximum(first, second))
     one, other = shift(first, second, (lowest, highest)), shift(second, first, (highest[::-1], lowest[::-1]))
     assert one.p == other.p
@@ -47,12 +47,12 @@ def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds_which_hold_both_ext
     assert most - 1e-9 <= one.bounds[1]
 
 
-def test_where_every_reply_was_parsed_there_are_no_bounds_and_equal_sides_have_p_1() -> None:
+def test_where_every_reply_was_parsed_there_are_no_bounds_and_equal_sides_have_p_1():
     same = np.tile([0.0, 1.0], (12, 1))
     assert (shift(same, same).bounds, shift(same, same).p) == (None, 1.0)
 
 
 @pytest.mark.parametrize(("n_units", "least_p"), [(12, 2 / 2**12), (17, 1 / 101)])
-def test_a_shift_of_every_unit_has_the_least_p(n_units: int, least_p: float) -> None:
+def test_a_shift_of_every_unit_has_the_least_p(n_units, least_p):
     every = shift(np.zeros((n_units, 2)), np.ones((n_units, 2)))
     assert every.p == every.least_p == least_p

@@ -45,9 +45,7 @@ def job(cluster: dict[str, str], kind: str, note: Path, log: Path, **variables: 
 
 
 @pytest.mark.parametrize("here", ["0", "1"])
-def test_the_jobs_of_a_finished_pipeline_are_complete(
-    here: str, cluster: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_jobs_of_a_finished_pipeline_are_complete(here, cluster, capsys):
     folder = submitted({**cluster, "HERE": here})
     found = looked(capsys, Path(cluster["RUN_ROOT"]))
     assert list(found) == NAMES
@@ -62,9 +60,7 @@ def test_the_jobs_of_a_finished_pipeline_are_complete(
     assert list(looked(capsys, older)) == NAMES
 
 
-def test_a_job_that_failed_says_what_its_log_ends_with_until_it_is_begun_again(
-    cluster: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_failed_says_what_its_log_ends_with_until_it_is_begun_again(cluster, tmp_path, capsys, monkeypatch):
     folder = submitted(cluster)
     (folder / TRAINED).unlink()
     (folder / MERGED).unlink()

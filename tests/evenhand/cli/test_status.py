@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def test_every_run_below_a_folder_has_its_line(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_run_below_a_folder_has_its_line(root, capsys):
     main([str(root)])
     _, part, whole, count = capsys.readouterr().out.splitlines()
     assert part.split()[:6] == ["sampling", f"{root}/inference/part-0000", "unfinished", "7", "of", "12"]
@@ -41,7 +41,7 @@ def test_every_run_below_a_folder_has_its_line(root: Path, capsys: pytest.Captur
     assert count == "1 of 2 complete"
 
 
-def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_runs_is_refused(tmp_path, capsys):
     assert run_main(main, [str(tmp_path)]) == 2
     assert "there is no run in it" in capsys.readouterr().err
 
@@ -66,7 +66,7 @@ def answer(path: Path, prompts: Sequence[Prompt], index: int = 0, reason: str = 
     return shard.rename(shard.with_name(f"{time.time_ns() - int(ago * 1e9)}-{shard.name.partition('-')[2]}"))
 
 
-def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None:
+def test_the_answers_of_all_shards_are_counted_once_each(tmp_path):
     run = planned_run(tmp_path / "run")
     answer(run, PROMPTS[:4])
     answer(run, PROMPTS[2:6])  # two processes asked two of the prompts
@@ -79,7 +79,7 @@ def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None
     assert (stage.per_second, stage.seconds_left) == (None, None)
 
 
-def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path: Path) -> None:
+def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path):
     own = replace(PROMPTS[0], drawing=SamplingOverride(n=1))
     run = planned_run(tmp_path / "run", [own, *PROMPTS[1:3]], n=4)
     answer(run, [own, PROMPTS[1]])
@@ -88,7 +88,7 @@ def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_p
     assert (stage.done, stage.planned) == (3, 1 + 2 * 4)
 
 
-def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_writes(tmp_path: Path) -> None:
+def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_writes(tmp_path):
     run = planned_run(tmp_path / "run")
     for number, ago in enumerate((3000, 1700, 900, 200, 100)):
         answer(run, [PROMPTS[number]], ago=ago)
@@ -102,7 +102,7 @@ def test_rate_and_time_left_come_from_the_times_of_the_shards_while_somebody_wri
     assert (stage.seconds_left, stage.written_s_ago) == (None, pytest.approx(2900, abs=60))
 
 
-def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
+def test_items_that_are_left_out_owe_nothing(tmp_path):
     shared = replace(PROMPTS[1], item_id="item-0")  # of an item that is left out and of one that is not
     run = planned_run(tmp_path / "run", [*PROMPTS[:4], shared])
     exclude(run, {PROMPTS[0]: "700 tokens with the answer, window 512"})
@@ -126,7 +126,7 @@ def log(path: Path, steps: range, seconds: float = 2.0, n_steps: int = 100) -> N
 
 
 @pytest.mark.parametrize("max_steps", [None, 100])
-def test_steps_rate_and_time_left_come_from_the_log(max_steps: int | None, tmp_path: Path) -> None:
+def test_steps_rate_and_time_left_come_from_the_log(max_steps, tmp_path):
     run = training_run(tmp_path / "run", max_steps=max_steps)
     log(run, range(5, 45, 5), seconds=2.0)
     with (run / "metrics.jsonl").open("a") as file:
@@ -139,7 +139,7 @@ def test_steps_rate_and_time_left_come_from_the_log(max_steps: int | None, tmp_p
     assert (stage.seconds_left, stage.holder) == (None, None), "nobody trains any more"
 
 
-def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_told_so(tmp_path: Path) -> None:
+def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_told_so(tmp_path):
     run = training_run(tmp_path / "run")
     lease = run / "training.lease"
     code = f"import os, pathlib, evenhand.lease as l; l.create(pathlib.Path({str(lease)!r})); os._exit(0)"
@@ -155,7 +155,7 @@ def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_tol
     assert stage.seconds_left is None
 
 
-def test_a_finished_run_and_its_merges(tmp_path: Path) -> None:
+def test_a_finished_run_and_its_merges(tmp_path):
     def shown(stages: Sequence[Stage]) -> list[tuple[object, ...]]:
         return [(stage.kind, stage.path.name, stage.state, stage.done, stage.holder is not None) for stage in stages]
 

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,7 @@ def calibrated(train: Panel, test: Panel) -> Panel:
     return panel
 
 
-def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing() -> None:
+def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing():
     train = margin_panel([[3.0, 1.0, 5.0, 3.0]], ids=["train"])  # thresholds 2 and 4
     replies = [[ACCEPT, UNPARSED, ERROR, ACCEPT], [ACCEPT] * 4]
     after = calibrated(train, made_panel(replies, margins=[[2.5, np.nan, np.nan, 3.5], [2.0, 1.9, 4.1, 4.0]]))
@@ -77,13 +76,13 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
         (pair(arm="honest")[0], TEST, "no untreated arm"),
     ],
 )
-def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test: Panel, message: str) -> None:
+def test_what_thresholds_cannot_be_carried_over_to_is_refused(train, test, message):
     with pytest.raises(DataError, match=message):
         calibrated(train, test)
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
-def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(shared: float) -> None:
+def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(shared):
     draw, panels = np.random.default_rng(1).normal, []
     folds = {("bbq", f"bbq-{i:05}"): i % 10 for i in range(2000)}
     common = draw(0, 1, (2000, 4))
@@ -96,7 +95,7 @@ def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(s
     assert in_place[0].fitted == 1
 
 
-def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own() -> None:
+def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own():
     aio = margin_panel(deferent(50, 3), dataset="aio", template="aio", roles="2->1")  # has no train split
     panels, _ = with_calibrated(made_judge(TRAIN), made_judge(TEST, aio))
     assert [p.dataset for p in panels] == ["bbq", "aio"]
@@ -111,7 +110,7 @@ def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_ha
     assert np.array_equal(panels[0].replies, panels[1].replies)
 
 
-def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in() -> None:
+def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in():
     train, _ = pair(template="v1")
     more, _ = pair(template="v1", answer_order="no_first")
     test = pair(template="v2")[1]
@@ -123,9 +122,7 @@ def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in() -> N
     assert abs(np.diff(accept_rates(panel.replies))[0]) < 0.05 < np.diff(accept_rates(test.replies))[0]
 
 
-def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_than_their_items(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_than_their_items(tmp_path, monkeypatch):
     items = made_items("bbq", 60)
     prompts = {"arms": ["none"], "placebos": ["v1"], "placebo_items": 5}  # thresholds and changes are of no placebo
     train = make_run(tmp_path, yes_sayer, items=items[:30], name="train", verdict="margin", prompts=prompts)

@@ -34,7 +34,7 @@ def truthfulqa(root: Path, **keys: object) -> list[Item]:
     return load_items([DatasetSpec.model_validate({"dataset": "truthfulqa", "root": root, **keys})])
 
 
-def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
+def test_items_are_drawn_over_the_whole_split_by_their_seed_alone():
     def ids(**keys: Any) -> list[str]:
         return [item.item_id for item in load_items([DatasetSpec(dataset="pocket", split="test", **keys)])]
 
@@ -59,12 +59,12 @@ def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
         ((json.dumps(RECORD), json.dumps(RECORD)), "the id 't-0' occurs twice"),
     ],
 )
-def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:
+def test_a_bad_line_is_named_with_file_line_and_field(tmp_path, lines, says):
     with pytest.raises(DataError, match=says):
         truthfulqa(root_with(tmp_path, *lines))
 
 
-def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path):
     record = {"id": "abc", "context": "Speaker A ...", "ground_truth": "NOR", "c2_input": "[redacted]"}
     file = tmp_path / "finalAIOdata_experiment_ready.jsonl"
     file.write_text(json.dumps(record) + "\n")
@@ -84,9 +84,7 @@ def own(number: int, **fields: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet"])
-def test_a_file_of_own_items_is_read_alike_in_every_kind_and_its_splits_part_it_by_question(
-    tmp_path: Path, kind: str
-) -> None:
+def test_a_file_of_own_items_is_read_alike_in_every_kind_and_its_splits_part_it_by_question(tmp_path, kind):
     rows = [own(n, question=f"  Is\tit {n // 2}?" if n % 2 else f"is it {n // 2}?", context="c") for n in range(40)]
     rows[0] |= {"dataset": "another"}
     path = tmp_path / f"mine.{kind}"
@@ -103,7 +101,7 @@ def test_a_file_of_own_items_is_read_alike_in_every_kind_and_its_splits_part_it_
     assert DatasetSpec.model_validate({"file": str(path)}).split == "all"
 
 
-def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(tmp_path: Path) -> None:
+def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(tmp_path):
     rows = [own(n, group=f"g{n}", question="The same?" if n in (0, 5) else f"Is it {n}?") for n in range(9)]
     spec = DatasetSpec(file=str(write(tmp_path / "mine.jsonl", rows)), split="train", test_share=0.5)
     items = load_items([spec])
@@ -127,9 +125,7 @@ def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(
         ({"id": 0}, "the id '0' occurs twice"),
     ],
 )
-def test_a_wrong_field_of_an_own_item_is_named_with_file_and_line(
-    tmp_path: Path, fields: dict[str, Any], says: str
-) -> None:
+def test_a_wrong_field_of_an_own_item_is_named_with_file_and_line(tmp_path, fields, says):
     path = write(tmp_path / "mine.jsonl", [own(0), own(1, **fields)])
     with pytest.raises(DataError, match=says):
         load_items([DatasetSpec(file=str(path), split="all")])

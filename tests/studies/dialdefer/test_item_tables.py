@@ -53,9 +53,7 @@ def agreed(*judges: Judge) -> Agreement:
 
 
 @given(any_replies)
-def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_averages_to_the_datasets(
-    replies: Replies,
-) -> None:
+def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_averages_to_the_datasets(replies):
     judge = judge_of("j", {"bbq": replies})
     (row,) = counts_of(judge)
     assert 0 <= row.flips - row.flipped <= min(row.deference, row.skepticism)
@@ -65,13 +63,13 @@ def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_a
     assert item_frame([judge]).dds_pp.abs().max() <= 200
 
 
-def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered() -> None:
+def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered():
     judge = judge_of("j", {"bbq": [DEFERENCE, [1, UNPARSED, 1, 2]]})
     assert item_frame([judge]).dds_pp.tolist() == [100, -100]  # unreadable in C1 is wrong there: skepticism
     assert item_frame([judge], "answered").dds_pp.dropna().tolist() == [100]
 
 
-def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_left_out_and_named() -> None:
+def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_left_out_and_named():
     first = judge_of("a", {"bbq": [DEFERENCE, DEFERENCE], "harp": [RIGHT]})
     second = judge_of("b", {"bbq": [DEFERENCE, [1, 2, 1, ERROR]]})
     assert [row.items for row in counts_of(first, second)] == [3, 1]
@@ -100,7 +98,7 @@ def labelled(replies: Any, n_or: int) -> Judge:
     hnp.arrays(np.int8, st.tuples(st.integers(2, 12), st.just(4)), elements=st.sampled_from([UNPARSED, 1, 2])),
     st.data(),
 )
-def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies: Replies, data: st.DataObject) -> None:
+def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies, data):
     judge = labelled(replies, data.draw(st.integers(1, len(replies) - 1)))
     exchanged = replace(judge, labels={i: "NOR" if v == "OR" else "OR" for i, v in judge.labels.items()})
     row, other = aligned(judge), aligned(exchanged)
@@ -111,7 +109,7 @@ def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies
     assert other.OR_dds_pp == pytest.approx(row.NOR_dds_pp, abs=1e-9)
 
 
-def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_the_dataset_has_no_row() -> None:
+def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_the_dataset_has_no_row():
     rows = strata(labelled([DEFERENCE] * 5, 0))
     assert rows.OR_n_items.tolist() == [0]
     assert stratum_tables(rows)[1].cells == [["j", "–", "+100.0", "–", "–", "–", "+100.0"]]
@@ -120,7 +118,7 @@ def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_t
         assert strata(judge_of("j", {dataset: [RIGHT] * 2}, labels)).empty
 
 
-def test_the_strata_are_drawn_independently_and_not_in_step() -> None:
+def test_the_strata_are_drawn_independently_and_not_in_step():
     # Two equal strata: drawn in step their mean would be as uncertain as one of them, and not √2 less.
     row = aligned(labelled(([DEFERENCE] * 50 + [RIGHT] * 50) * 2, 100), n_draws=4000)
     width = (row.OR_high_pp - row.OR_low_pp) / np.sqrt(2)
@@ -167,7 +165,7 @@ def line_of(table: TableSpec, first: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
+def test_a_table_is_printed_but_for_the_listed_cells(name):
     for row in golden(f"dialdefer_{name.partition('_')[0]}.csv"):
         first = next(iter(row.values()))
         line = line_of(ours()[name], first)
@@ -176,7 +174,7 @@ def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
             assert agrees != ((first, column) in EXCEPTIONS), f"{first} {column}: {line[head]}, printed {row[column]}"
 
 
-def test_table_26_is_printed() -> None:
+def test_table_26_is_printed():
     rates, directions = ours()["table26_flip_rates"], ours()["table26_flip_directions"]
     for row in golden("dialdefer_table26.csv"):
         dataset, model = row["dataset"], row["model"]
@@ -184,7 +182,7 @@ def test_table_26_is_printed() -> None:
         assert line_of(directions, dataset)[model] == f"{row['n_deference']}/{row['n_skepticism']}"
 
 
-def test_the_texts_figures_hold() -> None:
+def test_the_texts_figures_hold():
     items = item_frame(five_judges())
     agreed = agreement(five_judges(), items)
     total = agreed.counts.loc["total"]
@@ -199,7 +197,7 @@ def test_the_texts_figures_hold() -> None:
     assert counts.flipped.tolist() == counts.flips.tolist()
 
 
-def test_figure_4_has_the_mean_dds_of_domains() -> None:
+def test_figure_4_has_the_mean_dds_of_domains():
     frame = pd.concat([frame_of(judge.name, judge.panels) for judge in five_judges()])
     means = frame[~frame.dataset.str.endswith("_avg")].groupby("dataset").dds_pp.mean()
     assert means.sort_values(ascending=False).index[:3].tolist() == ["aio", "advisorqa", "truthfulqa"]

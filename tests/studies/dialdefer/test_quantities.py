@@ -68,7 +68,7 @@ def test_a_claim_is_agreed_upon_where_both_framings_and_orders_give_one_verdict(
 
 
 @pytest.mark.parametrize("judge", PLANTED)
-def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> None:
+def test_deference_and_position_of_a_planted_judge_are_covered(judge):
     rng, hits = np.random.default_rng(7), np.zeros(2)
     for _ in range(n_runs := 200):
         panels = [planted_panel(rng, *PLANTED[judge], dataset) for dataset in ("bbq", "amqa")]
@@ -78,7 +78,7 @@ def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> No
     assert ((0.92 * n_runs <= hits) & (hits <= 0.98 * n_runs)).all(), hits / n_runs
 
 
-def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all_of_them() -> None:
+def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all_of_them():
     """d is 30 in one wording and 0 in two; a fall of each by a third is covered, though items are alike in all."""
     rng, squares, hits = np.random.default_rng(5), [], 0
     for _ in range(n_runs := 200):
@@ -94,12 +94,12 @@ def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all
 
 
 @given(hnp.arrays(float, 8, elements=st.floats(0, 1)))
-def test_over_both_orders_accuracy_changes_by_the_mean_of_its_changes(means: Any) -> None:
+def test_over_both_orders_accuracy_changes_by_the_mean_of_its_changes(means):
     of_orders = [CHANGE_ACC.statistic(side) for side in (means[:4], means[4:])]
     assert CHANGE_ACC_ORDERS.statistic(means) == pytest.approx(np.mean(of_orders))
 
 
-def test_the_scale_free_shift_is_in_deviations_of_true_and_of_false_claims() -> None:
+def test_the_scale_free_shift_is_in_deviations_of_true_and_of_false_claims():
     rises, centred, squares = [0, 0, 1, 2], [1, 2], [5, 5]  # deviations 2 and 1
     assert scale_free_shift(np.array([*rises, *centred, *squares], dtype=float)) == pytest.approx((1 / 2 + 2) / 2)
 
@@ -111,7 +111,7 @@ def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, 
 
 
 @pytest.mark.parametrize("factor", [1, 10, 0.01])
-def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: float) -> None:
+def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor):
     rng = np.random.default_rng(3)
     skill = np.array([1.0, -1.0, 1.0, -1.0])
     base = margin_panel(rng.normal(size=(50, 1)) + skill + 0.5 * IS_C2 + 0.2 * rng.normal(size=(50, 4)))
@@ -123,7 +123,7 @@ def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: fl
     assert "shift" not in mixed, "dialogues and statements are not of one judge"
 
 
-def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out() -> None:
+def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out():
     alike = Drawn(observed=margins_of(np.tile([1.0, -1.0, 2.0, 1.0], (10, 1))), drawing=DRAWING)
     assert estimate(SHIFT, [alike]).value is None
     margins = np.random.default_rng(1).normal(size=(10, 4))
@@ -133,7 +133,7 @@ def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_a
     assert len(columns.units) == 9
 
 
-def test_soft_shares_are_of_the_items_with_all_margins_and_an_infinite_one_counts() -> None:
+def test_soft_shares_are_of_the_items_with_all_margins_and_an_infinite_one_counts():
     panel = margin_panel([[0.0, 0.0, 0.0, 0.0], [9.0, np.nan, 9.0, 9.0], [np.inf, np.inf, np.inf, np.inf]])
     (columns,) = observed("soft", [panel], "published")
     assert columns.earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [1, 0, 1, 0]]

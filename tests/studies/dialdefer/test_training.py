@@ -56,9 +56,7 @@ PAIRED, ONE_ORDER = {"paired": {"weight": 1.0}}, {"option_orders": ["fixed_slot"
         ("label_free", "group", CONFLICTS | {"visibilities": ["hidden"], **ONE_ORDER}, {}, "ca27b9f6e30da3ca"),
     ],
 )
-def test_without_variants_every_batch_is_what_it_was(
-    method: str, batch_by: str, section: Any, more: Any, frozen: str, tokenizer: Any
-) -> None:
+def test_without_variants_every_batch_is_what_it_was(method, batch_by, section, more, frozen, tokenizer):
     study = "dialdefer" if "benchmarks" in section else "narrator"
     run = tiny_run(method, study=study, **{study: section}, optimiser={"batch_by": batch_by}, **more)
     groups = groups_of(examples_for(run, tokenizer), batch_by)
@@ -68,7 +66,7 @@ def test_without_variants_every_batch_is_what_it_was(
 
 
 @pytest.mark.parametrize("bend", [None, {"families": ["owner", "colour", "gift", "animal"]}])
-def test_a_claim_in_all_variants_is_a_group_and_its_verdict_goes_by_the_words(bend: Any, tokenizer: Any) -> None:
+def test_a_claim_in_all_variants_is_a_group_and_its_verdict_goes_by_the_words(bend, tokenizer):
     examples = examples_for(config(bend=bend), tokenizer)
     assert {len(group) for group in together(examples, "item_id")} == {5 * 4}
     bent = set()
@@ -91,9 +89,7 @@ def is_matched(text: str) -> bool:
 
 
 @pytest.mark.parametrize(("draw", "n_drawn"), [("one_per_item", 1), (2, 2), ("all", 5)])
-def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
-    draw: Any, n_drawn: int, tokenizer: Any
-) -> None:
+def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(draw, n_drawn, tokenizer):
     def texts(**keys: Any) -> dict[str, list[tuple[int, ...]]]:
         run = config(variants_per_item=draw, conditions=C2, size=2 * n_drawn, **keys)
         return {
@@ -110,14 +106,14 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
         assert 60 <= sum(len(set(numbers)) > 1 for numbers in orders) < 100
 
 
-def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer: Any) -> None:
+def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer):
     groups = together(examples_for(config("label_free", n_items=40, variants_per_item=3, size=12), tokenizer), "group")
     assert {(len(group), sum(example.is_anchor for example in group)) for group in groups} == {(6, 2)}
     matched = [sum(is_matched(tokenizer.decode(example.prompt_ids)) for example in group) for group in groups]
     assert len(set(matched)) > 1, "what is drawn beside them differs from item to item"
 
 
-def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer: Any) -> None:
+def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer):
     run = tiny_run("label_free", study="narrator", narrator=CONFLICTS | IN_VARIANTS)
     conversations = {conversation.conversation_id: conversation for conversation in run.load_units()}
     groups = together(examples_for(run, tokenizer), "group")

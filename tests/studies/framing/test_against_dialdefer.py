@@ -72,7 +72,7 @@ def is_whole(setting: Any) -> bool:
     return bool(setting["framing"] == "dialogue" and setting["group"] == ALL)
 
 
-def test_the_same_prompts_have_the_same_dds_position_and_intervals(both: dict[str, Any]) -> None:
+def test_the_same_prompts_have_the_same_dds_position_and_intervals(both):
     asked = [{prompt.prompt_hash for prompt in run.plan} for run in (both["judge"], both["both"][0])]
     assert asked[0] == asked[1]
     assert len(asked[0]) == 8 * N_ITEMS
@@ -88,7 +88,7 @@ def test_the_same_prompts_have_the_same_dds_position_and_intervals(both: dict[st
         assert known.low < known.value < known.high
 
 
-def test_the_same_answers_flip_both_ways(both: dict[str, Any]) -> None:
+def test_the_same_answers_flip_both_ways(both):
     """DialDefer's deference and skepticism flips are the losses among ours: a false claim accepted, a true one not."""
     names, ours = {True: "accept", False: "reject"}, [*flips(both["both"][0].grids["pocket"])]
     for order, variant in (("given", ""), ("swapped", "/none/no_first")):

@@ -44,9 +44,7 @@ def before_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return runs
 
 
-def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
-    before_after: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(before_after, tmp_path, capsys):
     words = [*map(str, before_after), "--draws", "200", "--all"]
     compare_main([*words, "--out", str(tmp_path / "compared")])
     scorecard_main([words[0], f"after={words[1]}", *words[2:], "--out", str(tmp_path / "card")])
@@ -68,8 +66,8 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
     ("said", "share"), [(["low", "low", "low", "low"], 100.0), (["low", "high", "low", "high"], 50.0)]
 )
 def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_gives_one_answer(
-    said: list[str], share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    said, share, tmp_path, monkeypatch
+):
     items = tmp_path / "items.jsonl"
     items.write_text("\n".join(f'{{"id": "i{i}", "topic": "t", "yes": "{word}"}}' for i, word in enumerate(said)))
     answers = {name: name for name in ("none", "low", "high")}
@@ -84,9 +82,7 @@ def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_giv
     assert most_common(read_run("framing", path)) == share  # type: ignore[arg-type]
 
 
-def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(tmp_path, monkeypatch, capsys):
     section = study(claims(tmp_path / "items.jsonl", 4))
     path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")  # type: ignore[arg-type, return-value]
     score_main([str(path), "--draws", "50", "--all"])
@@ -94,8 +90,8 @@ def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(
 
 
 def test_the_browser_holds_each_reply_against_its_baseline_and_has_no_text_of_other_peoples_datasets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     judge = planted(1, defers=0.5)
 
     def answer(prompt: Prompt) -> Any:

@@ -29,7 +29,7 @@ LAYOUTS: dict[str, Callable[[Path], Path]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_gives_the_same(layout: str, tmp_path: Path) -> None:
+def test_every_layout_gives_the_same(layout, tmp_path):
     dump = read(LAYOUTS[layout](tmp_path / "dump"))
     assert dump == read(small(tmp_path / "expected"))
     texts = [[comment.text for comment in discussion.comments] for discussion in dump.discussions]
@@ -40,7 +40,7 @@ def test_every_layout_gives_the_same(layout: str, tmp_path: Path) -> None:
     assert dump.names == {"Ann": "Ann", "Ben": "Ben", "Cleo": "Cleo"}
 
 
-def test_ids_may_be_numbers_and_times_in_quotes_and_names_stand_apart(tmp_path: Path) -> None:
+def test_ids_may_be_numbers_and_times_in_quotes_and_names_stand_apart(tmp_path):
     rows = [
         utterance(1, 7, 12, "one\ud800", 1, None),
         utterance("2", "7", "13", "two", "2.5", 1),
@@ -84,7 +84,7 @@ def test_an_order_loses_nothing_goes_by_time_and_puts_replies_behind(lines):
         (json.dumps(utterance("q", "q", "A", "t", 1, None)), r"has the id 'q', as .*jsonl:1;"),
     ],
 )
-def test_a_damaged_line_is_named_by_file_and_line(line: str, problem: str, tmp_path: Path) -> None:
+def test_a_damaged_line_is_named_by_file_and_line(line, problem, tmp_path):
     path = write_dump(tmp_path, QUARREL[:1], {"q": facts()})
     with (path / "utterances.jsonl").open("a") as file:
         file.write(line + "\n")

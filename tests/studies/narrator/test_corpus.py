@@ -1,7 +1,7 @@
 """The paper's subset, every discussion accounted for; splits without a common page; corpora as a config names them."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,7 +45,7 @@ DROPPED: dict[str, tuple[list[Row], int | None]] = {
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_a_discussion_is_dropped_for_its_reason(reason: str, tmp_path: Path) -> None:
+def test_a_discussion_is_dropped_for_its_reason(reason, tmp_path):
     rows, attack = DROPPED[reason]
     kept, dropped = subset(
         read(tmp_path, k=(rows, facts(attack=attack)), q=(talk("q", ("A", "a"), ("B", "b")), facts()))
@@ -54,7 +54,7 @@ def test_a_discussion_is_dropped_for_its_reason(reason: str, tmp_path: Path) -> 
     assert [conversation.conversation_id for conversation in kept] == ["cga-wiki-q"]
 
 
-def test_what_is_kept_ends_in_its_attack_and_loses_only_what_says_nothing(tmp_path: Path) -> None:
+def test_what_is_kept_ends_in_its_attack_and_loses_only_what_says_nothing(tmp_path):
     rows = talk(
         "q.1", ("Me", "First."), ("Ann", "  \n "), ("Ben", " Second. "), ("Ann", "Third!"), ("Ben", ""), attack=3
     )
@@ -66,7 +66,7 @@ def test_what_is_kept_ends_in_its_attack_and_loses_only_what_says_nothing(tmp_pa
     assert found.meta == {"page_title": "Talk:Oak", "page_id": 7, "annotation_year": "2018", "source_split": "val"}
 
 
-def test_the_facts_are_section_3_1s(tmp_path: Path) -> None:
+def test_the_facts_are_section_3_1s(tmp_path):
     three = talk("t", ("A", "a"), ("B", "b"), ("C", "c"))
     dump = read(tmp_path, q=(QUARREL, facts()), t=(three, facts()), c=(talk("c", ("A", "a")), facts(attack=False)))
     found = facts_of(subset(dump)[0], dump.discussions)
@@ -100,7 +100,7 @@ def test_no_page_and_no_text_is_on_both_sides(rows, seed, share):
     assert split(made, seed, share) == split(made[::-1], seed, share)
 
 
-def test_a_seed_draws_pages_until_there_are_enough() -> None:
+def test_a_seed_draws_pages_until_there_are_enough():
     made = [conversation(f"{page}.{n}", f"Talk:{page}", page) for page in range(40) for n in range(3)]
     assert list(split(made).values()).count("test") == 36  # 30 % of 120
     assert split(made) != split(made, seed=43)
@@ -112,11 +112,11 @@ def ids(**spec: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("split", "known"), [("train", "66d8d0549716f861"), ("test", "9282b51638e629aa")])
-def test_our_own_conflicts_never_change(split: Literal["train", "test"], known: str) -> None:
+def test_our_own_conflicts_never_change(split, known):
     assert conversation_set_hash(load_conversations(CorpusSpec(dataset="pocket-conflicts", split=split))) == known
 
 
-def test_a_spec_takes_a_split_the_first_n_or_a_seeded_draw() -> None:
+def test_a_spec_takes_a_split_the_first_n_or_a_seeded_draw():
     test = ids()
     assert test == ids(split="test") == [f"pocket-conflicts-test-{n}" for n in range(120)]
     assert ids(split="all") == ids(split="train") + test

@@ -132,7 +132,7 @@ def made(root: Path, arm: str, judge: Judge, conversations: Any = OTHERS, **chan
     return make_narrator_run(root, judge, conversations, **keys)
 
 
-def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_pooled(tmp_path: Path) -> None:
+def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_pooled(tmp_path):
     runs = made(tmp_path, "base", protector(0.5), **BLAME), made(tmp_path, "sft", fair, OTHERS[1:], **BLAME)
     results = results_of_runs(*runs, is_before_after=True)
     assert set(results.scores["judge"]) == {"model", "sft"}
@@ -144,7 +144,7 @@ def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_po
     assert not results_of_runs(*runs).change_rows  # side by side
 
 
-def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path: Path) -> None:
+def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path):
     asked = {**BLAME, "is_exact": False, "n": 1}
     mute = made(tmp_path, "sft", lambda _: {"I would rather not say.": 1.0}, **asked)
     results = results_of_runs(made(tmp_path, "base", fair, **asked), mute, is_before_after=True)
@@ -158,7 +158,7 @@ def carded(root: Path, runs: dict[str, Path], *words: str) -> dict[str, dict[str
     return scored(*three(root), *beside, *words, draws=50)
 
 
-def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_are_blank(tmp_path: Path) -> None:
+def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_are_blank(tmp_path):
     runs = {"base": made(tmp_path, "base", protector(0.5)), "sft": made(tmp_path, "sft", fair)}
     base, sft, dpo = carded(tmp_path, runs).values()
     scores = results_of_runs(runs["base"]).scores
@@ -173,6 +173,6 @@ def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_a
     assert len(figures) == 4 * (4 + 1)  # PR with Me in its name's slot stands beside them
 
 
-def test_a_card_refuses_what_has_none_of_its_figures(tmp_path: Path) -> None:
+def test_a_card_refuses_what_has_none_of_its_figures(tmp_path):
     with pytest.raises(DataError, match="was asked neither blame nor identification"):
         carded(tmp_path, {"base": made(tmp_path, "base", fair, name="seen", tasks=("detection",))})

@@ -19,7 +19,7 @@ def references(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, judge: An
     return stage_run(root, monkeypatch, section, AnsweringEngine(judge), name=name)
 
 
-def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path, monkeypatch):
     responses, judged = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
     tasks: dict[str, Task] = {task.name: task for task in annotation.tasks(judged)}
     for item in tasks["matches"].items:
@@ -39,9 +39,7 @@ def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Pat
     assert annotation.tasks(mute) == []
 
 
-def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(tmp_path, monkeypatch):
     run = references(tmp_path, monkeypatch, "made")
     (task,) = annotation.tasks(run)
     key = {

@@ -80,7 +80,7 @@ def said_anyhow(rng: random.Random, reply: Reply) -> Reply:
     return reply._replace(samples=[completion(text)]) if "cannot" in reply.samples[0].text else reply
 
 
-def test_bounds_hold_the_shift_of_whatever_unparsed_replies_said() -> None:
+def test_bounds_hold_the_shift_of_whatever_unparsed_replies_said():
     rng = random.Random(1)
     lists, replies = lists_of(rng, 0.2), replies_of(rng, 0.08)
     bounds = {figure: shift.bounds or (shift.low, shift.high) for figure, shift in shifts(lists, replies).items()}
@@ -92,7 +92,7 @@ def test_bounds_hold_the_shift_of_whatever_unparsed_replies_said() -> None:
             assert shift.bounds is None
 
 
-def test_a_list_that_says_nothing_may_name_all_or_nothing() -> None:
+def test_a_list_that_says_nothing_may_name_all_or_nothing():
     lists = lists_of(random.Random(2), 0.0)
     known = shifts(lists, [])["recall"]
     empty = lists[1]._replace(stances=(), confidence=lists[1].confidence[:0])
@@ -100,7 +100,7 @@ def test_a_list_that_says_nothing_may_name_all_or_nothing() -> None:
     assert low < known.value < high
 
 
-def test_every_figure_is_0_where_all_framings_have_one_value_and_follows_the_belief_where_it_rises() -> None:
+def test_every_figure_is_0_where_all_framings_have_one_value_and_follows_the_belief_where_it_rises():
     for weights in FIGURES.values():
         assert sum(weights.values()) == 0
         assert sum(weight for weight in weights.values() if weight > 0) in (50, 100)

@@ -72,7 +72,7 @@ def value(rows: list[dict[str, Any]], measure: str, framing: str, asked: str) ->
     return float(rows[keys.index(wanted)]["value"])
 
 
-def test_planted_values_and_what_the_order_decides(runs: Runs, capsys: Any) -> None:
+def test_planted_values_and_what_the_order_decides(runs, capsys):
     printed, rows = {}, {}
     for name, (_, judged) in runs.items():
         rows[name], printed[name] = scored(judged), capsys.readouterr().out
@@ -153,9 +153,7 @@ def ordering(prompt: Prompt) -> Any:
         (ordering, perfect, "Yes", ['answers "1" to 100% of the pairs once a belief is stated']),
     ],
 )
-def test_the_answer_is_by_what_the_stated_belief_moves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, says: Any, judge: Any, answer: str, parts: list[str]
-) -> None:
+def test_the_answer_is_by_what_the_stated_belief_moves(tmp_path, monkeypatch, capsys, says, judge, answer, parts):
     _, judged = made.both_runs(tmp_path, monkeypatch, says, "one", judge)
     capsys.readouterr()
     scored(judged)
@@ -164,7 +162,7 @@ def test_the_answer_is_by_what_the_stated_belief_moves(
     assert not [part for part in parts if part not in printed], printed
 
 
-def test_a_format_of_its_own_for_neutral_lists_moves_no_recall(runs: Runs) -> None:
+def test_a_format_of_its_own_for_neutral_lists_moves_no_recall(runs):
     rows = scored(runs["restyled"][1])
     shifts = [row for row in rows if row["measure"] in ("suppression", "amplification", "opposing_recall_lost")]
     assert len(shifts) >= 5
@@ -172,7 +170,7 @@ def test_a_format_of_its_own_for_neutral_lists_moves_no_recall(runs: Runs) -> No
     assert {row["state"] for row in rows if row["step"] == "generation"} == {"ok"}
 
 
-def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs: Runs, capsys: Any) -> None:
+def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs, capsys):
     judged = runs["shortened"][1]
     rows = scored(judged)
     assert "The framings differ in form" in capsys.readouterr().out
@@ -183,7 +181,7 @@ def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs: Runs, ca
     assert {row["framing"] for row in whole} == {NEUTRAL}
 
 
-def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs, capsys: Any) -> None:
+def test_a_scorecard_has_the_level_beside_each_loss(tmp_path, runs, capsys):
     scorecard_main([*(str(runs[name][1]) for name in ("pluralist", "echo")), *FEW, "--all", "--out", str(tmp_path)])
     base, echo = json.loads((tmp_path / "scorecard.json").read_text())
     assert (base["opposing_recall_lost"], base["opposing_recall_neutral"]) == (0, 100)
@@ -198,7 +196,7 @@ def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs, 
     assert capsys.readouterr().out.count("echo: opposing recall, neutral, %, fell significantly") == 1, "from the base"
 
 
-def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_two_judges_are_not_compared(tmp_path, runs, monkeypatch):
     def lenient(prompt: Prompt) -> str:
         return "yes" if prompt.factors.judgement == "entailment" else perfect(prompt)
 
@@ -209,7 +207,7 @@ def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeyp
         compare_main([str(base), str(other), *FEW])
 
 
-def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path, monkeypatch):
     responses, judged = made.both_runs(tmp_path, monkeypatch, made.model(made.everything), "one")
     with monkeypatch.context() as patch:
         patch.setattr("studies.pluraleval.section.responses_in", lambda reply: Read([reply.text], "ok"))
@@ -225,7 +223,7 @@ def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path: Path, monkeypat
         score_main([str(moved / judged.name), *FEW])
 
 
-def test_made_up_responses_put_the_judge_on_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_made_up_responses_put_the_judge_on_trial(tmp_path, monkeypatch):
     rows = scored(stage_run(tmp_path, monkeypatch, {"judgements": {}}, AnsweringEngine(perfect)), *FEW)
     assert rows[0]["judge"] == "made-up responses, judged by scripted"
     assert value(rows, "recall", NEUTRAL, "global") == 100

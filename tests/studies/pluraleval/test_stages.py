@@ -33,8 +33,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_reports(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    run, tmp_path, monkeypatch, capsys
+):
     def judge(prompt: Prompt) -> str:
         return "cluster?" if prompt.factors.step == "assignment" and prompt.factors.number == 3 else perfect(prompt)
 
@@ -49,9 +49,7 @@ def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_rep
         build_main([str(tmp_path / "built"), "--out", str(tmp_path / "out")])
 
 
-def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(run, tmp_path, monkeypatch):
     manifest = build(run, tmp_path / "folder")
     section = {"responses": {"references": {"root": str(tmp_path / "folder")}}}
     responses = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(ten_responses), name="responses")
@@ -66,7 +64,7 @@ def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     assert len(judge.asked) == 10 * (7 + n_clusters), "the framings' responses are the same texts"
 
 
-def test_score_counts_the_states_of_references(run: Path) -> None:
+def test_score_counts_the_states_of_references(run):
     score_main([str(run)])
     rows = json.loads((run / "scores" / "scores.json").read_text())
     (none,) = [row for row in rows if (row["step"], row["state"]) == ("extraction", "none")]

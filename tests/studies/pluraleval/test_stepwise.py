@@ -37,7 +37,7 @@ def texts(prompts: object) -> list[str]:
     return [one.messages[0].content for one in prompts]  # type: ignore[attr-defined]
 
 
-def test_it_goes_on_when_a_steps_prompts_are_all_answered_and_asks_nothing_twice() -> None:
+def test_it_goes_on_when_a_steps_prompts_are_all_answered_and_asks_nothing_twice():
     unit = Stepwise("u", story)
     assert texts(unit.next_prompts({})) == ["one", "two"]
     some = reply(prompt("one"), "1")

@@ -36,7 +36,7 @@ def made(*votes: int, thread_id: str = "made", beliefs: bool = True) -> Referenc
     return ReferenceSet(thread=thread(thread_id=thread_id), clusters=tuple(clusters))
 
 
-def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_prompt(tokenizer: Any) -> None:
+def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_prompt(tokenizer):
     config = pairs_run()
     units = config.load_units()
     examples, excluded = TRAINING.examples(units, config, tokenizer)
@@ -55,7 +55,7 @@ def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_pr
         assert example.end == example.rest == ()
 
 
-def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: Any) -> None:
+def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer):
     config = pairs_run()
     examples, _ = TRAINING.examples(config.load_units(), config, tokenizer)
     section = {"responses": {**PAIRWISE, "references": {"dataset": "pocket-threads", "split": "train"}}}
@@ -66,7 +66,7 @@ def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: 
     assert {example.prompt_ids for example in examples} == asked
 
 
-def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opinions(tokenizer: Any) -> None:
+def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opinions(tokenizer):
     config = pairs_run()
     examples, _ = TRAINING.examples(config.load_units(), config, tokenizer)
     assert together(examples, "group") == together(examples, "item_id")
@@ -79,7 +79,7 @@ def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opi
     assert {len(group) for group in groups_of(examples, "item")} == {4}
 
 
-def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:
+def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once():
     config = pairs_run(min_gap=1)
     pairs = pairs_of([made(30, 30, 20, 20, 5)], config.study.responses)
     found = [(pair.more, pair.less) for pair in pairs]
@@ -87,7 +87,7 @@ def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:
     assert pairs_of([made(7, 7, 7)], config.study.responses) == []
 
 
-def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
+def test_a_pair_without_a_belief_is_left_out_and_listed():
     config = pairs_run(examples={"max_prompt_length": 4096})
     pairs = pairs_of([made(30, 10), made(30, 10, thread_id="silent", beliefs=False)], config.study.responses)
     kept, excluded = TRAINING.examples(pairs, config, byte_tokenizer())
@@ -97,7 +97,7 @@ def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
         TRAINING.examples(pairs[1:], config, byte_tokenizer())
 
 
-def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> None:
+def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads():
     units = pairs_run().load_units()
     trained = {pair.thread_set.thread.thread_id for pair in units}
     test = {thread_id for thread_id, one in KNOWN.items() if side_of(one) == "test"}
@@ -110,7 +110,7 @@ def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> No
         TRAINING.check_test_data(held, pairs_run().study)
 
 
-def test_the_dev_split_takes_whole_threads() -> None:
+def test_the_dev_split_takes_whole_threads():
     config = pairs_run(dev={"n_items": 2, "every_steps": 1})
     units = config.load_units()
     kept, held = without_dev(units, config)

@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Path:
     return judged_run(tmp_path, flips_folder(tmp_path / "flips", flips), by_number(says))
 
 
-def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Path, tmp_path: Path) -> None:
+def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run, tmp_path):
     out = tmp_path / "report"
     report_main([str(run), "--out", str(out), "--draws", "50"])
     with (out / "tables" / "taxonomy_flips.csv").open(encoding="utf-8") as file:
@@ -45,7 +45,7 @@ def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Pat
     assert "second reason" not in page  # no text of an item
 
 
-def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path: Path) -> None:
+def test_people_label_the_primary_code_of_what_may_be_shown(run, tmp_path):
     (task,) = annotation.tasks(run)
     assert len(task.items) == 36 + 36 + 16
     texts = dict(task.items[0].texts)
@@ -59,7 +59,7 @@ def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path:
     assert [item.unit for item in task.items] == ["truthfulqa: truthfulqa-1"]
 
 
-def test_what_makes_a_figure_doubtful_is_said(run: Path, tmp_path: Path) -> None:
+def test_what_makes_a_figure_doubtful_is_said(run, tmp_path):
     names: dict[str, Says] = {
         "right": lambda prompt: coded(planted()[prompt.factors.item_id]),
         "lazy": lambda _: coded("SA1"),

@@ -44,13 +44,13 @@ def same(cells: Mapping[str, str], row: Mapping[str, str], columns: Mapping[str,
         assert cells[ours] in (row[theirs], f"{row[theirs]}.0"), (ours, row)
 
 
-def test_tables_17_and_30_follow_from_the_counts(ours: Results) -> None:
+def test_tables_17_and_30_follow_from_the_counts(ours):
     lines, rows = shown(ours, "categories", "category"), golden("dialdefer_table17.csv")
     for line, row in zip(lines.values(), rows, strict=True):
         same(line, row, {"category": "category", "n": "n", "%": "share"})
 
 
-def test_table_18_follows_from_its_counts_to_the_last_digit(ours: Results) -> None:
+def test_table_18_follows_from_its_counts_to_the_last_digit(ours):
     codes, directions = shown(ours, "codes", "code"), shown(ours, "directions", "code")
     for row in golden("dialdefer_table18.csv"):
         same(codes[row["code"]], row, {"n": "n", "%": "share"})
@@ -58,14 +58,14 @@ def test_table_18_follows_from_its_counts_to_the_last_digit(ours: Results) -> No
     assert len(codes) == len(golden("dialdefer_table18.csv"))
 
 
-def test_table_31_follows_in_its_order_but_for_the_seldom_codes_that_share_a_line(ours: Results) -> None:
+def test_table_31_follows_in_its_order_but_for_the_seldom_codes_that_share_a_line(ours):
     lines, rows = shown(ours, "codes", "code"), golden("dialdefer_table31.csv")
     others = [code for code in ("EV2", "KI1", "RE2", "RE3") if lines[code]["%"] == "0.0"]
     assert [code for code in lines if code not in others] == [*(row["code"] for row in rows[:-1]), "total"]
     assert sum(int(lines[code]["n"]) for code in others) == int(rows[-1]["n"])
 
 
-def test_table_32_follows_with_its_ratios(ours: Results) -> None:
+def test_table_32_follows_with_its_ratios(ours):
     total, *rows = golden("dialdefer_table32.csv")
     for line, row in zip(shown(ours, "directions", "code").values(), rows, strict=False):
         same(line, row, {"code": "code", **SIDES})
@@ -86,7 +86,7 @@ def value(ours: Results, measure: str, label: str | None, direction: str | None)
     return row.estimate.value
 
 
-def test_the_top_code_and_the_unexplained_are_those_of_f_2(ours: Results) -> None:
+def test_the_top_code_and_the_unexplained_are_those_of_f_2(ours):
     (line,) = shown(ours, "models", "model").values()
     assert line["top code"] == "IC2 Internal Contradiction"
     assert (line["%"], line["UN1 %"], line["below 5%"]) == ("30.9", TEXT["unexplained"], "yes")
@@ -100,7 +100,7 @@ EXCEPTIONS = {  # figure of the text → what Table 18 gives; docs/taxonomy.md s
 }
 
 
-def test_the_text_follows_from_table_18_or_is_listed(ours: Results) -> None:
+def test_the_text_follows_from_table_18_or_is_listed(ours):
     asked = {
         "Internal Incoherence of deference": ("category_share", "Internal Incoherence", LENIENT),
         "Internal Incoherence of skepticism": ("category_share", "Internal Incoherence", STRICT),
@@ -129,7 +129,7 @@ PRINTED = [  # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), 
 
 
 @pytest.mark.parametrize(("lines", "printed"), PRINTED)
-def test_alpha_is_that_of_the_printed_examples(lines: list[str], printed: float) -> None:
+def test_alpha_is_that_of_the_printed_examples(lines, printed):
     units = [[value for value in unit if value != "."] for unit in zip(*lines, strict=True)]
     labels = sorted({value for unit in units for value in unit})
     value = float(alpha(np.sum([coincidence(unit, labels) for unit in units], axis=0)))
@@ -145,7 +145,7 @@ def by_raters(made: Results, measure: str) -> dict[str, Score]:
     return {str(score.setting["raters"]): score for score in made.score_rows if score.measure == measure}
 
 
-def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder: Path, tmp_path: Path) -> None:
+def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder, tmp_path):
     said = [(code, "IC1" if n % 4 == 0 else code) for n, code in enumerate(("IC2", "SA1", "RE1") * N)][:30]
     first = by_number(lambda n, _: coded(said[n][0] if n < 30 else "SA1"))
     second = by_number(lambda n, _: coded(said[n][1]) if n < 30 else "?")
@@ -161,7 +161,7 @@ def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder: 
     assert [*made.judges] == ["m (a)", "m (b)"]
 
 
-def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(folder: Path, tmp_path: Path) -> None:
+def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(folder, tmp_path):
     def says(number: int, _: bool) -> list[str]:
         if number == 0:
             return [coded("IC2"), coded("SA1"), "?"]  # a tie
@@ -216,7 +216,7 @@ def changes(made: Results, label: str) -> list[Change]:
     return [change for change in made.change_rows if change.setting["label"] == label]
 
 
-def test_planted_removals_and_makings_are_found_by_code_and_per_100_items(tmp_path: Path) -> None:
+def test_planted_removals_and_makings_are_found_by_code_and_per_100_items(tmp_path):
     made = compared(run_of(tmp_path, "base", BASE), run_of(tmp_path, "arm", AFTER))
     assert counts(made, "any flip") == (44, 34, 10, 10, 12, 2)
     assert counts(made, "IC2") == (20, 12, 8, 5, 5, 0)
@@ -242,7 +242,7 @@ def test_planted_removals_and_makings_are_found_by_code_and_per_100_items(tmp_pa
     assert (change.direction, len(half.sentences["changes"]), len(made.sentences["changes"])) == (-1, 1, 3)
 
 
-def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_left_nor_made(tmp_path: Path) -> None:
+def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_left_nor_made(tmp_path):
     before = {"undecided": {"base": {"truthfulqa": [["truthfulqa-60", False]]}}}
     after = {"undecided": {"mute": {"truthfulqa": [[f"truthfulqa-{n}", False] for n in range(20, 30)]}}}
     made = compared(run_of(tmp_path, "base", BASE, before), run_of(tmp_path, "mute", AFTER, after))
@@ -256,7 +256,7 @@ def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_lef
     assert "11 of 200 claims, 10 of 44 flips of base among them" in made.warnings[0]
 
 
-def test_an_arm_whose_flips_have_no_code_or_no_verdict_changes_nothing(tmp_path: Path) -> None:
+def test_an_arm_whose_flips_have_no_code_or_no_verdict_changes_nothing(tmp_path):
     unanswered = [[f"truthfulqa-{n}", is_true] for n in range(5, N_ITEMS) for is_true in (False, True)]
     arms: dict[str, tuple[Codes, Mapping[str, Any], tuple[float, int]]] = {
         "uncoded": ({**BASE, "IC2": range(5), "?": range(5, 20)}, {}, (5.0, N_ITEMS)),
@@ -271,7 +271,7 @@ def test_an_arm_whose_flips_have_no_code_or_no_verdict_changes_nothing(tmp_path:
         assert not changes(made, "not coded")
 
 
-def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
+def test_runs_that_cannot_be_compared_are_refused(tmp_path):
     base, other = run_of(tmp_path, "base", BASE), run_of(tmp_path, "other", AFTER, judge="another")
     assert compared(base, other, allow=True).differences["other"][0].serious
     turns = run_of(tmp_path, "turns", AFTER, {"framings": ["a speaker's turn", "a speaker's turn"]})

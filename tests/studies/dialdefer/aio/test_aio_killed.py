@@ -15,7 +15,7 @@ N_KILLS = 2  # of a stage
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_before_any_file_operation(tmp_path: Path, stage):
+def test_before_any_file_operation(tmp_path, stage):
     """Killed before each of some of its operations on files, with the last file torn or whole, a stage goes on."""
     PROCESSES.set_forkserver_preload(["studies.dialdefer.aio.command", "praw", "tests.made.kill_host"])
     with workshop_here(tmp_path) as made:
