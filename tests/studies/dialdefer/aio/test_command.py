@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +15,7 @@ TO_CHECK = ("discover", "harvest", "transcribe", "label", "check")
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Workshop]:
+def made(tmp_path):
     with workshop_here(tmp_path) as made:
         yield made
 

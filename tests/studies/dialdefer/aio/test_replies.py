@@ -24,14 +24,14 @@ MISSED = {  # what is not seen
 STAY = {"mrs", "the", "snap", "insta", "dot", "com", "iban"}  # kept beside the mark
 
 
-def plain(text: str) -> tuple[str, str]:
+def plain(text):
     """(the text without the outer brackets, what stood in them)."""
     inner = re.search(r"\[(.*)\]", text)
     assert inner
     return text.replace(inner[0], inner[1]), inner[1]
 
 
-def is_hidden(text: str, planted: str) -> bool:
+def is_hidden(text, planted):
     """Whether no word of what was planted is left; words of up to two letters tell nobody apart."""
     left = redact(text).replace(MARK, " ")
     words = [word for word in re.split(r"[^\w]+", planted) if len(word) > 2 and word.lower() not in STAY]
@@ -99,7 +99,7 @@ def test_what_is_no_transcript_is_dropped_with_its_reason(reply, why):
     assert transcript_in(reply) == {"dropped": why}
 
 
-def made_turns(n: int, text: str = "and then you said that they were there") -> list[tuple[str, str]]:
+def made_turns(n, text="and then you said that they were there"):
     return [("Speaker A" if number % 2 else "Speaker B", text) for number in range(n)]
 
 
