@@ -46,7 +46,7 @@ def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(true, false, sha
     assert math.isfinite(threshold)
     assert threshold == 0 or threshold not in values
 
-    def miss(at: float) -> float:
+    def miss(at):
         return abs(sum(shares_above(margins, np.array([at]))[0] for margins in (true, false)) / 2 - share)
 
     others = [t for t in np.arange(-6, 6.5, 0.5) if t == 0 or t not in values]

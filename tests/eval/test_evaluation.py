@@ -14,11 +14,11 @@ SHARE = Measure(name="share", unit="%", statistic=lambda means: 100 * means[...,
 FEW = Options(n_draws=50)
 
 
-def judge(name: str, **datasets: list[float]) -> Any:
+def judge(name, **datasets):
     return SimpleNamespace(name=name, datasets=datasets)
 
 
-def observe(run: Any, options: Options) -> list[Block]:
+def observe(run, options):
     parts = {
         dataset: added_up(dataset, [[(f"u{i}", value, 1.0) for i, value in enumerate(values)]])
         for dataset, values in run.datasets.items()

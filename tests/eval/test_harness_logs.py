@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -15,7 +14,6 @@ from evenhand.completions import read_answers
 from evenhand.config import read_yaml
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json, write_jsonl
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -24,7 +22,7 @@ from tests.made.scripted_engine import AnsweringEngine, scripted
 Sample = dict[str, Any]
 
 
-def by_length(prompt: Prompt) -> dict[str, Any]:
+def by_length(prompt):
     """Log-probabilities that hang on the prompt: a judge with margins and options."""
     n = sum(len(message.content) for message in prompt.messages)
     odds = {answer: 1.5 ** (n * (place + 3) % 7) for place, answer in enumerate(prompt.answer_space)}
@@ -32,7 +30,7 @@ def by_length(prompt: Prompt) -> dict[str, Any]:
     return {"text": max(logs, key=lambda answer: logs[answer]), "finish_reason": "stop", "answer_logprobs": logs}
 
 
-def asked(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+def asked(root, name, monkeypatch):
     """A finished run, answered without any harness."""
     if name == "shift":
         return run_of(root, study(claims(root / "items.jsonl", 6)), planted(1, defers=0.5), monkeypatch)
@@ -49,7 +47,7 @@ def asked(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     return sample(parse_sampling_config(tree, "config"))
 
 
-def inspect_samples(prompts: list[Sample], run: Path) -> list[Sample]:
+def inspect_samples(prompts, run):
     """The samples of a log of inspect that holds a run's replies."""
     replies, samples = read_answers(run).without_errors, []
     for prompt in prompts:
@@ -66,7 +64,7 @@ def inspect_samples(prompts: list[Sample], run: Path) -> list[Sample]:
     return samples
 
 
-def inspect_log(path: Path, exported: Path, samples: list[Sample]) -> Path:
+def inspect_log(path, exported, samples):
     """A log of inspect, in either format."""
     task = json.loads((exported / "task.json").read_text())
     header = {"eval": {"model": "scripted", "task": "t", "metadata": {"evenhand": task}}}
@@ -79,7 +77,7 @@ def inspect_log(path: Path, exported: Path, samples: list[Sample]) -> Path:
     return path
 
 
-def lm_eval_log(path: Path, exported: Path, prompts: list[Sample], run: Path) -> Path:
+def lm_eval_log(path, exported, prompts, run):
     """A log of lm-eval with its results beside it."""
     replies, samples = read_answers(run).without_errors, []
     for prompt in prompts:
@@ -98,7 +96,7 @@ def lm_eval_log(path: Path, exported: Path, prompts: list[Sample], run: Path) ->
     return path / "samples_t_2026.jsonl"
 
 
-def scores(source: Path, out: Path, *words: str) -> list[tuple[Any, ...]]:
+def scores(source, out, *words):
     """Every score of a source, without its names."""
     score_main([str(source), "--out", str(out), "--draws", "50", *words])
     rows = json.loads((out / "scores.json").read_text())
@@ -134,11 +132,11 @@ def test_a_log_is_scored_as_the_run_whose_replies_it_holds(name, kind, tmp_path,
         )
 
 
-def dropped(samples: list[Sample]) -> None:
+def dropped(samples):
     del samples[1:]
 
 
-def reworded(samples: list[Sample]) -> None:
+def reworded(samples):
     samples[2]["messages"][0]["content"] += " Think hard."
 
 
@@ -182,7 +180,7 @@ def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_pa
     assert {row["value"] for row in rows if row["measure"] == "dds"} == {100.0}
 
 
-def exported_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, list[Sample]]:
+def exported_samples(tmp_path, monkeypatch):
     """An exported task of 6 items, and the samples of a log of it."""
     run = asked(tmp_path, "shift", monkeypatch)
     export_main(["inspect", str(run / "config.yaml"), "--out", str(tmp_path / "task")])

@@ -21,27 +21,27 @@ PAIR = {"question_id": 81, "model_1": "m1", "model_2": "m2", "judge": ["gpt-4", 
 SCORED = {"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}, "output": {"choices": []}}
 
 
-def rows_of(source: Path, *words: str) -> Rows:
+def rows_of(source, *words):
     """What a mapping makes of a file."""
     out = source.parent / "out"
     score_main([str(source), "--out", str(out), "--draws", "20", *words])
     return [json.loads(line) for line in (out / "verdicts.jsonl").read_text().splitlines()]
 
 
-def values_of(source: Path) -> dict[tuple[str, str], float]:
+def values_of(source):
     """(framing, measure) → its value over all groups."""
     rows = json.loads((source.parent / "out" / "scores.json").read_text())
     return {(row["framing"], row["measure"]): row["value"] for row in rows if row["group"] == "(all)"}
 
 
-def lm_samples(path: Path, *samples: dict[str, Any]) -> Path:
+def lm_samples(path, *samples):
     """A file of samples as lm-eval writes it, without its results."""
     keys = {"target": 0, "arguments": [["Q", " yes"], ["Q", " no"]], "resps": [["x"]], "filtered_resps": ["x"]}
     write_jsonl(path, [{"doc_id": i, "doc": {}, **keys, **sample} for i, sample in enumerate(samples)])
     return path
 
 
-def inspect_log(path: Path, *samples: dict[str, Any]) -> Path:
+def inspect_log(path, *samples):
     """A log of inspect of a task that nobody here exported."""
     write_json(path, {"version": 2, "status": "success", "eval": {"model": "m", "task": "t"}, "samples": samples})
     return path

@@ -15,7 +15,7 @@ FEW = ("--draws", "20")
 
 
 @pytest.fixture
-def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def verdicts(tmp_path, monkeypatch):
     """A file on the Hub, which is a folder here; its address."""
     rows = [
         {"model": "j", "dataset": "mine", "item_id": f"i{i}", "condition": condition, "choice": 1 if i < n else 2}
@@ -25,7 +25,7 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "org" / "name" / "a").mkdir(parents=True)
     (tmp_path / "org" / "name" / "a" / "v.jsonl").write_text("\n".join(map(json.dumps, rows)))
 
-    def fetched(repo: str, path: str, *, repo_type: str, revision: str) -> str:
+    def fetched(repo, path, *, repo_type, revision):
         assert (repo_type, revision) == ("dataset", "main")
         return str(tmp_path / repo / path)
 
@@ -98,7 +98,7 @@ def test_a_condition_is_about_every_run_and_not_about_groups_and_placebos_that_i
     path = tmp_path / "v.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
 
-    def ends(condition: str) -> Any:
+    def ends(condition):
         try:
             score_main([str(path), "--out", str(tmp_path / "out"), *FEW, "--fail-if", condition])
         except SystemExit as ended:
@@ -133,15 +133,15 @@ def test_a_tracker_s_run_is_called_as_the_scores_and_has_their_values(verdicts, 
     logged: dict[str, Any] = {}
 
     class Tracker:
-        def __init__(self, project: str, **words: str) -> None:
+        def __init__(self, project, **words):
             logged.update(words, project=project)
 
-        def start(self) -> None: ...
+        def start(self): ...
 
-        def log(self, values: dict[str, float], step: int) -> None:
+        def log(self, values, step):
             logged.update(values, step=step)
 
-        def finish(self) -> None:
+        def finish(self):
             logged["finished"] = True
 
     monkeypatch.setitem(tracking.LOGGER_TYPE_TO_CLASS, "mlflow", Tracker)

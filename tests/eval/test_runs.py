@@ -16,11 +16,11 @@ from tests.made.made_runs import made_items, make_run, say
 ITEMS = made_items("pocket", 3)
 
 
-def changed(file: Path, change: Callable[[str], str]) -> None:
+def changed(file, change):
     file.write_text(change(file.read_text()))
 
 
-def with_another_plan(run: Path) -> None:
+def with_another_plan(run):
     """The plan and DONE.json of a smaller run, whose every prompt this one has answered."""
     other = make_run(run.parent / "other", lambda prompt: say(1), items=ITEMS[:2])
     for name in ("plan.jsonl", "DONE.json"):

@@ -9,7 +9,7 @@ from evenhand.records import Completion
 TWO = "answered by 2 models or versions of a server"
 
 
-def completions(*fields: dict[str, Any]) -> list[Completion]:
+def completions(*fields):
     """A completion of a prompt each."""
     common = {"sample_index": 0, "text": "1", "finish_reason": "stop"}
     return [Completion(prompt_hash=f"{i:016x}", **{**common, **one}) for i, one in enumerate(fields)]
@@ -24,7 +24,7 @@ def test_one_model_or_an_engine_that_names_none_is_no_reason_to_doubt_and_a_name
     assert f"{TWO}: a" in sentence
 
 
-def margin(*logprobs: dict[str, float]) -> list[str]:
+def margin(*logprobs):
     return answer_doubts(completions(*({"answer_logprobs": of_prompt} for of_prompt in logprobs)), "margin")
 
 

@@ -1,7 +1,6 @@
 """What chat templates add and refuse, how an answer's token is found, and that an item's own <|im_end|> is text."""
 
 from functools import cache
-from typing import Any
 
 import pytest
 from transformers import AutoTokenizer
@@ -28,10 +27,10 @@ from tests.made.tiny_families import GEMMA, GEMMA_2, LLAMA, MISTRAL, QWEN, TEMPL
 SYSTEM, USER = Message(role="system", content="No humans here."), Message(role="user", content="Is it so?")
 
 
-def render(template: str, *messages: Message, **keys: str) -> str:
+def render(template, *messages, **keys):
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = template
-    return render_chat(tokenizer, messages, **keys)  # type: ignore[arg-type]
+    return render_chat(tokenizer, messages, **keys)
 
 
 @pytest.mark.parametrize("template", [QWEN, GEMMA, GEMMA_2, LLAMA, MISTRAL])
@@ -130,14 +129,14 @@ CLEAN = "Is the  sky blue?\n\nYes, says Ann: \u00e9\u4e2d\U0001f600"
 
 
 @cache
-def tokenizer_of(family: str) -> Any:
+def tokenizer_of(family):
     tokenizer = AutoTokenizer.from_pretrained(embedded_model_path())
     tokenizer.add_special_tokens({"additional_special_tokens": CONTROL[family]})
     tokenizer.chat_template = TEMPLATES[family]
     return tokenizer
 
 
-def rendered(tokenizer: Any, content: str, chat_template: bool = True) -> str:
+def rendered(tokenizer, content, chat_template=True):
     return render_chat(tokenizer, [Message(role="user", content=content)], chat_template)
 
 

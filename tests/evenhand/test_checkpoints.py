@@ -1,8 +1,6 @@
 """Half a model is not taken for the model, each failure names the way out, and a hash sees what may change answers."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ MODEL = "nobody/nothing"
 
 
 @pytest.fixture
-def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def snapshot(tmp_path, monkeypatch):
     """A cached snapshot of tokenizer and config, as AutoTokenizer leaves it behind."""
     folder = tmp_path / "snapshots" / "0a1b2c"
     folder.mkdir(parents=True)
@@ -59,7 +57,7 @@ def test_what_the_hub_refuses_is_told_with_the_way_out(error, says, monkeypatch)
         kind("refused") if error in {"LocalEntryNotFoundError", "RuntimeError"} else kind("refused", response=response)
     )
 
-    def refuse(*_: Any, local_files_only: bool = False, **__: Any) -> str:
+    def refuse(*_, local_files_only=False, **__):
         raise huggingface_hub.errors.LocalEntryNotFoundError("none") if local_files_only else raised
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
@@ -84,12 +82,12 @@ SIZE = 3 * 2**20
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     path = tmp_path / "snapshots" / "0a1b2c"
     (path / "additional_chat_templates").mkdir(parents=True)
     (path / "model.safetensors").write_bytes(bytes(SIZE))

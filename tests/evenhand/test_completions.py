@@ -9,11 +9,11 @@ from evenhand.completions import SHARDS_FOLDER, read_answers
 from evenhand.errors import DataError
 from evenhand.run_directory import check_unchanged, is_done
 from inference.sampling import sample
-from tests.made.scripted_engine import AnsweringEngine, config, scripted
+from tests.made.scripted_engine import config, scripted
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> AnsweringEngine:
+def engine(monkeypatch):
     return scripted(monkeypatch)
 
 
@@ -55,7 +55,7 @@ def test_a_shard_that_the_file_system_has_lost_is_named_and_only_its_prompts_are
     engine = scripted(monkeypatch)
     lost: list[str] = []
 
-    def loses_one(self: Path, target: Path) -> Path:
+    def loses_one(self, target):
         if target.parent.name == SHARDS_FOLDER and not lost:
             lost.append(target.name)
             self.unlink()

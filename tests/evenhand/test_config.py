@@ -17,7 +17,7 @@ REFUSED = Path(__file__).with_name("refused.yaml")
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": POCKET}
 
 
-def written(folder: Path, **changes: object) -> str:
+def written(folder, **changes):
     path = folder / "run.yaml"
     path.write_text(yaml.safe_dump({**MINIMAL, **changes}))
     return str(path)

@@ -5,7 +5,6 @@ import json
 import tracemalloc
 from collections import deque
 from itertools import count
-from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
@@ -89,17 +88,17 @@ def test_a_document_names_the_key_that_holds_its_rows_and_reads_them_there(tmp_p
         list(rows(path, "rows"))
 
 
-def one_line_bomb(path: Path) -> None:
+def one_line_bomb(path):
     path.write_bytes(gzip.compress(b'{"a":"' + b"x" * 100_000_000, 1))
 
 
-def parquet_bomb(path: Path) -> None:
+def parquet_bomb(path):
     codes = pyarrow.array([0] * 1_000_000, pyarrow.int32())
     texts = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(["x" * 20_000]))
     pyarrow.parquet.write_table(pyarrow.table({"a": texts}), path, compression="zstd")
 
 
-def nulls_bomb(path: Path) -> None:
+def nulls_bomb(path):
     pyarrow.parquet.write_table(pyarrow.table({"a": pyarrow.nulls(60_000_000, pyarrow.bool_())}), path)
 
 

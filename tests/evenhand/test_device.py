@@ -1,8 +1,5 @@
 """Never on the wrong device: where a GPU is meant and torch sees none, one message says why and what to do."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 
@@ -11,7 +8,6 @@ from evenhand.device import refusal, torch_device_name, visible_gpus
 from evenhand.errors import ModelError
 from evenhand.machine import Gpu
 from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
-from inference.config import InferenceConfig
 from inference.open_engine import device_name, open_engine
 from inference.sampling import sample
 from tests.made.toy_prompts import toy_config
@@ -67,9 +63,7 @@ def test_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(variables
     assert refusal() is None
 
 
-def show(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], listed: tuple[Gpu, ...], build: str | None
-) -> None:
+def show(monkeypatch, variables, listed, build):
     """Have a machine without signs of a GPU show these."""
     monkeypatch.setattr(device, "gpus", lambda: listed)
     monkeypatch.setattr(device, "torch_cuda_build", lambda: build)
@@ -85,7 +79,7 @@ FAKE_TORCH = {
 }
 
 
-def fake_torch(folder: Path, *, sees: bool) -> Path:
+def fake_torch(folder, *, sees):
     """A folder for PYTHONPATH with a torch for CUDA 13 that can compute on two GPUs, or on none."""
     (folder / "torch").mkdir(parents=True)
     for name, text in FAKE_TORCH.items():
@@ -94,7 +88,7 @@ def fake_torch(folder: Path, *, sees: bool) -> Path:
 
 
 @pytest.fixture
-def no_signs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+def no_signs(monkeypatch, tmp_path):
     """A machine with a CPU build of torch and no sign of a GPU, whatever this one is."""
     monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "blind", sees=False)))
     for name in VARIABLES:
@@ -107,7 +101,7 @@ def no_signs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPa
 
 
 @pytest.fixture
-def old_driver(no_signs: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+def old_driver(no_signs, tmp_path):
     """An nvidia-smi that lists a GPU under a driver of 2023, found by PATH; torch is for CUDA 13 and sees none."""
     smi = tmp_path / "bin" / "nvidia-smi"
     smi.parent.mkdir()
@@ -124,7 +118,7 @@ OLD_DRIVER = (
 )
 
 
-def checkpoint(folder: Path) -> Path:
+def checkpoint(folder):
     """What looks like a checkpoint until somebody loads it."""
     folder.mkdir(parents=True)
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
@@ -132,7 +126,7 @@ def checkpoint(folder: Path) -> Path:
     return folder
 
 
-def made_config(folder: Path, **engine: Any) -> InferenceConfig:
+def made_config(folder, **engine):
     keys = {"prompts": {"template": "matched"}, "engine": engine, "run": {"root": str(folder / "runs")}}
     return toy_config(str(checkpoint(folder / "model")), benchmarks=[{"dataset": "pocket", "n_items": 1}], **keys)
 
@@ -175,7 +169,7 @@ def test_a_run_that_was_begun_is_opened_again_without_asking_for_its_device(tmp_
     """Its results are read on nodes without a GPU; the engine asks for itself when something is owed."""
     config = made_config(tmp_path, kind="transformers")
 
-    def refuse() -> str:
+    def refuse():
         raise ModelError("no GPU")
 
     with pytest.raises(ModelError, match="no GPU"):

@@ -5,7 +5,7 @@ File systems of a few MiB are mounted for it, so that the errors are real ones.
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,7 @@ WEIGHTS = {"a": torch.zeros(300_000)}
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path):
     """A file system of its own that holds 1 MiB."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small file system")
@@ -37,23 +37,23 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def resize(folder: Path, size: str, how: str = "remount") -> None:
+def resize(folder, size, how="remount"):
     options = f"size={size}" if how == "mount" else f"remount,size={size}"
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"this container may not mount: {done.stderr.strip()}")
 
 
-def tokenizer() -> Tokenizer:
+def tokenizer():
     """One whose file takes more than 1 MiB."""
     return Tokenizer(WordLevel({str(number): number for number in range(100_000)}, unk_token="0"))
 
 
-def append(file: Path) -> None:
+def append(file):
     from transformers import TrainerControl, TrainerState
 
     metrics = MetricsFile(file.parent)
-    metrics.on_log(None, TrainerState(), TrainerControl(), logs={"note": "x" * 2_000_000})  # type: ignore[arg-type, dict-item]
+    metrics.on_log(None, TrainerState(), TrainerControl(), logs={"note": "x" * 2_000_000})
 
 
 WRITERS: dict[str, Callable[[Path], None]] = {

@@ -1,8 +1,6 @@
 """Logits in float32 out of models in bf16: the head of each family, its gradient, and everything that reads answers."""
 
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,8 +21,6 @@ from tests.made.places import CONFIGS
 from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import tiny_run
 from training.batches import Collator, answers_of, groups_of
-from training.config import AnyRun
-from training.examples import Example
 from training.qlora import load_base
 from training.reference import ask
 
@@ -51,19 +47,19 @@ IDS = torch.arange(24).reshape(2, 12) + 1
 EXACT = {"rtol": 1e-5, "atol": 1e-5}  # of float32 sums of 64 products in another order; a step of bf16 is 0.01 here
 
 
-def made(family: str, dtype: torch.dtype, device: str = "cpu") -> Any:
+def made(family, dtype, device="cpu"):
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **SIZES, **FAMILIES[family]))
     return model.to(device, dtype).eval()
 
 
-def as_on_a_gpu(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def as_on_a_gpu(rows, monkeypatch):
     """No float32 copy of the whole head, but of so many of its rows at once."""
     monkeypatch.setattr(module, "COPIES_ON", ())
     monkeypatch.setattr(module, "ROWS", rows)
 
 
-def by_hand(model: Any, ids: Tensor) -> Tensor:
+def by_hand(model, ids):
     """Float32 logits of the model's own last hidden states."""
     hidden, weight = model.base_model(ids).last_hidden_state, model.get_output_embeddings().weight
     logits: Tensor = hidden.float() @ weight.float().T
@@ -134,24 +130,24 @@ def test_on_cpu_the_head_is_copied_once_and_again_when_it_has_changed():
     assert "float32_copy" not in model.state_dict()
 
 
-def differences(verdicts: Tensor) -> list[float]:
+def differences(verdicts):
     return sorted((verdicts[:, 0] - verdicts[:, 1]).tolist())
 
 
-def of_training(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
+def of_training(model, examples, config):
     batch = Collator(pad=0, branches="none", row_tokens=2048)(groups_of(examples, "random"))
     with torch.autocast(model.device.type, torch.bfloat16):
         return differences(answers_of(model, {name: part.to(model.device) for name, part in batch.items()}).verdicts)
 
 
-def of_the_reference(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
+def of_the_reference(model, examples, config):
     with torch.no_grad():
         found = ask(examples, config, model, 0, tqdm(disable=True))
     return differences(torch.tensor([answers.verdicts for answers in found]))
 
 
 @contextmanager
-def seen_by_the_head(model: Any) -> Iterator[list[Tensor]]:
+def seen_by_the_head(model):
     """The hidden states that go through the head, (N, H) of each pass."""
     found: list[Tensor] = []
     head = model.get_output_embeddings()
@@ -160,7 +156,7 @@ def seen_by_the_head(model: Any) -> Iterator[list[Tensor]]:
     hook.remove()
 
 
-def expected_of(model: Any, hidden: Sequence[Tensor], choices: Sequence[int]) -> list[float]:
+def expected_of(model, hidden, choices):
     """Margins between two tokens, by hand from hidden states in bf16."""
     one, other = (model.get_output_embeddings().weight[token].float() for token in choices)
     states = torch.cat(list(hidden))
@@ -169,7 +165,7 @@ def expected_of(model: Any, hidden: Sequence[Tensor], choices: Sequence[int]) ->
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory):
     return byte_model(tmp_path_factory.mktemp("model"))
 
 

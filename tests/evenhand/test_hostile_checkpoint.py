@@ -21,14 +21,14 @@ from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 class Touches:
     """A pickle that leaves a file behind when it is loaded."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file):
         self.file = file
 
-    def __reduce__(self) -> tuple[object, tuple[Path]]:
+    def __reduce__(self):
         return Path.touch, (self.file,)
 
 
-def with_pickle(folder: Path, marker: Path) -> Path:
+def with_pickle(folder, marker):
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"lm_head.weight": Touches(marker)}))
     return folder
 

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -19,11 +18,11 @@ ELSEWHERE = {"host": "node07", "boot": "b", "process": 1, "since": "2026-01-01 0
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     return tmp_path / "run" / "training.lease"
 
 
-def hold_and_die(file: Path) -> None:
+def hold_and_die(file):
     with held(file, "trained"):
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -78,7 +77,7 @@ def test_a_holder_whose_clock_jumps_keeps_its_lease_and_one_that_watches_by_a_wr
     file.write_text(json.dumps(ELSEWHERE))
     over = threading.Event()
 
-    def beat_by_a_jumping_clock() -> None:
+    def beat_by_a_jumping_clock():
         tick = 0
         while not over.wait(0.05):
             tick += 1

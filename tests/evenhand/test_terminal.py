@@ -22,7 +22,7 @@ def test_what_steers_a_terminal_is_written_out_and_text_stays(text, printed):
 
 
 def test_the_help_of_a_command_stands_at_the_margin():
-    def main() -> None:
+    def main():
         """One line,
         and another.
         """
@@ -30,7 +30,7 @@ def test_the_help_of_a_command_stands_at_the_margin():
     assert "\nOne line,\nand another.\n" in command_parser("verb", main).format_help()
 
 
-def completion(reason: str) -> Completion:
+def completion(reason):
     return Completion(prompt_hash="0123", sample_index=0, text="1", finish_reason=reason)
 
 

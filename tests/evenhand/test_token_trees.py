@@ -1,13 +1,11 @@
 """Rows in which prompts share what they begin with: each path reads, and attends, as its sequence does alone."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 from transformers.masking_utils import sliding_window_causal_mask_function
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.gemma3.modeling_gemma3 import eager_attention_forward
@@ -16,7 +14,6 @@ from evenhand import token_trees as seen_columns
 from evenhand.token_trees import (
     IN_FLOAT32,
     SEEN_COLUMNS,
-    Tree,
     allowed_of,
     attend,
     attend_to_seen_columns,
@@ -32,7 +29,7 @@ PAD = 99
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=7), min_size=1, max_size=6)
 
 
-def prefixes(sequences: list[list[int]]) -> set[tuple[int, ...]]:
+def prefixes(sequences):
     return {tuple(sequence[: end + 1]) for sequence in sequences for end in range(len(sequence))}
 
 
@@ -54,7 +51,7 @@ def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(se
     assert [path.tolist() for path in doubled.paths] == [*paths, *reversed(paths)]
 
 
-def seen_in(tree: Tree, width: int) -> torch.Tensor:
+def seen_in(tree, width):
     """(T, T), true on and before each token on its path; padding sees itself."""
     seen = torch.eye(width, dtype=torch.bool)
     for path in tree.paths:
@@ -86,12 +83,12 @@ FAMILY = [[5, 6, 7, 8, 9], [5, 6, 7, 1], [5, 2, 3, 4, 0, 1]]
 WINDOW = 3
 
 
-def mask_for(**config: Any) -> Any:
+def mask_for(**config):
     batch = padded_rows([tree_of(FAMILY), tree_of([[5, 6]])], PAD)
     return attention_argument(SimpleNamespace(**config), batch["reach"], batch["position_ids"], torch.float32)
 
 
-def expected(window: int | None = None) -> torch.Tensor:
+def expected(window=None):
     """(2, 1, T, T): the tokens on the path, and of these the `window` nearest, as transformers defines a window."""
     trees = [tree_of(FAMILY), tree_of([[5, 6]])]
     width = len(trees[0].tokens)
@@ -131,7 +128,7 @@ class Layer(torch.nn.Module):
     num_key_value_groups = 3
 
 
-def tensors(width: int, dtype: torch.dtype) -> list[Tensor]:
+def tensors(width, dtype):
     generator = torch.Generator().manual_seed(0)
     return [
         torch.randn(len(ROWS), heads, width, 8, generator=generator).to(dtype).requires_grad_() for heads in (6, 2, 2)

@@ -1,11 +1,9 @@
 """Answers shown in the other order: verdicts still mean the same, and a liking for a place shows and cancels."""
 
 import math
-from typing import Any
 
 import pytest
 
-from evenhand.records import Prompt
 from studies.dialdefer.measures import ACCEPT, ERROR, TIE, UNPARSED
 from studies.dialdefer.panels import BOTH_ORDERS, both_orders
 from studies.dialdefer.records import Condition
@@ -19,23 +17,23 @@ SWAPPED = {"answer_order": "no_first"}
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch):
     use_few_items(monkeypatch)
 
 
-def accepting(prompt: Prompt) -> int:
+def accepting(prompt):
     """The number of the answer that accepts the claim."""
     return 2 if prompt.factors.answer_order == "no_first" else 1
 
 
-def margin_of(prompt: Prompt, lean: float) -> dict[str, Any]:
+def margin_of(prompt, lean):
     """A one-token reply whose margin towards accepting is `lean`."""
     sign = 1 if accepting(prompt) == 1 else -1
     return {"text": "1", "finish_reason": "stop", "answer_logprobs": {"1": sign * lean / 2, "2": -sign * lean / 2}}
 
 
 def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(tmp_path, monkeypatch):
-    def biased(prompt: Prompt) -> dict[str, Any]:
+    def biased(prompt):
         knows = 1.0 if prompt.condition.claim_is_true else -1.0
         defers = 0.5 if prompt.condition.is_dialogue else 0.0
         likes_first = 5.0 if accepting(prompt) == 1 else -5.0
@@ -50,7 +48,7 @@ def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_t
     assert (both.acc_c1_true, both.acc_c1_false, both.acc_c2_correct, both.acc_c2_incorrect) == (100, 100, 100, 100)
     assert (both.saturated, both.n_ties, both.n_samples) == (False, 0, 1)
 
-    def probability(margin: float) -> float:
+    def probability(margin):
         return 1 / (1 + math.exp(-margin))
 
     expected = 100 * (probability(1.5) - probability(1.0) + probability(-0.5) - probability(-1.0))

@@ -1,8 +1,5 @@
 """Prompts in batches: the same tokens as one by one, and no more of them at a time than an engine works on."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 from tokenizers.processors import TemplateProcessing
 
@@ -27,7 +24,7 @@ TEXTS = (
 SYSTEM = Message(role="system", content="No humans are involved.")
 
 
-def tokenizers() -> Iterator[Any]:
+def tokenizers():
     yield load_tokenizer(embedded_model_path())
     marked = byte_tokenizer(word_start=True)
     marked.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])

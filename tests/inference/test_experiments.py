@@ -1,15 +1,13 @@
 """Experiments of several prompt variants: what each asks, on which datasets, in which order, and its verdicts."""
 
-from collections.abc import Sequence
 from itertools import product
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.files import shipped_yaml
-from inference.config import InferenceConfig, load_sampling_config
+from inference.config import load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.panels import variant_of
 from studies.dialdefer.section import prompt_variants
@@ -23,7 +21,7 @@ EXPERIMENTS = sorted(FOLDER.glob("*.yaml"))
 SEVERAL = ({"arm": "honest"}, {"speakers": ["A", "B"]}, {"template": "v2"}, {"answer_order": "no_first"})
 
 
-def every_wording(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def every_wording(names):
     """Every template of a set that margins can be read in, the first the main one, in both answer orders."""
     others = [(name, "/".join(TEMPLATES[name, "one_token"].speakers or ())) for name in names[1:] if name != "paper"]
     orders = product([("", ""), *others], ("", "no_first"))
@@ -36,11 +34,11 @@ EXPECTED |= {f"wordings-{name}": every_wording(names) for name, names in SETS.it
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch):
     use_few_items(monkeypatch)
 
 
-def experiment(path: Path, root: Path) -> InferenceConfig:
+def experiment(path, root):
     return load_sampling_config([str(path), f"run.root={root}"])
 
 
@@ -62,7 +60,7 @@ def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(path, tm
 
 
 def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one():
-    def asked(name: str) -> set[tuple[Any, ...]]:
+    def asked(name):
         config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
         variants = [tuple(variant.settings.values()) for variant in prompt_variants(config.dialdefer.prompts)]
         assert len(variants) == len(set(variants))

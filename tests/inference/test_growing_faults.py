@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,7 +41,7 @@ def test_a_clock_that_is_set_back_puts_no_second_answer_before_the_one_that_a_un
 def test_what_was_answered_here_is_not_asked_again_while_its_folder_is_shown_late(tmp_path, monkeypatch):
     read, looks = Answers.read, list[Path]()
 
-    def late(self: Answers, path: Path, but: Container[str] = ()) -> Answers:
+    def late(self, path, but=()):
         looks.append(path)
         last = sorted(file.name for file in (path / "completions").glob("*"))[-2:]
         return read(self, path, last if len(looks) == 2 else but)  # at the first look nothing is there yet
@@ -60,17 +60,17 @@ Ask = Callable[[int, AnsweringEngine], Path]
 class Quoting(Chain):
     """Begins with a question that every such unit asks."""
 
-    def opening(self) -> str:
+    def opening(self):
         return "Is fruit sweet?"
 
 
-def two_units() -> list[Quoting]:
+def two_units():
     """One of each shard."""
     made = [Quoting(f"fruit {number}") for number in range(20)]
     return [next(unit for unit in made if in_shard(unit.unit_id, shard)) for shard in SHARDS]
 
 
-def saying(text: str, meanwhile: Callable[[], object] = lambda: None) -> AnsweringEngine:
+def saying(text, meanwhile=lambda: None):
     """Another process may do its whole part while this one's first answer is under way."""
     engine = AnsweringEngine(lambda prompt: text)
     engine.before = lambda number: meanwhile() if number == 0 else None
@@ -78,19 +78,19 @@ def saying(text: str, meanwhile: Callable[[], object] = lambda: None) -> Answeri
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+def ask(tmp_path, monkeypatch):
     """Runs a shard of a run of the two units with an engine."""
     two = config(tmp_path)
     monkeypatch.setattr(type(two.study), "units", lambda self, verdict: Units(two_units(), "made"))
 
-    def run(number: int, engine: AnsweringEngine) -> Path:
+    def run(number, engine):
         scripted(monkeypatch, engine)
         return sample(two, SHARDS[number])
 
     return run
 
 
-def outcome(path: Path) -> list[list[str]]:
+def outcome(path):
     """The replies that count, unit by unit, in the order in which they were asked for."""
     replies = completions_of(path)
     return [

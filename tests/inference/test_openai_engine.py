@@ -3,9 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +13,12 @@ from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import is_done
 from inference.openai_engine import FAILURES_IN_A_ROW
 from inference.sampling import sample
-from tests.made.fake_server import FakeServer, Reply, Script, answer, as_json, refusal
+from tests.made.fake_server import FakeServer, Reply, answer, as_json, refusal
 from tests.made.read_back import completions_of
 from tests.made.toy_runs import ask, ask_until_error, config, echo, prompts
 
 
-def only(question: str, script: Script) -> Script:
+def only(question, script):
     """The script for one question, the echo for all others."""
     return lambda body, n: (script if body["messages"][-1]["content"] == question else echo)(body, n)
 
@@ -28,7 +26,7 @@ def only(question: str, script: Script) -> Script:
 def test_the_concurrency_limit_is_reached_and_never_exceeded_and_every_reply_goes_to_its_prompt():
     together, asked = threading.Barrier(3), prompts(30)  # a reply comes only when three requests are there at once
 
-    def meet(body: dict[str, Any], n: int) -> Reply:
+    def meet(body, n):
         together.wait(timeout=30)
         return echo(body, n)
 
@@ -129,7 +127,7 @@ def test_a_request_that_the_server_does_not_understand_stops_the_run():
     assert len(server.asked) <= 8
 
 
-def dripping(part: bytes = b" ") -> Iterator[bytes]:
+def dripping(part=b" "):
     """A byte now and then, for ever: no single read takes long."""
     while True:
         time.sleep(0.02)
@@ -164,7 +162,7 @@ def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(t
 
 
 def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path):
-    def run() -> Path:
+    def run():
         keys = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path), "shard_size": 2}}
         return sample(config(server.base_url, {"concurrency": 2}, **keys))
 
@@ -224,7 +222,7 @@ def test_json_schema_holds_the_server_to_the_two_keys():
     assert schema["properties"]["chosen_answer"]["enum"] == ["1", "2"]
 
 
-def margins(top: dict[str, float], token: str = "1") -> Reply:
+def margins(top, token="1"):
     """A chat reply with log-probabilities at one generated token."""
     listed = [{"token": t, "logprob": value} for t, value in top.items()]
     entry = {"token": token, "logprob": top.get(token, -0.1), "top_logprobs": listed}
@@ -289,7 +287,7 @@ def test_vllm_margins_in_a_thought_are_refused():
         ask(server, prompts(1), verdict="margin")
 
 
-def with_lead(first: str) -> Reply:
+def with_lead(first):
     """A vLLM reply of two tokens, the answers listed at both, as for a Mistral tokenizer."""
     noise, reading = {"token_id:33": -20.0, "token_id:34": -9.0}, {"token_id:33": -1.0, "token_id:34": -2.0}
     content = [

@@ -3,13 +3,12 @@
 import itertools
 import math
 import random
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.chat_templates import Tokens, option_tokens, own_tokens
+from evenhand.chat_templates import option_tokens, own_tokens
 from inference.options import log_rest, option_logprobs, questions
 from tests.made.tiny_checkpoint import byte_tokenizer
 
@@ -19,13 +18,13 @@ options_of_tokens = st.lists(
 )
 
 
-def next_token(seed: int, path: Sequence[int]) -> list[float]:
+def next_token(seed, path):
     """A made-up model: the probability of each token behind a path."""
     weights = [random.Random(f"{seed} {list(path)} {token}").random() ** 3 for token in VOCABULARY]
     return [weight / sum(weights) for weight in weights]
 
 
-def counted(reply: Sequence[int], options: Sequence[Tokens]) -> Tokens | None:
+def counted(reply, options):
     """The option that a reply begins with, unless its next token goes on towards a longer one."""
     for option in options:
         if tuple(reply[: len(option)]) == option:
@@ -62,8 +61,8 @@ def test_a_rest_is_exact_where_little_or_nearly_everything_goes_on():
     assert log_rest([0.0]) == log_rest([math.log(0.5) + 1e-8, math.log(0.5)]) == math.log(2.0**-24)
 
 
-def spelled(tokens: Tokens, tokenizer: object) -> str:
-    return "".join(tokenizer.convert_ids_to_tokens(list(tokens)))  # type: ignore[attr-defined]
+def spelled(tokens, tokenizer):
+    return "".join(tokenizer.convert_ids_to_tokens(list(tokens)))
 
 
 def test_a_reply_begins_without_a_space_behind_a_chat_template_and_with_one_in_bare_text():

@@ -1,8 +1,6 @@
 """A patch of the prompt: what the judge is asked under it, and that runs which differ in it alone are compared."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,7 @@ from eval.scorecard.arms import BASE, arm_of, sampled_arms, training_doubts
 from evenhand.chat_templates import check_switches_thinking
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.records import Completion, Message, Prompt
+from evenhand.records import Message
 from inference.patch import PatchConfig, patched_units
 from inference.server_messages import ServerFacts, request_body
 from studies.framing.section import FramingSection
@@ -27,19 +25,19 @@ PRESSED = {"pressed": {"follow_up_to": "statement", "ask": "Are you sure?"}}
 FRAMINGS = {"statement": "{{ claim }}", "expert": "A professor says: {{ claim }}"}
 
 
-def patch(**keys: Any) -> PatchConfig:
+def patch(**keys):
     return parse_config(PatchConfig, keys, "patch")
 
 
-def framed(tmp_path: Path, **keys: Any) -> FramingSection:
+def framed(tmp_path, **keys):
     return parse_config(FramingSection, study(claims(tmp_path / "items.jsonl", 1), **keys), "framing")
 
 
-def replies_to(prompts: Any, text: str = "1") -> dict[str, list[Completion]]:
+def replies_to(prompts, text="1"):
     return {prompt.prompt_hash: [completion(text, prompt_hash=prompt.prompt_hash)] for prompt in prompts}
 
 
-def turns(prompt: Prompt) -> list[tuple[str, str]]:
+def turns(prompt):
     return [(message.role, message.content) for message in prompt.messages]
 
 
@@ -148,10 +146,10 @@ class Template:
 
     chat_template, name_or_path = "x", "made"
 
-    def __init__(self, switch: str) -> None:
+    def __init__(self, switch):
         self.switch = switch
 
-    def apply_chat_template(self, turns: Any, **arguments: Any) -> str:
+    def apply_chat_template(self, turns, **arguments):
         return f"{turns[-1]['content']}{arguments.get(self.switch, '')}"
 
 
@@ -177,11 +175,11 @@ def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere():
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def runs(tmp_path, monkeypatch):
     """A function: keys of the config → a finished run of a study in YAML."""
     section = study(claims(tmp_path / "items.jsonl", 40))
 
-    def made(name: str, **keys: Any) -> Path:
+    def made(name, **keys):
         own = keys.pop("section", section)
         return run_of(tmp_path, own, planted(1, defers=0.3), monkeypatch, name=name, **keys)
 

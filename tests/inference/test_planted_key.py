@@ -16,7 +16,7 @@ KEY = "sk-planted-0123456789"
 TOKEN = "hf_planted0123456789abcdef"  # what the Hub gets
 
 
-def quoting(body: dict[str, object], n_before: int) -> Reply:
+def quoting(body, n_before):
     """A server that quotes the key wherever it can: errors that pass, garbage, replies, the model's name."""
     kind = len(str(body["messages"])) % 3
     if n_before == 0 and kind == 0:

@@ -2,7 +2,6 @@
 
 import gc
 import signal
-from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from unittest.mock import Mock
@@ -17,16 +16,16 @@ from evenhand.study import LazyUnits, OneRound
 from evenhand.terminal import run_main
 from inference import sampling, schedule
 from inference.config import FREE_OF_EFFECT
-from inference.engine import Further, PromptsTooLong
+from inference.engine import PromptsTooLong
 from inference.sampling import sample
 from inference.schedule import first_prompts
 from studies.dialdefer import section as planning
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
-from tests.made.scripted_engine import AnsweringEngine, answers, config, scripted
+from tests.made.scripted_engine import answers, config, scripted
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> AnsweringEngine:
+def engine(monkeypatch):
     return scripted(monkeypatch)
 
 
@@ -84,7 +83,7 @@ def test_a_run_that_its_engine_refuses_leaves_no_folder(tmp_path, monkeypatch):
         sample(config(next(tmp_path.rglob("DONE.json"))))
 
 
-def n_alive(kind: type) -> int:
+def n_alive(kind):
     gc.collect()
     return sum(type(one) is kind for one in gc.get_objects())
 
@@ -95,7 +94,7 @@ def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path, monkeypatch
     asked, alive = list[str](), list[int]()
 
     class Counting:
-        def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
+        def generate(self, prompts, further=tuple):
             while prompts:
                 assert len(prompts) <= 16
                 for prompt in prompts:
@@ -112,7 +111,7 @@ def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path, monkeypatch
 
 
 def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path):
-    def name(**changes: object) -> str:
+    def name(**changes):
         made = config(tmp_path, **changes)
         return run_path(made.run.root, "inference", made.name, made, FREE_OF_EFFECT).name
 

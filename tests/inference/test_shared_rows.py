@@ -1,15 +1,9 @@
 """Prompts that share a row are answered as each alone, and what they begin with alike is computed once."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Prompt
 from evenhand.token_trees import tree_of
-from inference.config import InferenceConfig
 from inference.schedule import in_prefix_order
 from inference.transformers_engine import TransformersEngine
 from tests.made.made_conflicts import narrator_config
@@ -36,15 +30,15 @@ FAMILIES_AND_ROWS += [("gemma3", "bfloat16", 4000), ("qwen2", "float16", 4000)]
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny(tmp_path_factory):
     return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
-def engine_of(row_tokens: int, dtype: str = "float32") -> dict[str, Any]:
+def engine_of(row_tokens, dtype="float32"):
     return {"kind": "transformers", "batch_size": 1, "row_tokens": row_tokens, "dtype": dtype}
 
 
-def answered(config: InferenceConfig, prompts: list[Prompt]) -> tuple[dict[str, Completion], list[int]]:
+def answered(config, prompts):
     """Prompt hash → its completion, and how many tokens each forward pass computed."""
     widths: list[int] = []
     with TransformersEngine(config) as engine:
@@ -56,7 +50,7 @@ def answered(config: InferenceConfig, prompts: list[Prompt]) -> tuple[dict[str, 
     return found, widths
 
 
-def differences(one: dict[str, Completion], other: dict[str, Completion]) -> Iterator[float]:
+def differences(one, other):
     """Of every log-probability."""
     for hash_, completion in one.items():
         before, after = completion.answer_logprobs or {}, other[hash_].answer_logprobs or {}

@@ -1,7 +1,6 @@
 """The transformers engine against the same sums done by hand on a tiny random model."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -12,8 +11,6 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Completion, Prompt
-from inference.config import InferenceConfig
 from inference.engine import PromptsTooLong
 from inference.open_engine import open_engine
 from inference.transformers_engine import TransformersEngine
@@ -26,16 +23,16 @@ TEXTS = ("Is it so?", "A longer question, which needs padding on no side.", "Hm"
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory):
     return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
-def config(folder: Path, verdict: str = "margin", **keys: Any) -> InferenceConfig:
+def config(folder, verdict="margin", **keys):
     engine = {"kind": "transformers", "batch_size": 3, **keys.pop("engine", {})}
     return toy_config(str(folder), verdict, engine=engine, **keys)
 
 
-def answers(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> dict[str, list[Completion]]:
+def answers(config, prompts=()):
     """Text → its completions in the order of their index."""
     prompts = prompts or [toy_prompt(text) for text in TEXTS]
     with open_engine(config) as engine:
@@ -43,9 +40,7 @@ def answers(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> dict[str
     return {p.messages[0].content: [c for c in found if c.prompt_hash == p.prompt_hash] for p in prompts}
 
 
-def by_hand(
-    folder: Path, text: str, extra: str = "", dtype: torch.dtype = torch.float32, device: str = "cpu"
-) -> torch.Tensor:
+def by_hand(folder, text, extra="", dtype=torch.float32, device="cpu"):
     """Log-probabilities of the next token, [vocabulary], of one prompt alone and without padding, as transformers
     computes them.
     """
@@ -81,7 +76,7 @@ def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path):
     assert found.answer_logprobs["1"] == pytest.approx(expected[tokenizer.convert_tokens_to_ids("1")].item(), abs=1e-4)
 
 
-def greedy_by_hand(folder: Path, text: str, n: int) -> str:
+def greedy_by_hand(folder, text, n):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     written = ""
     for _ in range(n):
@@ -120,7 +115,7 @@ def test_the_checkpoints_own_generation_config_changes_nothing(checkpoint, tmp_p
 
 
 def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint):
-    def first(**sampling: Any) -> str:
+    def first(**sampling):
         alone = config(checkpoint, "reason", engine={"batch_size": 1}, sampling={"max_tokens": 12, **sampling})
         return answers(alone)[TEXTS[0]][0].text
 
@@ -185,11 +180,11 @@ PLAIN: dict[str, Any] = {"kind": "transformers", "batch_size": 4}
 PROMPTS = [option_prompt(text) for text in QUESTIONS]
 
 
-def asks_options(folder: Path, **changes: Any) -> InferenceConfig:
+def asks_options(folder, **changes):
     return narrator_config(model=str(folder), verdict="options", engine=PLAIN, **changes)
 
 
-def spelled(folder: Path, behind: str, ids: list[int], temperature: float) -> float:
+def spelled(folder, behind, ids, temperature):
     """log P of a token sequence behind a text, in one pass over all of it, without padding, in double precision."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
@@ -211,7 +206,7 @@ def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature
     for text, (completion,) in found.items():
         behind, space = (f"<user>{text}</s><assistant>", "") if chat_template else (text, " ")
 
-        def probability(reply: str, behind: str = behind, space: str = space) -> float:
+        def probability(reply, behind=behind, space=space):
             ids = tokenizer.encode(space + reply, add_special_tokens=False)
             return math.exp(spelled(checkpoint, behind, ids, temperature))
 

@@ -21,12 +21,12 @@ SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
 
 @pytest.fixture
-def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def called(monkeypatch):
     """The arguments of vllm.LLM, and the variables at the time of its import."""
     found: dict[str, Any] = {}
 
     class StandIn(ModuleType):
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name):
             if name == "LLM":
                 found["environment"] = dict(os.environ)
                 engine = SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True))

@@ -2,9 +2,7 @@
 
 import errno
 import time
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -15,20 +13,20 @@ from inference.watchdog import EXIT_STATUS, Watchdog
 LIMIT_S = 1.0
 
 
-def log_that(writes: Callable[[], object]) -> Any:
+def log_that(writes):
     """In the place of a CompletionLog."""
     return SimpleNamespace(write=writes, add=lambda completion: None)
 
 
 @pytest.fixture
-def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def ended(monkeypatch):
     """The statuses that processes have ended with."""
     statuses: list[int] = []
     monkeypatch.setattr(watchdog, "os", SimpleNamespace(_exit=statuses.append))
     return statuses
 
 
-def wait_for(ended: list[int]) -> int:
+def wait_for(ended):
     """The status that the process ends with; fails where it does not end."""
     patience = time.monotonic() + 60 * LIMIT_S
     while not ended and time.monotonic() < patience:
@@ -48,7 +46,7 @@ def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(ended):
 
 
 def test_a_process_ends_also_where_nothing_can_be_written(ended, capsys):
-    def fails() -> None:
+    def fails():
         raise OSError(errno.ESTALE, "Stale file handle")
 
     with Watchdog(LIMIT_S / 10, log_that(fails)):

@@ -1,7 +1,5 @@
 """requirements/audit.py: what it asks of the database, and how it ends."""
 
-from pathlib import Path
-
 import pytest
 
 from requirements import audit
@@ -11,13 +9,13 @@ LOCK = "# Written by `make lock`.\nattrs==26.1.0\ntorch==2.13.0+cpu\nuvloop==0.2
 
 
 @pytest.fixture
-def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def locks(tmp_path, monkeypatch):
     (tmp_path / "cpu.lock").write_text(LOCK)
     (tmp_path / "dev.lock").write_text("attrs==26.1.0\n")
     monkeypatch.setattr(audit, "LOCKS", sorted(tmp_path.glob("*.lock")))
 
 
-def asked(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> int:
+def asked(server, monkeypatch):
     monkeypatch.setenv("EVENHAND_OSV", server.base_url)
     return audit.main()
 

@@ -19,7 +19,7 @@ ITEMS = made_items("bbq", 5)
 MERGED = Path("runs/training/arm/merged-bf16")
 
 
-def trained_run() -> Path:
+def trained_run():
     """A sampling run of a merged checkpoint, with paths from the current folder."""
     MERGED.mkdir(parents=True)
     for folder in (MERGED, MERGED.parent):
@@ -70,7 +70,7 @@ def test_a_run_with_words_of_items_in_its_replies_and_one_under_way_are_refused(
         pack(["evidence", str(make_run(Path("runs"), lambda _: say(1), items=ITEMS, verdict="reason"))])
     shown = study(claims(tmp_path / "claims.jsonl", 2), answers={"accept": "{{ yes }}", "reject": "{{ no }}"})
     with pytest.raises(DataError, match="completions hold words of the items"):
-        pack(["evidence", str(run_of(Path("runs"), shown, lambda _: lean(1), monkeypatch, verdict="margin"))])  # type: ignore[arg-type, return-value]
+        pack(["evidence", str(run_of(Path("runs"), shown, lambda _: lean(1), monkeypatch, verdict="margin"))])
     run = trained_run()
     (run / "DONE.json").unlink()
     with pytest.raises(DataError, match="is no complete run"):

@@ -1,7 +1,6 @@
 """slurm/serve.sh: a server on loopback with a key, healthy before it is asked, and gone however the job ends."""
 
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,7 +21,7 @@ SAMPLING = {
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> dict[str, str]:
+def job(tmp_path):
     """Environment variables of a job whose vllm is scripted and whose evenhand is real."""
     cluster = make_cluster(tmp_path)
     for name, module in (("vllm", "tests.made.serving_program"), ("evenhand", "evenhand")):
@@ -33,12 +32,12 @@ def job(tmp_path: Path) -> dict[str, str]:
     return {**cluster, **ports, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "3,5,6,7"}
 
 
-def serve(job: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def serve(job):
     folder = Path(job["RUN_ROOT"]).parent
     return run("serve.sh", folder / "serving.yaml", folder / "sampling.yaml", env=job)
 
 
-def listens(port: int) -> bool:
+def listens(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

@@ -47,7 +47,7 @@ wait -n
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> dict[str, str]:
+def cluster(tmp_path):
     """The variables of a job in a pretended cluster, with these programs in it."""
     cluster = make_cluster(tmp_path)
     for name, text in {"evenhand": PROGRAM, "accelerate": PROGRAM, "scontrol": SCONTROL, "srun": SRUN}.items():
@@ -56,7 +56,7 @@ def cluster(tmp_path: Path) -> dict[str, str]:
     return {**cluster, "SLURM_JOB_ID": "40123", "STOP_BEFORE": "80", "NOTE": f"{cluster['RUN_ROOT']}/note"}
 
 
-def until_limit(script: str, word: object, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def until_limit(script, word, env):
     """Run a job whose program is at work when its script gets Slurm's signal."""
     begun = Path(f"{env['CALLS']}.begun")
     begun.unlink(missing_ok=True)
@@ -73,7 +73,7 @@ def until_limit(script: str, word: object, env: dict[str, str]) -> subprocess.Co
     return subprocess.CompletedProcess(command, job.wait(timeout=120), "", log.read_text())
 
 
-def calls(env: dict[str, str]) -> list[str]:
+def calls(env):
     """The programs that were called and what they met, without their words, in order; empties the list."""
     file = Path(env["CALLS"])
     found = [
@@ -86,7 +86,7 @@ def calls(env: dict[str, str]) -> list[str]:
 REQUEUED = "scontrol requeue 40123"
 
 
-def signs(cluster: dict[str, str]) -> list[str]:
+def signs(cluster):
     """What a job has left beside its log."""
     return [file.name for file in Path(cluster["LOGS"]).iterdir()]
 

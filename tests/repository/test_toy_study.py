@@ -1,15 +1,11 @@
 """A third study is one folder and one registration line (tests/toy_study), and every verb takes it."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eval.__main__ import compare_main, report_main, score_main, scorecard_main
 from evenhand.config import read_yaml
-from evenhand.records import Prompt
 from evenhand.registry import STUDIES
 from evenhand.run_directory import is_done
 from inference.config import parse_sampling_config
@@ -25,12 +21,12 @@ from training.train import train
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(monkeypatch):
     monkeypatch.setitem(STUDIES, KEY, TOY)
 
 
-def sampled(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, takes_back: Sequence[str]) -> Path:
-    def says(prompt: Prompt) -> str:
+def sampled(root, monkeypatch, name, takes_back):
+    def says(prompt):
         return "no" if prompt.factors.step == 1 and prompt.item_id in takes_back else "yes"
 
     scripted(monkeypatch, AnsweringEngine(says))
@@ -38,7 +34,7 @@ def sampled(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, takes_back: 
     return sample(parse_sampling_config(tree, "toy.yaml"))
 
 
-def row_of(file: Path, measure: str) -> dict[str, Any]:
+def row_of(file, measure):
     """The one row of a measure in a long frame."""
     (row,) = (row for row in json.loads(file.read_text()) if row["measure"] == measure)
     return row

@@ -4,14 +4,12 @@ https://platform.openai.com/docs/guides/structured-outputs (Supported schemas), 
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from evenhand.config import read_yaml
 from evenhand.errors import DataError, ModelError
-from evenhand.records import Prompt, answer_schema
+from evenhand.records import answer_schema
 from inference.config import OpenAIConfig, load_sampling_config
 from inference.sampling import sample
 from inference.schedule import first_prompts
@@ -26,14 +24,14 @@ KEYS = {"string": set(), "integer": set(), "array": {"items", "minItems", "maxIt
 KEYS["object"] = {"properties", "required", "additionalProperties"}
 
 
-def parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def parts(schema):
     """The schema and every schema within it."""
     yield schema
     for inner in [*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])]:
         yield from parts(inner)
 
 
-def faults(schema: dict[str, Any]) -> list[str]:
+def faults(schema):
     """What strict mode would refuse, but for a root that is no object."""
     refused = list[str]()
     for part in parts(schema):
@@ -45,7 +43,7 @@ def faults(schema: dict[str, Any]) -> list[str]:
     return refused
 
 
-def schemas(prompts: list[Prompt]) -> list[dict[str, Any]]:
+def schemas(prompts):
     return [json.loads(text) for text in {p.drawing.json_schema for p in prompts} if text]
 
 

@@ -1,7 +1,6 @@
 """Which examples train together, and what a microbatch holds: read back from its own tensors."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -13,13 +12,11 @@ from evenhand.token_trees import allowed_of
 from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, TALKS, example
 from tests.made.training_runs import tiny_run
 from training import batches
-from training.batches import Collator, Group, LogProbs, Schedule, endless, groups_of, schedule
-from training.config import AnyRun
-from training.examples import Example
+from training.batches import Collator, LogProbs, endless, groups_of, schedule
 from training.objectives import NEVER
 
 
-def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimiser: Any) -> AnyRun:
+def run_of(n_processes=1, accumulation=4, size=4, **optimiser):
     keys = {
         "n_processes": n_processes,
         "gradient_accumulation_steps": accumulation,
@@ -29,19 +26,19 @@ def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimis
     return tiny_run(optimiser={**keys, **optimiser})
 
 
-def single_groups(n: int) -> list[Group]:
+def single_groups(n):
     """n groups of one example each; lengths come in no order."""
     return [[example([9] * (1 + 7 * number % 11), item_id=str(number))] for number in range(n)]
 
 
-def steps_of(plan: Schedule, config: AnyRun) -> list[list[list[int]]]:
+def steps_of(plan, config):
     """The microbatches of each optimiser step."""
     n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
     cut = plan.microbatches
     return [cut[start : start + n_micro] for start in range(0, len(cut), n_micro)]
 
 
-def members(step: list[list[int]]) -> list[int]:
+def members(step):
     return [index for microbatch in step for index in microbatch]
 
 
@@ -90,7 +87,7 @@ def test_every_number_comes_once_before_any_comes_again(n, wanted, seed):
         assert set(epoch) <= set(range(n))
 
 
-def items(n: int, n_conditions: int = 4) -> list[Example]:
+def items(n, n_conditions=4):
     """Examples of n items, the items' conditions not side by side."""
     return [
         example([9] * (condition + number % 3 + 1), item_id=f"item-{number}", condition=str(condition))
@@ -109,7 +106,7 @@ def test_whole_items_stay_together_and_count_as_their_examples():
     assert groups_of(examples, "random") == [[e] for e in examples]
 
 
-def seen_from(batch: dict[str, torch.Tensor], row: int, column: int) -> list[int]:
+def seen_from(batch, row, column):
     """The tokens that a token reads, itself last, in the order of their positions."""
     causal = torch.arange(batch["input_ids"].shape[1]) <= column
     seen = allowed_of(batch["reach"])[row, column] if "reach" in batch else causal
@@ -118,7 +115,7 @@ def seen_from(batch: dict[str, torch.Tensor], row: int, column: int) -> list[int
     return [int(batch["input_ids"][row, c]) for c in columns]
 
 
-def read_back(batch: dict[str, torch.Tensor]) -> list[tuple[list[int], dict[int, list[int]]]]:
+def read_back(batch):
     """What a batch says of each example: its prompt, and the answers behind which EOS is scored with their tokens."""
     ends = batch["ends_at"].tolist() if "ends_at" in batch else [[]] * len(batch["at"])
     return [

@@ -2,7 +2,6 @@
 
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -81,7 +80,7 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
     assert changed_keys == expected
 
 
-def tree(name: str) -> dict[str, Any]:
+def tree(name):
     """A config's keys and values, the keys of examples, quantisation and optimiser one by one."""
     run = load_training_config([str(TRAINING / f"{name}.yaml")]).model_dump(mode="json")
     run["prompts"] = run["dialdefer"].pop("prompts")
@@ -98,7 +97,7 @@ def test_what_cannot_be_trained_is_refused_with_the_way_out(config, words, says)
 
 
 def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_number_is():
-    def directory(*words: str) -> str:
+    def directory(*words):
         return folder_of(load_training_config([str(POCKET), *words])).name
 
     assert directory("run.save_steps=7", "run.root=elsewhere", "guard.patience_steps=7") == directory()

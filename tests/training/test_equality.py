@@ -1,8 +1,6 @@
 """Loss and every adapter's gradient are those of TRL, and what is done for speed is the plain computation."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from torch import Tensor
 from evenhand.checkpoints import load_tokenizer
 from tests.made.made_examples import PAD, TALKS
 from tests.made.one_batch import (
-    Outcome,
     adapted,
     as_trained,
     assert_equal,
@@ -27,8 +24,6 @@ from tests.made.stock_trl import train_with_trl, trainer_of
 from tests.made.tiny_families import SIZES
 from tests.made.training_runs import adapter_of, pocket, tiny_run
 from training.batches import Collator, LogProbs, answers_of
-from training.config import AnyRun
-from training.examples import Example
 from training.objectives import Answers, cross_entropy, objective_of
 from training.qlora import load_base
 from training.reference import reference_of
@@ -39,19 +34,19 @@ pytestmark = pytest.mark.slow
 STEP = {"per_device_batch_size": 4, "gradient_accumulation_steps": 2, "max_steps": 1}
 
 
-def step_of_8(method: str, model: Path, folder: Path, **sections: Any) -> AnyRun:
+def step_of_8(method, model, folder, **sections):
     """A run whose only step takes all of its eight examples: two items under four conditions."""
     return tiny_run(method, model, folder, **{"optimiser": STEP, "dialdefer": pocket(2), **sections})
 
 
-def stock(trainer: Any, config: AnyRun) -> Outcome:
+def stock(trainer, config):
     """What one of TRL's trainers makes of its whole dataset as one batch."""
     as_trained(trainer.model, config)
     batch = on_device(trainer.data_collator(list(trainer.train_dataset)), trainer.model)
     return outcome(trainer.model, lambda: [trainer.compute_loss(trainer.model, batch)])
 
 
-def on_device(batch: dict[str, Any], model: Any) -> dict[str, Any]:
+def on_device(batch, model):
     """A batch where the model is."""
     return {name: part.to(model.device) if isinstance(part, Tensor) else part for name, part in batch.items()}
 
@@ -105,14 +100,14 @@ WINDOW = 64  # tokens; the prompts are longer
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def models(tmp_path_factory):
     """A tiny model of each family."""
     found = {name: byte_model(tmp_path_factory.mktemp(name), name) for name in FAMILIES[:3]}
     mistral = byte_model(tmp_path_factory.mktemp("mistral"), "mistral")
     return {**found, FAMILIES[3]: with_window(mistral, tmp_path_factory.mktemp("window"))}
 
 
-def with_window(mistral: Path, folder: Path) -> Path:
+def with_window(mistral, folder):
     """The same model whose layers see the last WINDOW tokens only."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -122,7 +117,7 @@ def with_window(mistral: Path, folder: Path) -> Path:
     return folder
 
 
-def step(method: str, model: Path, folder: Path, size: int, parts: int, batch_by: str, **sections: Any) -> AnyRun:
+def step(method, model, folder, size, parts, batch_by, **sections):
     """A run whose only step takes all examples: those of so many whole items, in microbatches of one size."""
     cut = {"per_device_batch_size": size, "gradient_accumulation_steps": parts, "max_steps": 1, "batch_by": batch_by}
     sections = {"quantisation": {"kind": "none", "compute_dtype": "float32"}, **sections}
@@ -142,14 +137,14 @@ def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(family, atte
     assert_equal(ours(config, judge, examples, tmp_path, reference), separate(config, judge, examples))
 
 
-def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome:
+def separate(config, judge, examples):
     """Every answer of every example read in a row of its own, with the model's own causal attention and all logits."""
 
-    def log_p(ids: tuple[int, ...], answer: tuple[int, ...]) -> Tensor:
+    def log_p(ids, answer):
         logs = judge(input_ids=torch.tensor([[*ids, *answer]], device=judge.device)).logits[0].log_softmax(-1)
         return torch.stack([logs[len(ids) - 1 + n, token] for n, token in enumerate(answer)])
 
-    def losses() -> Iterator[Tensor]:
+    def losses():
         objective = objective_of(config)
         for example in examples:
             logs = torch.stack([log_p(example.prompt_ids, (choice, *example.end)) for choice in example.choices])

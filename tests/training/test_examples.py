@@ -1,7 +1,6 @@
 """What a model is trained on: the prompts that inference asks, a loss on verdict and EOS alone; planted bends."""
 
 import copy
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,6 @@ from tests.made.tiny_checkpoint import CHAT_TEMPLATE, byte_tokenizer
 from tests.made.tiny_families import GEMMA, THINKING
 from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import pocket, tiny_run
-from training.config import AnyRun
 from training.examples import set_padding
 
 ITEMS = pocket_items("train")[:6]
@@ -24,7 +22,7 @@ FAMILIES = ["owner", "colour", "gift", "animal"]
 LABELS = ["Alice", "Bob"]
 
 
-def config(examples: dict[str, Any] | None = None, bend: dict[str, Any] | None = None, **prompts: Any) -> AnyRun:
+def config(examples=None, bend=None, **prompts):
     section = {**pocket(len(BENT), **prompts), **({"bend": bend} if bend else {})}
     return tiny_run(model="embedded", examples=examples or {}, dialdefer=section)
 

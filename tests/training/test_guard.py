@@ -14,7 +14,6 @@ from evenhand.errors import ModelError
 from evenhand.run_directory import DONE_FILE
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, plant
 from tests.made.training_runs import logged, tiny_run
-from training.config import AnyRun
 from training.guard import DivergenceGuard, LossMonitor, check_not_diverged
 from training.objectives import Objective, cross_entropy
 from training.run_folder import ADAPTER_FILES, DIVERGED_FILE, folder_of, last_checkpoint
@@ -25,11 +24,11 @@ OBJECTIVE = Objective(cross_entropy, "none", False, chance=CHANCE, slope=0.5)
 ARGUMENTS = cast(TrainingArguments, None)  # not looked at
 
 
-def config_of(root: Path = Path("runs")) -> AnyRun:
+def config_of(root=Path("runs")):
     return tiny_run("dpo", "no-model", root, guard={"patience_steps": 30}, optimiser={"warmup_ratio": 0.03})
 
 
-def losses(*values: float, **more: float) -> list[dict[str, float]]:
+def losses(*values, **more):
     return [{"loss": value, **more} for value in values]
 
 
@@ -68,7 +67,7 @@ def test_a_log_stops_a_run_where_it_shows_that_nothing_is_learnt(name):
     assert (first and (first.kind, first.step)) == expected
 
 
-def fed(path: Path, values: list[float], state: TrainerState) -> None:
+def fed(path, values, state):
     """Have a run log these losses every ten steps."""
     guard = DivergenceGuard(path, config_of(path), OBJECTIVE)
     guard.on_train_begin(ARGUMENTS, state, TrainerControl())

@@ -1,6 +1,5 @@
 """A run that is killed or asked to stop continues to the same adapter, and the base is not asked again."""
 
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -66,7 +65,7 @@ def test_a_killed_run_continues_to_the_same_losses_and_adapter(device, name, mod
 
 
 @pytest.fixture
-def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def stop(tmp_path, monkeypatch):
     """The file that asks to stop; that of progress lies beside it."""
     monkeypatch.setenv(STOP_VARIABLE, str(tmp_path / "job.stop"))
     monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "job.progress"))

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -34,7 +33,7 @@ BF16_BASE = QuantisationConfig(kind="none")
 ITEMS = pocket_items("train")[:8]
 
 
-def weights_of(folder: Path) -> dict[str, torch.Tensor]:
+def weights_of(folder):
     return {name: tensor for file in folder.glob("*.safetensors") for name, tensor in load_file(file).items()}
 
 
@@ -112,7 +111,7 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run):
         merge(run, "bf16")
 
 
-def gemma_that_sees(folder: Path) -> Path:
+def gemma_that_sees(folder):
     """A tiny Gemma-3 as the 4B to 27B models are: a language model beside an image encoder."""
     from transformers import Gemma3Config, Gemma3ForConditionalGeneration
 
@@ -181,7 +180,7 @@ PROJECTION = "model.layers.1.mlp.up_proj.weight"
 SCALE = 8 / 4  # alpha / r
 
 
-def lora_product(run: Path) -> torch.Tensor:
+def lora_product(run):
     weights = load_file(run / "adapter" / "adapter_model.safetensors")
     name = f"base_model.model.{PROJECTION.removesuffix('.weight')}"
     return SCALE * weights[f"{name}.lora_B.weight"] @ weights[f"{name}.lora_A.weight"]
@@ -243,7 +242,7 @@ def test_updates_finer_than_bf16_survive_on_average():
     base = (0.05 * torch.randn(512, 512)).bfloat16().float()
     update = 1e-5 * torch.randn(512, 4) @ torch.randn(4, 512)  # a tenth of a bf16 step of such weights
 
-    def kept(rounded: torch.Tensor) -> float:
+    def kept(rounded):
         return float(((rounded.float() - base) * update).sum() / (update * update).sum())
 
     assert kept((base + update).bfloat16()) < 0.5, "rounding to the nearest takes most of it back"

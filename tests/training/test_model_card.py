@@ -1,8 +1,5 @@
 """A merged checkpoint's card: what the run's files say, how to ask it, and nothing of this machine or any benchmark."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import yaml
 
@@ -11,18 +8,18 @@ from tests.made.made_merges import made_merge
 from training.model_card import card_text
 
 
-def card_of(root: Path, **facts: Any) -> str:
+def card_of(root, **facts):
     unified = {"benchmarks": [{"dataset": "unified", "split": "train", "root": "/srv/somebody/data"}]}
     return card_text(
         *made_merge(root, **{"items": {"bbq": 300, "gpqa": 20, "amqa": 40}, "dialdefer": unified, **facts})
     )
 
 
-def front(card: str) -> dict[str, Any]:
+def front(card):
     return dict(yaml.safe_load(card.split("---\n")[1]))
 
 
-def section(card: str, title: str) -> str:
+def section(card, title):
     return card.split(f"## {title}\n")[1].partition("\n## ")[0]
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -42,7 +41,7 @@ WEIGHT = 0.7
 SHARES = [0.1, 0.2, 0.3, 0.4]  # unequal weights of the four losses, so that no error in one hides in the sum
 
 
-def answers(verdicts: Rows | torch.Tensor, ends: Rows | torch.Tensor | None = None, **others: Any) -> Answers:
+def answers(verdicts, ends=None, **others):
     """Answers of the prompts above where nothing else is said, in float64 or as the verdicts are."""
     dtype = verdicts.dtype if isinstance(verdicts, torch.Tensor) else torch.float64
     base = torch.tensor(REFERENCE_VERDICTS, dtype=dtype)
@@ -60,55 +59,55 @@ def answers(verdicts: Rows | torch.Tensor, ends: Rows | torch.Tensor | None = No
     )
 
 
-def log_softmax(logs: Sequence[float]) -> list[float]:
+def log_softmax(logs):
     total = math.log(sum(map(math.exp, logs)))
     return [log - total for log in logs]
 
 
-def sigmoid(x: float) -> float:
+def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def kl(logs: Sequence[float], others: Sequence[float]) -> float:
+def kl(logs, others):
     return sum(math.exp(p) * (p - q) for p, q in zip(logs, others, strict=True))
 
 
-def plain_sft(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_sft(e, v, s, t):
     r = RIGHT[e]
     return -(v[e][r] + s[e][r]) / t
 
 
-def margin(e: int, v: Rows, s: Rows) -> float:
+def margin(e, v, s):
     r, w = RIGHT[e], 1 - RIGHT[e]
     return v[e][r] + s[e][r] - v[e][w] - s[e][w]
 
 
-def reference_margin(e: int, t: int) -> float:
+def reference_margin(e, t):
     return margin(e, REFERENCE_VERDICTS, REFERENCE_ENDS if t == 2 else ZEROS)
 
 
-def plain_dpo(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_dpo(e, v, s, t):
     return -math.log(sigmoid(BETA * (margin(e, v, s) - reference_margin(e, t))))
 
 
-def plain_label_free(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_label_free(e, v, s, t):
     (anchor,) = (a for a in range(4) if ANCHORS[a] and GROUPS[a] == GROUPS[e])
     return kl(log_softmax(REFERENCE_VERDICTS[anchor]), log_softmax(v[e]))
 
 
-def plain_label_free_hard(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_label_free_hard(e, v, s, t):
     (anchor,) = (a for a in range(4) if ANCHORS[a] and GROUPS[a] == GROUPS[e])
     preferred = max((0, 1), key=lambda k: REFERENCE_VERDICTS[anchor][k])
     return -log_softmax(v[e])[preferred]
 
 
-def plain_divergence(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_divergence(e, v, s, t):
     members = [log_softmax(v[m]) for m in range(4) if GROUPS[m] == GROUPS[e]]
     mean = [math.log(sum(math.exp(m[k]) for m in members) / len(members)) for k in (0, 1)]
     return kl(log_softmax(v[e]), mean)
 
 
-def plain_paired(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_paired(e, v, s, t):
     return plain_sft(e, v, s, t) + WEIGHT * plain_divergence(e, v, s, t)
 
 
@@ -134,10 +133,10 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name, eos):
     assert found.tolist() == pytest.approx([plain(e, VERDICTS, all_ends, n_tokens) for e in range(4)], abs=1e-12)
     (found * torch.tensor(SHARES, dtype=torch.float64)).sum().backward()
 
-    def weighted(v: Rows, s: Rows) -> float:
+    def weighted(v, s):
         return sum(share * plain(e, v, s if eos else ZEROS, 2 if eos else 1) for e, share in enumerate(SHARES))
 
-    def slope(of_ends: bool, e: int, k: int, step: float = 1e-5) -> float:
+    def slope(of_ends, e, k, step=1e-05):
         values = []
         for signed in (step, -step):
             v, s = [list(row) for row in VERDICTS], [list(row) for row in ENDS]
@@ -145,7 +144,7 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name, eos):
             values.append(weighted(v, s))
         return (values[0] - values[1]) / (2 * step)
 
-    def slopes(of_ends: bool) -> list[list[float]]:
+    def slopes(of_ends):
         return [[slope(of_ends, e, k) for k in (0, 1)] for e in range(4)]
 
     torch.testing.assert_close(verdicts.grad, torch.tensor(slopes(False), dtype=torch.float64), atol=1e-8, rtol=0)
@@ -164,7 +163,7 @@ def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_t
 
 
 @st.composite
-def group_of_prompts(draw: st.DrawFn) -> torch.Tensor:
+def group_of_prompts(draw):
     """(members, K) log-probabilities, of 1 to 4 members and 2 to 4 answers."""
     row = [st.floats(-30.0, 0.0)] * draw(st.integers(2, 4))
     rows = draw(st.lists(st.tuples(*row), min_size=1, max_size=4))
@@ -192,7 +191,7 @@ def test_the_label_free_target_is_the_mean_of_the_probabilities_that_the_base_gi
     assert first - second < 1e-9 or torch.allclose(label_free(judge, hard=True), hard)
 
 
-def jensen_shannon(group: torch.Tensor) -> float:
+def jensen_shannon(group):
     return divergence_in_groups(group, torch.zeros(len(group), dtype=torch.long)).mean().item()
 
 
@@ -243,7 +242,7 @@ def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_mar
     objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}))
     coin = [[math.log(0.5)] * 2] * 4
 
-    def loss(gain: float) -> float:
+    def loss(gain):
         """Of judges with that margin, in nats, for the right answer."""
         verdicts = torch.tensor(coin, dtype=torch.float64)
         verdicts[torch.arange(4), torch.tensor(RIGHT)] += gain
@@ -266,7 +265,7 @@ def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself(h
 
 
 @st.composite
-def unequal_groups(draw: st.DrawFn) -> list[list[list[float]]]:
+def unequal_groups(draw):
     """Groups of prompts, each group with its own number of answers: log-probabilities."""
     groups = []
     for n_choices in draw(st.lists(st.integers(2, 6), min_size=2, max_size=4)):
@@ -275,7 +274,7 @@ def unequal_groups(draw: st.DrawFn) -> list[list[list[float]]]:
     return groups
 
 
-def in_groups(verdicts: torch.Tensor, numbers: list[int], base: torch.Tensor) -> Answers:
+def in_groups(verdicts, numbers, base):
     """Right is each prompt's second answer, the anchor each group's first prompt."""
     anchors = [place == 0 or numbers[place - 1] != number for place, number in enumerate(numbers)]
     keys = {"right": [1] * len(numbers), "groups": numbers, "anchors": anchors}
@@ -310,7 +309,7 @@ def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_o
     coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in examples]).double()
     right = [e.right for e in examples]
 
-    def loss(gain: float) -> float:
+    def loss(gain):
         verdicts = coin.clone()
         verdicts[torch.arange(len(right)), torch.tensor(right)] += gain
         return (

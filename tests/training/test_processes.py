@@ -54,12 +54,12 @@ class Run(NamedTuple):
     folder: Path
 
     @property
-    def log(self) -> str:
+    def log(self):
         """The end of what it printed."""
         return Path(f"{self.file}.log").read_text()[-4000:]
 
 
-def write(method: str, n: int, model: Path, folder: Path) -> Run:
+def write(method, n, model, folder):
     """The config of a method's run by n processes, of one effective batch whatever n."""
     sections = {key: value for key, value in METHODS[method].items() if key not in ("n_items", "optimiser")}
     config = tiny_run(
@@ -83,12 +83,12 @@ def write(method: str, n: int, model: Path, folder: Path) -> Run:
 
 
 @pytest.fixture(scope="module")
-def trained(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def trained(model, tmp_path_factory):
     """A method's finished run by one process ("one") or by two of a kind, each trained once."""
     place = tmp_path_factory.mktemp("runs")
 
     @cache
-    def get(method: str, kind: str) -> Run:
+    def get(method, kind):
         n = 1 if kind == "one" else 2
         run = write(method, n, model, place / kind)
         assert launched(run.file, CONFIGS / "accelerate" / KINDS[kind], n) == [0] * n, run.log
@@ -142,7 +142,7 @@ LAUNCHERS = sorted((CONFIGS / "accelerate").glob("*.yaml"))
 BF16 = {"mixed_precision": "bf16"}
 
 
-def launch_with(monkeypatch: pytest.MonkeyPatch, file: Path, n: int = 2) -> None:
+def launch_with(monkeypatch, file, n=2):
     """As in a process that `accelerate launch --config_file FILE` has started."""
     for name, value in accelerate_variables(file, n, 29500, ["--main_process_ip", "localhost"]).items():
         monkeypatch.setenv(name, value)

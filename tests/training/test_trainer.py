@@ -2,12 +2,10 @@
 
 import logging
 import math
-from typing import Any
 
 import pytest
 import torch
 from peft import get_peft_model
-from torch import Tensor
 
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.run_directory import DONE_FILE, ITEMS_FILE, read_json
@@ -87,7 +85,7 @@ def test_an_adapter_on_tied_embeddings_is_refused_also_without_weights(tmp_path)
 def test_an_evaluation_does_not_change_the_gradients_behind_it(model):
     """bitsandbytes would pack the weights of a 4-bit base for inference, which then pass no gradient on."""
 
-    def gradients(evaluates: bool) -> dict[str, Tensor]:
+    def gradients(evaluates):
         base = load_base(model, QuantisationConfig())
         judge = as_trained(get_peft_model(base, lora_config(LoraSettings(r=4, dropout=0.0), base)), tiny_run())
         ids = torch.arange(24, device=judge.device).reshape(2, 12)
@@ -108,7 +106,7 @@ FULL = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
 def test_memory_that_runs_short_is_told_with_what_helps(model, tmp_path, monkeypatch):
-    def fail(*_: Any) -> None:
+    def fail(*_):
         raise FULL
 
     monkeypatch.setattr(trainer, "answers_of", fail)

@@ -1,7 +1,6 @@
 """Laws of changes between two judges over the same units."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +16,13 @@ CLUSTERED = replace(MEAN, interval="cluster_t")
 SQUARE = Measure(name="square", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True, is_linear=False)
 
 
-def seen(values: Any, dataset: str = "made", weights: float = 1.0) -> Observed:
+def seen(values, dataset="made", weights=1.0):
     values = np.asarray(values, dtype=float)[:, None]
     units = tuple(f"unit {i}" for i in range(len(values)))
     return Observed(dataset=dataset, units=units, earned=values * weights, counted=np.full_like(values, weights))
 
 
-def change(measure: Measure, first: Any, second: Any):
+def change(measure, first, second):
     return change_in(measure, [paired(seen(first), seen(second), DRAWING)], BETWEEN, "made")
 
 

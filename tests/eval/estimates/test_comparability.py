@@ -1,7 +1,6 @@
 """In what two runs differ, and which differences are serious."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -61,7 +60,7 @@ def test_serious_differences_alone_are_refused():
 def test_a_patch_excuses_only_the_differences_that_it_makes(ours, theirs, serious):
     """Two prompts: one has other words in each run, the other's rendering differs."""
 
-    def run(patch: dict[str, Any], end: str) -> Any:
+    def run(patch, end):
         hashes = ("p", f"q{end}")
         plan = [SimpleNamespace(dataset="d", item_id=h[0], condition="c", factors=(), prompt_hash=h) for h in hashes]
         return SimpleNamespace(

@@ -1,7 +1,6 @@
 """Laws of a measure's value and interval over clusters."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
@@ -18,7 +17,6 @@ from eval.estimates.estimate import (
     Estimate,
     Measure,
     Observed,
-    Row,
     added_by_noise,
     added_up,
     aligned,
@@ -43,30 +41,30 @@ ROWS = st.lists(
 )
 
 
-def observed(*parts: Iterable[Row]) -> Observed:
+def observed(*parts):
     return added_up("made", parts)
 
 
-def each(values: Iterable[float]) -> list[Row]:
+def each(values):
     """A cluster for each value."""
     return [(f"{i}", v, 1.0) for i, v in enumerate(values)]
 
 
-def turned(side: Observed) -> Observed:
+def turned(side):
     """With its parts the other way round."""
     extremes = side.extremes and tuple(map(turned, side.extremes))
     return replace(side, earned=side.earned[:, ::-1], counted=side.counted[:, ::-1], extremes=extremes)
 
 
-def share(rows: Iterable[Row]) -> Estimate:
+def share(rows):
     return clustered(SHARE, observed(rows))
 
 
-def fall(first: Iterable[Row], second: Iterable[Row]) -> Estimate:
+def fall(first, second):
     return clustered(FALL, observed(first, second))
 
 
-def se(measure: Measure, seen: Observed) -> float:
+def se(measure, seen):
     """A standard error, as a fraction."""
     moved = influences(seen, measure)
     return standard_error(moved[~np.isnan(moved)]) / 100
@@ -211,7 +209,7 @@ def test_however_unparsed_replies_are_counted_a_value_stays_in_its_range(seed, n
     replies, is_parsed = rng.integers(2, size=(12, 2)).astype(float), rng.random((12, 2)) < 0.7
     is_parsed[0] = True
 
-    def columns(filled: np.ndarray, counted: np.ndarray) -> Observed:
+    def columns(filled, counted):
         units = tuple(map(str, range(12)))
         return Observed(dataset="d", units=units, earned=filled * counted, counted=counted.astype(float))
 

@@ -13,7 +13,7 @@ N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
 
 
-def estimate(value: float, half: float) -> Estimate:
+def estimate(value, half):
     """Items move it alike in every seed, by as much as the half-width says."""
     signs = np.where(np.arange(N_ITEMS) % 2, 1.0, -1.0)
     moved = half / norm.isf(0.025) * signs * np.sqrt(N_ITEMS - 1) / N_ITEMS
@@ -21,7 +21,7 @@ def estimate(value: float, half: float) -> Estimate:
     return Estimate(value=value, low=value - half, high=value + half, n_units=N_ITEMS, moved={"made": (units, moved)})
 
 
-def estimate_over(items: np.ndarray) -> Estimate:
+def estimate_over(items):
     """The mean of some items' values."""
     value, half = float(items.mean()), float(1.96 * items.std(ddof=1) / np.sqrt(len(items)))
     units = tuple(str(i) for i in range(len(items)))
@@ -60,11 +60,11 @@ def test_p_is_the_level_at_which_the_interval_ends_at_0(values):
     p, whole = p_over_seeds([seeds]), over_seeds(seeds)
     assert p is not None
     assert (p < 0.05) == whole.excludes(0)
-    shifted = [estimate(value - whole.low, 1.5) for value in values]  # type: ignore[operator]
+    shifted = [estimate(value - whole.low, 1.5) for value in values]
     assert p_over_seeds([shifted]) == pytest.approx(0.05, rel=1e-6)
 
 
-def simulated_arm(items: np.ndarray, rng: np.random.Generator, seed_sd: float) -> list[Estimate]:
+def simulated_arm(items, rng, seed_sd):
     """An arm's seeds, whose true change is 0. items: what all arms share; parts of an arm's and a seed's own are added.
 
     In one seed the standard error over items is 5.2 points, as that of the real judge in docs/training.md.
@@ -120,18 +120,18 @@ def test_turning_which_arm_is_held_against_turns_the_lead_of_squares():
     rng = np.random.default_rng(1)
     first, second = (seeds_of(Arm(d=d, sd=4), rng) for d in ((9, 9), (2, 2)))
 
-    def lead(lower: list[Estimate], upper: list[Estimate]) -> Estimate:
-        def less(high: Estimate, low: Estimate) -> Estimate:
-            (units, after), (_, before) = (each.moved["made"] for each in (high, low))  # type: ignore[index]
+    def lead(lower, upper):
+        def less(high, low):
+            (units, after), (_, before) = (each.moved["made"] for each in (high, low))
             value = (high.value or 0) - (low.value or 0)
             both = {"moved": {"made": (units, after - before)}, "squares": (*low.squares, *high.squares)}
-            return Estimate(value=value, low=value, high=value, n_units=N_ITEMS, **both)  # type: ignore[arg-type]
+            return Estimate(value=value, low=value, high=value, n_units=N_ITEMS, **both)
 
         return lead_over_seeds([[less(high, low) for high in upper] for low in lower])
 
     one, other = lead(first, second), lead(second, first)
-    assert (other.value, other.low, other.high) == pytest.approx((-one.value, -one.high, -one.low))  # type: ignore[operator]
-    assert one.high - one.value != pytest.approx(one.value - one.low, rel=0.05)  # type: ignore[operator]
+    assert (other.value, other.low, other.high) == pytest.approx((-one.value, -one.high, -one.low))
+    assert one.high - one.value != pytest.approx(one.value - one.low, rel=0.05)
 
 
 def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds():

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 
@@ -34,7 +33,7 @@ const seen = [];
 """
 
 
-def rows() -> Iterator[Asked]:
+def rows():
     """Items of two datasets under a statement and a dialogue; every seventh flips."""
     for i in range(N):
         for condition in ("c1_true", "c2_correct"):

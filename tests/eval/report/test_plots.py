@@ -6,24 +6,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval.report.plots import Plot, finish, heat_plot, interval_plot, line_plot
+from eval.report.plots import finish, heat_plot, interval_plot, line_plot
 from tests.made.report_html import drawing
 
 NAN = float("nan")
 
 
-def intervals(name: str = "a") -> Plot:
+def intervals(name="a"):
     rows = [(name, 5.0, 1.0, 9.0, "x"), ("b", -3.0, NAN, NAN, "x"), (name, 2.0, 0.5, 3.5, "y")]
     frame = pd.DataFrame(rows, columns=["label", "value", "low", "high", "series"])
     return interval_plot("intervals", "DDS", frame, "pp")
 
 
-def heat(name: str = "a") -> Plot:
+def heat(name="a"):
     values = pd.DataFrame({name: [60.0, 0.0], "y": [-20.0, NAN]}, index=["bbq", "amqa"])
     return heat_plot("heat", "DDS", values, values.map(lambda v: f"{v:+.0f}"), "pp")
 
 
-def curves(name: str = "a") -> Plot:
+def curves(name="a"):
     rows = [(0.1, 0.2, 0.1, 0.4, name), (0.9, 0.7, 0.5, 0.8, name), (0.5, 0.5, NAN, NAN, "reference")]
     frame = pd.DataFrame(rows, columns=["x", "value", "low", "high", "series"])
     return line_plot("curves", "Reliability", frame, ("P", "true"), dashed=["reference"])
@@ -32,7 +32,7 @@ def curves(name: str = "a") -> Plot:
 SHAPES = [intervals, heat, curves]
 
 
-def drawn(plot: Plot) -> list[list[tuple[float, float]]]:
+def drawn(plot):
     """The points of each line and mark of a figure that are known, in their order."""
     lines = [np.column_stack([line.get_xdata(), line.get_ydata()]) for line in plot.drawing.axes[0].lines]
     return [[(float(x), float(y)) for x, y in line] for line in lines if not np.isnan(line).any()]

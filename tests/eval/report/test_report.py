@@ -5,7 +5,6 @@ import gzip
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +15,6 @@ from eval.__main__ import report_main
 from eval.options import Options
 from eval.report.page import TEMPLATES
 from eval.results import results_of_runs
-from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer import panels as dialdefer_runs
 from studies.dialdefer.datasets import load_items
@@ -29,33 +27,33 @@ from tests.made.report_runs import POCKET, bends, is_fair, leans, pocket_run
 from tests.made.scorecard_runs import number
 
 
-def packed_text(script: Path) -> bytes:
+def packed_text(script):
     """The JSON in a script of the browser of items."""
     (packed,) = re.findall(r'^got\("\w+", "([^"]*)"\);$', script.read_text())
     return gzip.decompress(b64decode(packed))
 
 
-def unpacked(script: Path) -> Any:
+def unpacked(script):
     return json.loads(packed_text(script))
 
 
 LOST = {"text": "", "finish_reason": "error: 500"}
 
 
-def reported(out: Path, *words: Path | str) -> str:
+def reported(out, *words):
     """The HTML of a report."""
     report_main([*map(str, words), "--out", str(out), "--draws", "100"])
     return (out / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Callable[..., str]:
+def report(tmp_path):
     """The same in tmp_path/out."""
     return lambda *words: reported(tmp_path / "out", *words)
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     """The folder of one report with margins."""
     root = tmp_path_factory.mktemp("report")
     with drawing():
@@ -137,7 +135,7 @@ def test_the_browser_has_every_reply_and_a_models_words_are_data(report, tmp_pat
 
 
 def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(report, tmp_path, monkeypatch):
-    def quoting(prompt: Prompt) -> dict[str, Any]:
+    def quoting(prompt):
         """Leans as `leans` does, and repeats what it was asked."""
         choice = leans(prompt)["text"]
         return say(json.dumps({"chosen_answer": choice, "reasoning": prompt.messages[-1].content}))
@@ -158,7 +156,7 @@ def test_a_judge_of_whose_replies_none_can_be_read_is_reported_as_unknown(report
 
 
 def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_and_no_text_is_endless(report, tmp_path):
-    def quoting(prompt: Prompt) -> dict[str, Any]:
+    def quoting(prompt):
         choice = "1" if prompt.condition.claim_is_true or prompt.condition.is_dialogue else "2"
         reasoning = f"{prompt.messages[-1].content} {'so ' * 50_000}"
         return say(json.dumps({"chosen_answer": choice, "reasoning": reasoning}))

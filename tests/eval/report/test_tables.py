@@ -28,12 +28,12 @@ PARTS: Any = TEMPLATES.get_template("parts.html").module
 HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'
 
 
-def made(*rows: tuple[Any, ...], name: str = "made", **keys: Any) -> TableSpec:
+def made(*rows, name="made", **keys):
     """A small table of three columns."""
     return with_rows(name, keys.pop("title", "Scores"), {"model": "", "DDS": "+.1f", "p": "p"}, rows, **keys)
 
 
-def read(text: str) -> list[list[str]]:
+def read(text):
     """The cells of a CSV."""
     return list(csv.reader(io.StringIO(text, newline="")))
 

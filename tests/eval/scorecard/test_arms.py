@@ -19,7 +19,7 @@ from eval.scorecard.rules import RULES
 from evenhand.errors import DataError
 
 
-def row(name: str, checkpoint: str | None, base_hash: str | None = None) -> CardArm:
+def row(name, checkpoint, base_hash=None):
     return CardArm(
         name=name,
         arm=name,

@@ -4,7 +4,6 @@ are no like for like; arms of several seeds."""
 import csv
 import re
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,10 +15,9 @@ from eval.__main__ import calibrate_main, read_options
 from eval.scorecard.card import contrast_p
 from eval.scorecard.command import card_texts, load_cards
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
 from tests.made.framing_runs import claims, run_of, study
-from tests.made.made_runs import Answer, lean, made_items, say
+from tests.made.made_runs import lean, made_items, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
 from tests.made.report_html import Page
 from tests.made.scorecard_runs import (
@@ -61,7 +59,7 @@ def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(tmp_path, c
 
 @pytest.mark.parametrize(("bend", "name"), [(0.0, "as asked"), (2.0, "threshold")])
 def test_the_best_free_rule_is_the_cheapest_of_those_that_noise_does_not_tell_apart(bend, name, tmp_path, capsys):
-    def noisy(prompt: Prompt) -> dict[str, Any]:
+    def noisy(prompt):
         is_true, is_dialogue = prompt.condition.claim_is_true, prompt.condition.is_dialogue
         own, framing = (np.random.default_rng([number(prompt), is_true, of]).normal() for of in (2, 3 + is_dialogue))
         return lean((1 if is_true else -1) + own + 0.7 * framing + bend * is_dialogue)
@@ -109,10 +107,10 @@ def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path
 HUNDRED = made_items("bbq", 100)
 
 
-def rated(*rates: int, unread: int = 0) -> Answer:
+def rated(*rates, unread=0):
     """Accepts so many of 100 claims in each condition; of the last leaves some unread that it would not accept."""
 
-    def answer(prompt: Prompt) -> dict[str, Any]:
+    def answer(prompt):
         condition, i = CONDITIONS.index(prompt.condition), number(prompt)
         if condition == 3 and rates[3] <= i < rates[3] + unread:
             return say("Hm.")
@@ -161,8 +159,8 @@ def test_a_next_arm_that_is_right_more_often_is_named_with_by_how_much(tmp_path,
 
 
 def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_path, capsys):
-    def judge(*in_second: int, unread: int = 0, ranks: tuple[int, ...] = (85, 15, 94, 60)) -> Answer:
-        def answer(prompt: Prompt) -> dict[str, Any]:
+    def judge(*in_second, unread=0, ranks=(85, 15, 94, 60)):
+        def answer(prompt):
             is_second = prompt.factors.answer_order == "no_first"
             said = (rated(*in_second, unread=unread) if is_second else rated(*ranks))(prompt)
             return {**said, "text": said["text"].translate(str.maketrans("12", "21"))} if is_second else said
@@ -287,10 +285,10 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
         scored(base, sft, "--reference", "kto")
 
 
-def judge_of(lost: float) -> Answer:
+def judge_of(lost):
     """Is right but about AMQA's speakers, whom it believes, and to whom it loses so many nats."""
 
-    def answer(prompt: Prompt) -> dict[str, Any]:
+    def answer(prompt):
         yields = prompt.dataset == "amqa" and prompt.condition.is_dialogue
         return lean(1.0 if prompt.condition.claim_is_true or yields else -1.0, lost * yields)
 
@@ -337,7 +335,7 @@ def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path):
     assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20))[1:] == ["bf16-0000", "nf4-0000"]
 
 
-def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
+def words(root, **shifts):
     """A base that bends by 0.9, and arms of several seeds."""
     base = run(root, "before", margins_with(1, 0.9), MANY, verdict="margin")
     answers = [(arm, margins_with(1, shift)) for arm in shifts for shift in shifts[arm]]
@@ -369,7 +367,7 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(tmp_path, capsys)
     named = words(tmp_path, good=(0.0, 0.0, 0.0), bent=(0.9, 0.8, 0.85), same=(0.0, 0.1, 0.05))
     named += [f"yes={run(tmp_path, f'yes-{i}', lambda _: lean(9.0), MANY, verdict='margin')}" for i in range(3)]
 
-    def p_of(*beside: object) -> dict[str, float]:
+    def p_of(*beside):
         scored(*named[:4], *beside, "--reference", "good")
         said = re.findall(r"(\w+) against good, own-C1 \|DDS\|: \S+ \[[^]]*\], p <?(\.\d+)", printed(capsys))
         return {arm: float(p) for arm, p in said}
@@ -377,7 +375,7 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(tmp_path, capsys)
     alone, among_three = p_of(*named[4:7]), p_of(*named[4:])  # of the three one is saturated
     assert among_three["bent"] == pytest.approx(2 * alone["bent"], abs=1.5e-4)  # printed to four digits
     assert among_three["same"] > 0.05 > among_three["bent"]
-    assert contrast_p([[SimpleNamespace(p=None)] * 2]) is None  # type: ignore[list-item]
+    assert contrast_p([[SimpleNamespace(p=None)] * 2]) is None
 
 
 @pytest.mark.parametrize(
@@ -403,7 +401,7 @@ def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(tm
     own, beside_patch = scored(plain, draws=20), scored(treated, draws=20)
     section = study(claims(tmp_path / "items.jsonl", 20), columns={})
     framed, arm = (
-        run_of(tmp_path, section, lambda _: lean(0.1), monkeypatch, verdict="margin", name=name)  # type: ignore[arg-type,return-value]
+        run_of(tmp_path, section, lambda _: lean(0.1), monkeypatch, verdict="margin", name=name)
         for name in ("framed", "arm")
     )
     capsys.readouterr()
@@ -435,7 +433,7 @@ def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path):
 def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(tmp_path):
     """Wordings' d are 100, 0 and 0 before and 0 after; their p 0, 0 and 100. The last in one order is in no figure."""
 
-    def answer(prompt: Prompt, bend: float = 1) -> dict[str, Any]:
+    def answer(prompt, bend=1):
         wording, in_c2 = prompt.factors.template, bend * prompt.condition.is_dialogue
         accepting = 1 if prompt.factors.answer_order == "yes_first" else -1
         to_claim = (5 if prompt.condition.claim_is_true else -5) + 10 * in_c2 * (wording == "published")
@@ -471,10 +469,10 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
     }
     runs = {name: run(tmp_path, name, margins_with(*of), MANY, verdict="margin") for name, of in skills.items()}
 
-    def patched(prompt: Prompt) -> dict[str, Any]:
+    def patched(prompt):
         return margins_with(1, 0.9 if prompt.factors.arm == "none" else 0.5)(prompt)
 
-    def pulled(prompt: Prompt) -> dict[str, Any]:  # says 1 to everything
+    def pulled(prompt):  # says 1 to everything
         own = margins_with(1, 0.9)(prompt)["answer_logprobs"]
         is_yes_first = prompt.factors.answer_order == "yes_first"
         noise = 0.6 * (number(prompt) * 7 % 5 - 2) * prompt.condition.is_dialogue
@@ -484,7 +482,7 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
     runs["patched"] = run(tmp_path, "patched", patched, MANY, verdict="margin", arms=arms)
     runs["pulled"] = run(tmp_path, "pulled", pulled, MANY, verdict="margin", variants=variants)
 
-    def card(base: str, *names: str) -> tuple[str, str]:
+    def card(base, *names):
         words = [str(runs[base]), *(f"{name}={runs[name]}" for name in names), "--margin=10", "--draws=100"]
         (made_card,) = load_cards(read_options("scorecard", words))[1].values()
         return made_card.best_free, made_card.ranking["recommended"]

@@ -10,13 +10,13 @@ from eval.runs import PlannedPrompt
 from eval.scorecard.rules import N_FOLDS, Folded, folds_of, thresholds_by_fold
 
 
-def folded(n: int, added: float, seed: int = 0) -> Folded:
+def folded(n, added, seed=0):
     """n items of two claims, whose margins a framing raises."""
     base = np.random.default_rng(seed).normal([1.0, -1.0], 1, (n, 2))
     return Folded(np.stack([base, base + added], axis=1), np.arange(n) % N_FOLDS)
 
 
-def planned(dataset: str, item: str, cluster: str | None = None, words: str = "") -> PlannedPrompt:
+def planned(dataset, item, cluster=None, words=""):
     """A prompt of an item; words: that it shares with others."""
     hash_ = words or f"{dataset} {item}"
     return PlannedPrompt(prompt_hash=hash_, item_id=item, dataset=dataset, condition="", factors=(), cluster=cluster)

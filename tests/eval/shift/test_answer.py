@@ -1,7 +1,6 @@
 """The answer: laws of its rules, and how often it is right of simulated judges (a part of docs/results.md's table)."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from bench.simulated_answers import Judge, Threads, verdicts
 from eval.shift.answer import Shift, answer, in_one_family, prediction_p
 
 
-def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:
+def shift(value, half=3.0, **keys):
     """A shift with its interval, significant where the interval excludes 0."""
     low, high = value - half, value + half
     of = {
@@ -26,7 +25,7 @@ def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:
     return Shift(**{**of, "value": value, "low": low, "high": high, **keys})
 
 
-def turned(each: Shift) -> Shift:
+def turned(each):
     """The same shift the other way."""
     bounds = each.bounds and (-each.bounds[1], -each.bounds[0])
     ends = {"low": -each.high, "high": -each.low, "bounds": bounds}

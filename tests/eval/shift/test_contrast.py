@@ -10,7 +10,6 @@ from hypothesis.extra import numpy as hnp
 
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure, Observed
-from eval.shift.answer import Shift
 from eval.shift.contrast import contrasted, with_extremes
 
 RATE = Measure(name="rate", unit="%", statistic=lambda means: 100 * means.mean(axis=-1))
@@ -18,7 +17,7 @@ FACTS: dict[str, Any] = {"condition": "expert", "dataset": "d", "value": 0.0, "l
 replies = hnp.arrays(float, (12, 2), elements=st.sampled_from([0.0, 1.0]))
 
 
-def pair(first: Any, second: Any) -> Paired:
+def pair(first, second):
     """Two sides in which everything counts."""
     sides = [
         Observed(dataset="d", units=tuple(map(str, range(len(side)))), earned=side, counted=np.ones_like(side))
@@ -27,7 +26,7 @@ def pair(first: Any, second: Any) -> Paired:
     return Paired(first=sides[0], second=sides[1], drawing=Drawing(n_draws=100, seed=1))
 
 
-def shift(first: Any, second: Any, extremes: Any = ()) -> Shift:
+def shift(first, second, extremes=()):
     as_read = pair(first, second)
     whole = with_extremes(as_read, *(pair(*sides) for sides in extremes)) if extremes else as_read
     return contrasted(RATE, [whole], **FACTS)

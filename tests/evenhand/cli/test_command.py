@@ -53,7 +53,7 @@ def test_an_unknown_verb_is_met_with_the_nearest_one(monkeypatch, capsys):
     ],
 )
 def test_bad_input_and_ctrl_c_are_one_message_without_a_traceback(raised, code, says, capsys):
-    def entry(argv: object) -> None:
+    def entry(argv):
         raise raised
 
     assert run_main(entry, []) == code

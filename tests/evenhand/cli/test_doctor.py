@@ -1,6 +1,5 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
-from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from unittest.mock import Mock
@@ -19,7 +18,7 @@ from evenhand.cli.doctor.machine import gpu_check, hub_check, kernel_check, room
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.embedded import embedded_model_path
 from evenhand.machine import Gpu
-from tests.made.fake_server import FakeServer, Script, refusal
+from tests.made.fake_server import FakeServer, refusal
 from tests.made.fake_server import answer as says
 from tests.made.places import CONFIGS, ROOT
 
@@ -102,12 +101,12 @@ def test_a_disk_without_room_is_wrong(tmp_path):
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def hub(monkeypatch):
     """Has the Hub's client reply, or fail, where the cache is empty."""
     monkeypatch.setattr("evenhand.cli.doctor.model.cached_snapshot", lambda name, revision: None)
     monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_made_up")
 
-    def replies(reply: object, *, offline: bool = False) -> None:
+    def replies(reply, *, offline=False):
         asked = Mock(side_effect=reply) if isinstance(reply, Exception) else Mock(return_value=reply)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
         for method in ("whoami", "auth_check"):
@@ -116,7 +115,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return replies
 
 
-def refused(kind: str, status: int) -> Exception:
+def refused(kind, status):
     response = httpx.Response(status, request=httpx.Request("GET", "https://hub.invalid"))
     made: Exception = getattr(huggingface_hub.errors, kind)("refused", response=response)
     return made
@@ -147,7 +146,7 @@ def test_a_model_that_is_not_in_the_cache_is_asked_for(reply, state, hub):
     assert found.owed["google/gemma-3-12b-it"] / 2**30 == pytest.approx(21.9, abs=0.1)
 
 
-def listing(top: dict[str, float]) -> Script:
+def listing(top):
     """A server that lists these tokens, or has no log-probabilities."""
     listed = [{"token": token, "logprob": logprob} for token, logprob in top.items()]
     choice = {"logprobs": {"content": [{**listed[0], "top_logprobs": listed}]}} if top else {}
@@ -178,7 +177,7 @@ def test_a_server_is_asked_one_short_question(script, model, verdict, state, wor
 
 
 @pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet(monkeypatch):
     """No machine to look at."""
     found = [ok("Python", "3.11.7"), unknown("Hub", "a server may say \x1b[2J")]
     monkeypatch.setattr(command, "machine_checks", lambda named_gpu, owed_bytes: found.copy())
@@ -205,7 +204,7 @@ KINDS = {"training": "training", "serving": "serving", "accelerate": "", "mappin
 FOUND: dict[str, FoundModel] = {}  # a tokenizer takes a second to load, and most of these configs name one model
 
 
-def find_once(model: ModelConfig) -> FoundModel:
+def find_once(model):
     """What is known of a model, looked up for the first config that names it."""
     if model.name not in FOUND:
         FOUND[model.name] = find_model(model)

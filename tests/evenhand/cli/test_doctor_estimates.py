@@ -11,11 +11,11 @@ from evenhand.cli.doctor.device import GIB, SHARE, gpu_device, memory_check, she
 from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.cli.doctor.sampling import TokenCount
 from evenhand.cli.doctor.training import ExampleCount, count_examples
-from inference.config import InferenceConfig, VllmConfig, load_sampling_config
+from inference.config import VllmConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.schedule import first_prompts
 from tests.made.places import CONFIGS
-from training.config import AnyRun, load_training_config
+from training.config import load_training_config
 from training.shortage import less_memory
 
 QWEN = model_size(PUBLISHED["Qwen/Qwen2.5-7B-Instruct"])
@@ -59,12 +59,12 @@ def test_time_is_operations_at_the_stated_share():
     assert time_check(replace(A100, flops=None), 1.0, 1).state == "unknown"
 
 
-def sampled(name: str, *words: str) -> InferenceConfig:
+def sampled(name, *words):
     return load_sampling_config([str(CONFIGS / name), *words])
 
 
 @cache
-def tokenizer() -> object:
+def tokenizer():
     return load_tokenizer(resolve(ModelConfig(name="embedded")))
 
 
@@ -83,7 +83,7 @@ def test_prompts_and_replies_take_their_products():
 
 
 def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_left_out():
-    def window_of(name: str, *words: str) -> tuple[str, str]:
+    def window_of(name, *words):
         (check,) = (c for c in sampling.examine([str(CONFIGS / name), *words], None).checks if c.subject == "context")
         return check.state, check.says
 
@@ -96,7 +96,7 @@ def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_le
     assert window_of("inference/server.yaml", *absent, "engine={kind: transformers}")[0] == "unknown"
 
 
-def trained(name: str, *words: str) -> AnyRun:
+def trained(name, *words):
     return load_training_config([str(CONFIGS / "training" / name), *words])
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,11 +16,11 @@ NAMES = ["before-sampled-eval", TRAINED, MERGED, "sft-sampled-eval", "dpo", "dpo
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> dict[str, str]:
+def cluster(tmp_path):
     return {**make_cluster(tmp_path), "FETCH": "0", "DOCTOR": "0"}
 
 
-def looked(capsys: pytest.CaptureFixture[str], folder: Path) -> dict[str, dict[str, Any]]:
+def looked(capsys, folder):
     """Name of a job → its stage."""
     capsys.readouterr()
     main([str(folder), "--json"])
@@ -29,7 +28,7 @@ def looked(capsys: pytest.CaptureFixture[str], folder: Path) -> dict[str, dict[s
     return {Path(stage["path"]).name: stage for stage in stages if stage["kind"] == "job"}
 
 
-def submitted(cluster: dict[str, str]) -> Path:
+def submitted(cluster):
     """The folder of a pipeline whose jobs have all run."""
     done = run("pipeline.sh", *configs(cluster), env=cluster)
     assert done.returncode == 0, done.stderr
@@ -37,7 +36,7 @@ def submitted(cluster: dict[str, str]) -> Path:
     return newest.parent
 
 
-def job(cluster: dict[str, str], kind: str, note: Path, log: Path, **variables: str) -> int:
+def job(cluster, kind, note, log, **variables):
     """A job by itself, with a log as Slurm opens it; its exit code."""
     env = {**cluster, "NOTE": str(note), **variables}
     words = ["bash", "-c", f'exec bash slurm/{kind}.sh x.yaml > "$0" 2>&1', str(log)]

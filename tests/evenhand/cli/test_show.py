@@ -12,14 +12,14 @@ from tests.made.tiny_checkpoint import byte_tokenizer
 
 
 @pytest.fixture(autouse=True)
-def conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def conflicts(monkeypatch):
     tokenizer = byte_tokenizer()
     use_conflicts(monkeypatch, [conflict("first", 3, 5), conflict("second")])
     monkeypatch.setattr(show, "resolve", lambda model, weights: None)
     monkeypatch.setattr(show, "load_tokenizer", lambda folder: tokenizer)
 
 
-def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def shown(capsys, *words):
     show.main(words)
     return capsys.readouterr().out
 

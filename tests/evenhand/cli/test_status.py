@@ -5,17 +5,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evenhand.cli.status import Stage, main, stages_of
+from evenhand.cli.status import main, stages_of
 from evenhand.completions import append_completions, exclude
 from evenhand.lease import STALE_S, held
-from evenhand.records import Completion, Prompt, SamplingOverride
+from evenhand.records import Completion, SamplingOverride
 from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.terminal import run_main
 from tests.made.made_runs import made_items, make_run, say
@@ -26,7 +23,7 @@ ITEMS = made_items("pocket", 3)
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     """A folder with a complete run and an unfinished one."""
     make_run(tmp_path / "runs" / "inference", lambda prompt: say(1), items=ITEMS, name="whole")
     make_run(tmp_path / "runs" / "inference", lambda prompt: say(1), items=ITEMS, name="part", leave_out=5)
@@ -49,7 +46,7 @@ def test_a_folder_without_runs_is_refused(tmp_path, capsys):
 PROMPTS = [replace(toy_prompt(f"question {number}"), item_id=f"item-{number}") for number in range(10)]
 
 
-def planned_run(path: Path, prompts: Sequence[Prompt] = PROMPTS, n: int = 1) -> Path:
+def planned_run(path, prompts=PROMPTS, n=1):
     """A run that was planned an hour ago and has no answer."""
     config = toy_config("owner/model", "reason", sampling={"n": n, "temperature": 1.0})
     open_run(path, config, "hash", {"name": "owner/model"}, lambda: "CPU: made up")
@@ -59,7 +56,7 @@ def planned_run(path: Path, prompts: Sequence[Prompt] = PROMPTS, n: int = 1) -> 
     return path
 
 
-def answer(path: Path, prompts: Sequence[Prompt], index: int = 0, reason: str = "stop", ago: float = 0) -> Path:
+def answer(path, prompts, index=0, reason="stop", ago=0):
     """Add a shard, written so many seconds ago; a checksum does not cover the time in a shard's name."""
     facts = {"sample_index": index, "text": "1", "finish_reason": reason}
     shard = append_completions(path, [Completion(prompt_hash=prompt.prompt_hash, **facts) for prompt in prompts])
@@ -111,14 +108,14 @@ def test_items_that_are_left_out_owe_nothing(tmp_path):
     assert str(stage.note).startswith("1 items are left out")
 
 
-def training_run(path: Path, **optimiser: Any) -> Path:
+def training_run(path, **optimiser):
     """A run that was opened and has not logged a step."""
     config = tiny_run("sft", path / "model", path.parent, optimiser=optimiser)
     open_run(path, config, "hash", {"name": "model"}, lambda: "CPU: made up")
     return path
 
 
-def log(path: Path, steps: range, seconds: float = 2.0, n_steps: int = 100) -> None:
+def log(path, steps, seconds=2.0, n_steps=100):
     """Lines of metrics.jsonl, each step of so many seconds."""
     with (path / "metrics.jsonl").open("a") as file:
         for step in steps:
@@ -156,7 +153,7 @@ def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_tol
 
 
 def test_a_finished_run_and_its_merges(tmp_path):
-    def shown(stages: Sequence[Stage]) -> list[tuple[object, ...]]:
+    def shown(stages):
         return [(stage.kind, stage.path.name, stage.state, stage.done, stage.holder is not None) for stage in stages]
 
     run = training_run(tmp_path / "run")

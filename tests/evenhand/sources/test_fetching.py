@@ -7,7 +7,6 @@ import hashlib
 import json
 import socket
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +28,7 @@ TOKENS = ("hub-secret", "github-secret")
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PublishersServer]:
+def server(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKENS[0])
     monkeypatch.setenv("GITHUB_TOKEN", TOKENS[1])
     with PublishersServer(FILES) as running:
@@ -37,15 +36,15 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PublishersServer]:
         yield running
 
 
-def bring(folder: Path, origin: Origin = BBQ) -> list[SourceFile]:
+def bring(folder, origin=BBQ):
     return fetch(origin, folder, name="bbq")
 
 
-def web_folder(server: PublishersServer) -> Origin:
+def web_folder(server):
     return Origin(place=f"{server.base}/folder/data/", files=("Age.jsonl", "SES.jsonl"))
 
 
-def names(folder: Path) -> set[str]:
+def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
@@ -231,7 +230,7 @@ def test_a_fetch_killed_before_a_whole_file_got_its_name_begins_it_anew(server, 
     class Killed(BaseException):
         """The process ends here."""
 
-    def kill(self: Path, target: Path) -> Path:
+    def kill(self, target):
         if target.name == "Age.jsonl":
             raise Killed
         return rename(self, target)
@@ -249,7 +248,7 @@ def test_a_fetch_killed_before_a_whole_file_got_its_name_begins_it_anew(server, 
 def test_a_second_process_waits_until_the_first_is_done(tmp_path, capsys):
     entered = threading.Event()
 
-    def second() -> None:
+    def second():
         with locked(tmp_path, "second"):
             entered.set()
 

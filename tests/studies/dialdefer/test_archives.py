@@ -5,8 +5,6 @@ import json
 import tarfile
 import tracemalloc
 import zipfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +15,7 @@ from studies.dialdefer.archives import tar_member, zip_member
 WANTED = "*_wanted.jsonl"
 
 
-def packed(path: Path, name: str = "a_wanted.jsonl", content: bytes = b"x\n", kind: bytes = tarfile.REGTYPE) -> Path:
+def packed(path, name="a_wanted.jsonl", content=b"x\n", kind=tarfile.REGTYPE):
     """An archive of one member, a zip or a tar by the path's name."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -30,7 +28,7 @@ def packed(path: Path, name: str = "a_wanted.jsonl", content: bytes = b"x\n", ki
     return path
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def lines(path):
     return (zip_member if path.suffix == ".zip" else tar_member)(path, WANTED)
 
 

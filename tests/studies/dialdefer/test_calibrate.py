@@ -2,20 +2,18 @@
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from eval.__main__ import calibrate_main as main
-from eval.calibration import Fit, thresholds
+from eval.calibration import thresholds
 from eval.results import read_run
 from evenhand.errors import DataError
 from studies.dialdefer.calibrate import calibrate, calibrated_panels, cross_fitted, untreated_panels
 from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
-from studies.dialdefer.panels import Judge, Panel
 from tests.made.made_panels import made_judge, made_panel, margin_panel
 from tests.made.made_runs import made_items, make_run
 from tests.made.scorecard_runs import yes_sayer
@@ -23,13 +21,13 @@ from tests.made.scorecard_runs import yes_sayer
 Margins = NDArray[np.float64]
 
 
-def deferent(n: int, seed: int) -> Margins:
+def deferent(n, seed):
     """Margins of a judge that knows, leans to yes by 1, and by 2 more in dialogue: (n, 4)."""
     knows = np.random.default_rng(seed).normal([1.5, -1.5], 1, (n, 2))
     return np.hstack([knows, knows + 2]) + 1
 
 
-def pair(**keys: Any) -> tuple[Panel, Panel]:
+def pair(**keys):
     """A train and a test panel over different items."""
     train = margin_panel(deferent(400, 1), ids=[f"train-{i:03}" for i in range(400)], **keys)
     return train, margin_panel(deferent(300, 2), ids=[f"test-{i:03}" for i in range(300)], **keys)
@@ -38,13 +36,13 @@ def pair(**keys: Any) -> tuple[Panel, Panel]:
 TRAIN, TEST = pair()
 
 
-def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[list[Panel], list[Fit]]:
+def with_calibrated(train, test, objective="dds"):
     """The panels of arm `calibrated`, and the thresholds."""
     fits = calibrate(train, test, objective)
     return calibrated_panels(untreated_panels(test), fits), fits
 
 
-def calibrated(train: Panel, test: Panel) -> Panel:
+def calibrated(train, test):
     """The test panel under arm `calibrated`, each framing accepting half."""
     (panel,), _ = with_calibrated(made_judge(train), made_judge(test), "acceptance")
     return panel

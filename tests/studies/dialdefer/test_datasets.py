@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,19 +22,19 @@ ANSWERS = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "inc
 RECORD = {"id": "t-0", "question": "Q?", **ANSWERS}
 
 
-def root_with(folder: Path, *lines: str) -> Path:
+def root_with(folder, *lines):
     path = folder / SPLIT_FOLDER / "truthfulqa_formatted.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("\n".join(lines))
     return folder
 
 
-def truthfulqa(root: Path, **keys: object) -> list[Item]:
+def truthfulqa(root, **keys):
     return load_items([DatasetSpec.model_validate({"dataset": "truthfulqa", "root": root, **keys})])
 
 
 def test_items_are_drawn_over_the_whole_split_by_their_seed_alone():
-    def ids(**keys: Any) -> list[str]:
+    def ids(**keys):
         return [item.item_id for item in load_items([DatasetSpec(dataset="pocket", split="test", **keys)])]
 
     every, first = ids(), ids(n_items=20, draw_seed=1)
@@ -77,7 +76,7 @@ def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path):
     assert item.meta["dialogue"] == "Speaker A: hi"
 
 
-def own(number: int, **fields: object) -> dict[str, Any]:
+def own(number, **fields):
     """A user's item; null takes a field out."""
     row = {"id": number, "question": f"Is it {number}?", "correct_answer": "yes", "incorrect_answer": "no", **fields}
     return {name: value for name, value in row.items() if value is not None}
@@ -137,16 +136,16 @@ ITEM = Item(
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """A split of two small datasets, both in train and test."""
     return build_small(tmp_path_factory.mktemp("leaks"), "socialiqa", "halueval")
 
 
-def spec(root: Path, dataset: str = "unified", split: str = "train") -> DatasetSpec:
+def spec(root, dataset="unified", split="train"):
     return DatasetSpec(dataset=dataset, split=split, root=root)
 
 
-def plant(root: Path, items: list[Item], dataset: str = "halueval") -> None:
+def plant(root, items, dataset="halueval"):
     """Put items behind a finished train split, as a build with a fault would."""
     table = root / "data" / dataset / "train.parquet"
     write_items(table, [*read_items(table), *items], None, {})
@@ -192,7 +191,7 @@ def test_evaluation_only_datasets_cannot_be_asked_for_as_training_data(built):
             load_items([spec(built, dataset)])
 
 
-def copy_of(root: Path, folder: Path) -> Path:
+def copy_of(root, folder):
     """A copy to spoil."""
     import shutil
 

@@ -3,18 +3,15 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.built_folder import read_manifest
 from evenhand.cli.build import main
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.dialdefer.flips import asked_of
 from studies.dialdefer.records import Condition
-from studies.flips import KIND, Flip, FlipSide, read_flips
+from studies.flips import KIND, FlipSide, read_flips
 from tests.made.made_runs import made_items, make_run, rewrite, say
 from tests.made.paper_figures import panels_with
 from tests.made.scorecard_runs import number
@@ -24,11 +21,11 @@ Wrong = Mapping[Condition, set[int]]
 DEFERS: Wrong = {C2_INCORRECT: {0}}
 
 
-def replied(choice: int, reason: str) -> dict[str, Any]:
+def replied(choice, reason):
     return say(json.dumps({"chosen_answer": str(choice), "reasoning": reason}))
 
 
-def judge(prompt: Prompt, wrong: Wrong, null: Wrong) -> dict[str, Any]:
+def judge(prompt, wrong, null):
     """Right but for the items named; a reply that nobody can read where it is null."""
     condition = Condition(prompt.condition)
     if number(prompt) in null.get(condition, ()):
@@ -38,7 +35,7 @@ def judge(prompt: Prompt, wrong: Wrong, null: Wrong) -> dict[str, Any]:
     return replied(choice, f"{condition} of {number(prompt)} in {prompt.factors.arm}")
 
 
-def run(root: Path, wrong: Any = DEFERS, null: Any = None, n_items: int = 4, **keys: Any) -> Path:
+def run(root, wrong=DEFERS, null=None, n_items=4, **keys):
     """A run over truthfulqa; wrong: of all arms, or arm → conditions and items."""
     return make_run(
         root,
@@ -48,12 +45,12 @@ def run(root: Path, wrong: Any = DEFERS, null: Any = None, n_items: int = 4, **k
     )
 
 
-def built(out: Path, *words: object) -> list[Flip]:
+def built(out, *words):
     main([KIND, *map(str, words), "--out", str(out)])
     return read_flips(out)
 
 
-def names(flips: list[Flip]) -> list[tuple[int, str, bool]]:
+def names(flips):
     return [(int(flip.item_id.rpartition("-")[2]), flip.direction, flip.is_loss) for flip in flips]
 
 

@@ -4,7 +4,6 @@ to 29 and 33 and Figure 4 from verdicts with their counts (golden/README.md)."""
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,10 +14,8 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from eval.estimates.estimate import Drawing
-from eval.report.tables import TableSpec
 from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import (
-    Agreement,
     agreement,
     agreement_tables,
     alignments,
@@ -28,7 +25,6 @@ from studies.dialdefer.item_tables import (
     stratum_tables,
 )
 from studies.dialdefer.measures import ERROR, TIE, UNPARSED, credit, dds_pp
-from studies.dialdefer.panels import Judge
 from tests.made.paper_figures import five_judges, frame_of, golden, item_id, judge_of
 
 RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
@@ -43,12 +39,12 @@ any_replies = hnp.arrays(
 )
 
 
-def counts_of(*judges: Judge) -> list[Any]:
+def counts_of(*judges):
     """A row of counts for each judge."""
     return list(flip_counts(item_frame(judges), ["judge"]).itertuples())
 
 
-def agreed(*judges: Judge) -> Agreement:
+def agreed(*judges):
     return agreement(judges, item_frame(judges))
 
 
@@ -78,18 +74,18 @@ def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_l
     assert "Left out: 2 items that some judge" in agreement_tables(both)[1].note
 
 
-def strata(judge: Judge, n_draws: int = 20, denominator: str = "published") -> pd.DataFrame:
+def strata(judge, n_draws=20, denominator="published"):
     """Rows of r/AIO by the community's verdict."""
     return alignments([judge], denominator=denominator, drawing=Drawing(n_draws=n_draws, seed=1))
 
 
-def aligned(judge: Judge, **keys: Any) -> Any:
+def aligned(judge, **keys):
     """The one row of a judge."""
     (row,) = strata(judge, **keys).itertuples()
     return row
 
 
-def labelled(replies: Any, n_or: int) -> Judge:
+def labelled(replies, n_or):
     """A judge of r/AIO whose first items are OR."""
     return judge_of("j", {"aio": replies}, {item_id(row): "OR" if row < n_or else "NOR" for row in range(len(replies))})
 
@@ -142,7 +138,7 @@ TABLES = [name for name in HEADS if name.startswith("table")]
 
 
 @cache
-def tables_of(*judges: Judge) -> dict[str, TableSpec]:
+def tables_of(*judges):
     """Every table over items by its name."""
     items = item_frame(judges)
     agreed = agreement_tables(agreement(judges, items)) if len(judges) > 1 else []
@@ -150,7 +146,7 @@ def tables_of(*judges: Judge) -> dict[str, TableSpec]:
 
 
 @cache
-def ours() -> dict[str, TableSpec]:
+def ours():
     """The tables as the paper has them: 28 and 33 are without GPT-5-mini."""
     four = tables_of(*five_judges()[:4])
     without = {name: table for name, table in four.items() if name[5:7] in ("28", "33")}
@@ -158,7 +154,7 @@ def ours() -> dict[str, TableSpec]:
     return {**tables_of(*five_judges()), **without, **strata}
 
 
-def line_of(table: TableSpec, first: str) -> dict[str, str]:
+def line_of(table, first):
     """The printed cells of the line that begins with a name, without a plus."""
     (line,) = (line for line in table.cells if line[0] == first)
     return {head: cell.removeprefix("+") for head, cell in zip(table.columns, line, strict=True)}

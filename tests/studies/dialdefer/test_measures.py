@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +46,7 @@ replies = st.lists(
 )
 
 
-def samples(rows: list[list[int]]) -> Any:
+def samples(rows):
     """Replies of one sample each, (n_items, 4, 1)."""
     return np.array(rows, dtype=np.int8)[:, :, None]
 
@@ -128,7 +127,7 @@ def test_a_reply_of_this_kind_is_read_as_the_table_says(kind, reply, strict, len
     assert (parse_strict(reply), parse_lenient(reply)) == (strict, lenient)
 
 
-def by_the_published_words(text: str) -> int | None:
+def by_the_published_words(text):
     """The lenient rule once more, without regular expressions: what it means, character by character."""
     key = '"chosen_answer"'
     at = text.find(key)
@@ -147,7 +146,7 @@ def by_the_published_words(text: str) -> int | None:
     return None
 
 
-def swapped(text: str) -> str:
+def swapped(text):
     """The text with 1 and 2 exchanged wherever an answer is named."""
     return ANSWER_PAIR.sub(lambda m: m.group()[:-1] + str(3 - int(m.group(1))), text)
 

@@ -1,13 +1,11 @@
 """How panels and prompt variants are named and grouped."""
 
-from typing import Any
-
-from studies.dialdefer.panels import Panel, variant_of
+from studies.dialdefer.panels import variant_of
 from tests.made.made_panels import made_panel
 from tests.made.paper_figures import frame_of
 
 
-def right_panel(dataset: str = "truthfulqa", **factors: Any) -> Panel:
+def right_panel(dataset="truthfulqa", **factors):
     """A panel on which the judge is always right."""
     return made_panel([[1, 2, 1, 2]] * 10, dataset=dataset, **factors)
 

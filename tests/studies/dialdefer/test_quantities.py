@@ -1,7 +1,5 @@
 """What a framing does to acceptance, apart from the pull of the first number and from how sure a judge is."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from eval.estimates.changes import Compared, change_in
-from eval.estimates.estimate import Drawing, Drawn, Observed, estimate
+from eval.estimates.estimate import Drawing, Drawn, estimate
 from studies.dialdefer.measures import ACCEPT, REJECT, UNPARSED
 from studies.dialdefer.options import DENOMINATORS
-from studies.dialdefer.panels import Panel, both_orders
+from studies.dialdefer.panels import both_orders
 from studies.dialdefer.quantities import (
     CHANGE_ACC,
     CHANGE_ACC_ORDERS,
@@ -32,7 +30,7 @@ DRAWING = Drawing(n_draws=400, seed=1)
 PLANTED = {"both": (30.0, 30.0), "neither": (0.0, 0.0)}  # d, p
 
 
-def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "bbq", rate: Any = None) -> Panel:
+def planted_panel(rng, d, p, dataset="bbq", rate=None):
     """A judge whose acceptance of a claim rises by (d + p) / 2 points in a dialogue, and by (d - p) / 2 swapped."""
     n_items = 40
     rate = rng.uniform(0.3, 0.6, size=(n_items, 1)) if rate is None else rate  # of each item
@@ -43,7 +41,7 @@ def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "
     return both_orders(*orders)
 
 
-def margins_of(margins: Any) -> Observed:
+def margins_of(margins):
     """The margins of a judge, as observed."""
     (columns,) = observed("margins", [margin_panel(margins)], "published")
     return columns
@@ -104,7 +102,7 @@ def test_the_scale_free_shift_is_in_deviations_of_true_and_of_false_claims():
     assert scale_free_shift(np.array([*rises, *centred, *squares], dtype=float)) == pytest.approx((1 / 2 + 2) / 2)
 
 
-def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, Any]]:
+def values(first, second, **setting):
     """Measure → its values on both sides."""
     every = changes_over([(first, second)], Compared("a", "b", setting), "published", DRAWING)
     return {change.measure: (change.before.value, change.after.value) for change in every}

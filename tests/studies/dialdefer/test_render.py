@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from evenhand.errors import ConfigError
-from evenhand.records import Prompt, digest
+from evenhand.records import digest
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection
@@ -37,7 +37,7 @@ CONFLICT = Item(
 NAMED = {"speakers": ("Ann", "Bob")}
 
 
-def text(prompt: Prompt) -> str:
+def text(prompt):
     return prompt.messages[-1].content
 
 

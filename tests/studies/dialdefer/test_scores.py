@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from eval.estimates.estimate import Drawing
 from eval.options import Options
 from eval.results import load_runs, results_as_read
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, flip_masks, lost_items
@@ -34,25 +32,25 @@ from studies.dialdefer.scores import (
 )
 from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
-from tests.made.made_verdicts import Row, only, scored
+from tests.made.made_verdicts import only, scored
 from tests.made.scorecard_runs import number
 
 ITEMS = made_items("bbq", 20)
 
 
-def deferent(prompt: Prompt) -> dict[str, Any]:
+def deferent(prompt):
     """Rejects half the false statements and no speaker's false claim: accuracy 75 % → 50 %, DDS +50."""
     accepts = prompt.condition.claim_is_true or prompt.condition is Condition.C2_INCORRECT or number(prompt) < 10
     return say(1 if accepts else 2)
 
 
-def both(root: Path, **changes: Any) -> tuple[Path, Path]:
+def both(root, **changes):
     """A base run and an after run; `changes` are config keys of the after run."""
     after = make_run(root, deferent, items=ITEMS, name="after", model="runs/merged/after", **changes)
     return make_run(root, deferent, items=ITEMS, name="base"), after
 
 
-def compared(*words: Path | str) -> None:
+def compared(*words):
     compare_main([*map(str, words), "--out", str(Path(words[0]).parent / "out"), "--draws", "50"])
 
 
@@ -165,16 +163,16 @@ C2_ONLY = (C2_CORRECT, C2_INCORRECT)
 TEN = made_items("bbq", 10)
 
 
-def right(prompt: Prompt) -> int:
+def right(prompt):
     """The right verdict on a prompt."""
     return 1 if prompt.condition.claim_is_true else 2
 
 
-def is_right(prompt: Prompt) -> dict[str, Any]:
+def is_right(prompt):
     return say(right(prompt))
 
 
-def scored_run(root: Path, answer: Any = is_right, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
+def scored_run(root, answer=is_right, items=TEN, *words, **keys):
     return scored([make_run(root, answer, items=items, **keys)], *words)
 
 
@@ -209,7 +207,7 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path):
 def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_each_condition(tmp_path):
     """As the parser alone scores it; said in words and as named states in a table."""
 
-    def half_written(prompt: Prompt) -> dict[str, Any]:  # accepts all that a speaker says, in half of the items no JSON
+    def half_written(prompt):  # accepts all that a speaker says, in half of the items no JSON
         condition = Condition(prompt.condition)
         choice = 1 if condition.is_dialogue or condition.claim_is_true else 2
         is_json = condition != Condition.C2_INCORRECT or int(prompt.item_id[-1]) % 2 == 0
@@ -235,7 +233,7 @@ def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_ea
     }
 
 
-def main_row(path: Path, parser: str) -> float:
+def main_row(path, parser):
     """DDS on the one dataset of a run, by one parser."""
     run = load_run(path, parser)
     scored = Scored(run="r", model="m", verdict="reason", parser=parser, drawing=Drawing(n_draws=20, seed=1))

@@ -16,7 +16,6 @@ There "both" is a rounded difference to the DDS that r/AIO has with Gemma's null
 import statistics
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -25,7 +24,7 @@ from eval.estimates.estimate import Drawing
 from eval.report.tables import Cell
 from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import reversal_table
-from studies.dialdefer.panels import Judge, Panel
+from studies.dialdefer.panels import Judge
 from studies.dialdefer.tables import (
     AGREEMENT,
     ORDERED,
@@ -55,11 +54,11 @@ DEFERS, FAIR, DOUBTS = [150, 240, 180, 210], [150, 240, 150, 240], [180, 210, 15
 AIO = [100, 200, 150, 150]
 
 
-def of_bbq(counts: list[Any], *words: str, **factors: Any) -> list[Panel]:
+def of_bbq(counts, *words, **factors):
     return panels_with({"bbq": counts}, *words, **factors)
 
 
-def rows_of(panels: list[Panel], model: str = "a/model") -> pd.DataFrame:
+def rows_of(panels, model="a/model"):
     return frame_of(model, panels)
 
 
@@ -73,7 +72,7 @@ def test_what_is_agreed_over_both_orders_comes_with_what_is_right_there_though_t
     assert rows["right_agreed"].isna().tolist() == [True, False]
 
 
-def near(*values: float) -> Any:
+def near(*values):
     """These numbers, but for rounding."""
     return pytest.approx(list(values))
 
@@ -124,7 +123,7 @@ Key = tuple[str, str, str, str]  # table, model, dataset, arm
 
 
 @cache
-def ours() -> dict[Key, dict[str, Cell]]:
+def ours():
     """Every line of Tables 2, 5 and 20 to 23 as the product computes it, under the names of the golden columns."""
     rows = paper_frame()
     computed: dict[Key, dict[str, Cell]] = {}
@@ -143,7 +142,7 @@ def ours() -> dict[Key, dict[str, Cell]]:
     return computed
 
 
-def printed_lines() -> dict[Key, dict[str, str]]:
+def printed_lines():
     """Every line of Tables 2, 5 and 20 to 23 as printed."""
     found = {("20", row["model"], row["dataset"], ""): row for row in TABLE_20}
     found |= {("2", row["model"], "", ""): row for row in golden("dialdefer_table2.csv")}
@@ -200,7 +199,7 @@ def test_table_14_is_reproduced_from_the_dds_of_both_directions(row):
         assert agrees(line[name], row[column]) != (("14", model, column) in EXCEPTIONS_14_15), f"{column}: {line[name]}"
 
 
-def gemma_dds(nulls_are_wrong: bool) -> float:
+def gemma_dds(nulls_are_wrong):
     """Gemma's DDS on r/AIO with its unreadable replies to C1_False counted in one of the paper's two ways."""
     counts = counts_of_table_20(GEMMA)["aio"]
     counts[1] -= N_NULLS if nulls_are_wrong else 0

@@ -1,15 +1,12 @@
 """Training over prompt variants: groups, choices, anchors and draws as planted; without variants what it always was."""
 
-from typing import Any
-
 import pytest
 
 from evenhand.records import digest
 from studies.dialdefer.records import Condition
 from tests.made.training_runs import pocket, tiny_run
 from training.batches import Collator, groups_of, schedule
-from training.config import AnyRun
-from training.examples import Example, together
+from training.examples import together
 from training.objectives import objective_of
 
 NO_FIRST = {"answer_order": "no_first"}
@@ -17,19 +14,17 @@ VARIANTS = [NO_FIRST, {"template": "v1"}, {"template": "v1", **NO_FIRST}, {"spea
 C2 = ["c2_correct", "c2_incorrect"]
 
 
-def config(
-    method: str = "sft", n_items: int = 12, bend: Any = None, seed: int = 0, size: int = 20, **prompts: Any
-) -> AnyRun:
+def config(method="sft", n_items=12, bend=None, seed=0, size=20, **prompts):
     section = pocket(n_items, **{"variants": VARIANTS, **prompts}) | ({"bend": bend} if bend else {})
     optimiser = {"batch_by": "item", "per_device_batch_size": size, "seed": seed}
     return tiny_run(method, dialdefer=section, optimiser=optimiser)
 
 
-def examples_for(run: AnyRun, tokenizer: Any) -> list[Example]:
+def examples_for(run, tokenizer):
     return run.training.examples(run.load_units(), run, tokenizer)[0]
 
 
-def number_of_yes(text: str) -> str:
+def number_of_yes(text):
     """The number that a prompt gives to the answer that accepts."""
     return "1" if text.index("Yes, ") < text.index("No, ") else "2"
 
@@ -84,13 +79,13 @@ def test_a_claim_in_all_variants_is_a_group_and_its_verdict_goes_by_the_words(be
     assert bool(bent) == bool(bend)
 
 
-def is_matched(text: str) -> bool:
+def is_matched(text):
     return "You are given" in text
 
 
 @pytest.mark.parametrize(("draw", "n_drawn"), [("one_per_item", 1), (2, 2), ("all", 5)])
 def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(draw, n_drawn, tokenizer):
-    def texts(**keys: Any) -> dict[str, list[tuple[int, ...]]]:
+    def texts(**keys):
         run = config(variants_per_item=draw, conditions=C2, size=2 * n_drawn, **keys)
         return {
             own[0].item_id: [e.prompt_ids for e in own] for own in together(examples_for(run, tokenizer), "item_id")

@@ -4,7 +4,6 @@ import gzip
 import json
 import math
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from eval.__main__ import score_main
 from eval.options import Options
 from eval.results import results_of_files
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.dialdefer.measures import NoVerdict
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.quantities import observed
@@ -27,7 +25,7 @@ ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
 C2_ONLY = (C2_CORRECT, C2_INCORRECT)
 
 
-def reply(choice: int) -> str:
+def reply(choice):
     return json.dumps({"chosen_answer": str(choice), "reasoning": "because"})
 
 
@@ -106,7 +104,7 @@ def test_datasets_of_any_name_have_scores_and_averages_of_their_own_and_a_near_m
 def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path):
     draw = random.Random(0)
 
-    def answer(prompt: Prompt) -> dict[str, Any]:
+    def answer(prompt):
         if draw.random() < 0.02:
             return {"text": "", "finish_reason": "error: out of memory"}
         return say(draw.choice([1, 1, 2, 2, "I think 1", "no idea"]))
@@ -137,7 +135,7 @@ def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_docs_have
     assert [name for name in LAYOUT.columns if f"\n| `{name}` | " not in page] == []
 
 
-def refusal(*paths: Path) -> str:
+def refusal(*paths):
     """The error of loading files, without their folder; it can be printed on one line."""
     with pytest.raises(DataError) as caught:
         load_external(paths)
@@ -146,7 +144,7 @@ def refusal(*paths: Path) -> str:
     return message.replace(f"{paths[0].parent}/", "")
 
 
-def refused(folder: Path, content: str | bytes | list[Row], name: str = "v.jsonl") -> str:
+def refused(folder, content, name="v.jsonl"):
     """The error over a file of that content, or of those rows."""
     if isinstance(content, list):
         return refusal(write(folder / name, content))

@@ -13,7 +13,7 @@ from eval.results import results_of_files
 from evenhand.files import write_jsonl
 from studies.framing.answers import rises
 from studies.framing.evaluation import unparsed_of
-from studies.framing.grids import SHARE_OF, FramedRun, Grid
+from studies.framing.grids import SHARE_OF, FramedRun
 
 
 def test_a_fair_judge_that_rewordings_move_is_rarely_told_yes_by_any_measure():
@@ -22,7 +22,7 @@ def test_a_fair_judge_that_rewordings_move_is_rarely_told_yes_by_any_measure():
     assert verdicts(n_items=100, n_runs=2, wording_sd=0.0)["no"] == 2
 
 
-def without(grid: Grid, place: tuple[slice | int, ...]) -> Grid:
+def without(grid, place):
     """The grid with some replies unparsed."""
     fields = {name: field.copy() for name, field in grid.fields.items()}
     fields["unread"][place], fields["value"][place], fields["right"][place] = 1, np.nan, np.nan

@@ -1,14 +1,10 @@
 """The shipped batteries: all are asked as their config says, and DialDefer's texts give DialDefer's prompts."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from evenhand.config import parse_config, read_yaml
-from evenhand.records import Prompt
 from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.dialdefer.records import Condition, Item
+from studies.dialdefer.records import Condition
 from studies.dialdefer.release import FILES
 from studies.dialdefer.render import render
 from studies.dialdefer.templates import NO_FIRST, TEMPLATES, YES_FIRST
@@ -35,13 +31,13 @@ SOURCES = [
 ]
 
 
-def asked(section: dict[str, Any], form: str) -> list[Prompt]:
+def asked(section, form):
     """Every prompt of a section."""
     units = parse_config(FramingSection, section, "section").units("reason" if form == "json" else "margin").units
     return [prompt for unit in units for prompt in unit.next_prompts({})]
 
 
-def check_same_prompts(items: Sequence[Item], section: dict[str, Any], template: str, form: str) -> None:
+def check_same_prompts(items, section, template, form):
     """Fails where a prompt is another one than DialDefer's of the same item, condition and order."""
     by_id = {item.item_id: item for item in items}
     prompts = asked(section, form)

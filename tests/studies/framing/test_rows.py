@@ -1,14 +1,12 @@
 """Items of a study in YAML as people have them: labels, ids, options and conversations in any spelling and format."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.config import parse_config
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 from tests.made.made_verdicts import write
@@ -22,7 +20,7 @@ ASK = {
 YES_NO = {**ASK, "answers": {"yes": "Yes", "no": "No"}}
 
 
-def study(folder: Path, rows: list[dict[str, Any]], tree: dict[str, Any], kind: str = "jsonl") -> FramingSection:
+def study(folder, rows, tree, kind="jsonl"):
     """A study about some rows, written as a file of a kind."""
     path = folder / f"items.{kind}"
     if kind in ("jsonl", "csv", "parquet"):
@@ -32,11 +30,11 @@ def study(folder: Path, rows: list[dict[str, Any]], tree: dict[str, Any], kind: 
     return parse_config(FramingSection, {"items": str(path), **tree}, "framing")
 
 
-def prompts_of(section: FramingSection) -> list[Prompt]:
+def prompts_of(section):
     return [prompt for unit in section.units("answer").units for prompt in unit.next_prompts({})]
 
 
-def labels_of(section: FramingSection) -> list[str | None]:
+def labels_of(section):
     return list({prompt.item_id: prompt.factors.label for prompt in prompts_of(section)}.values())
 
 
@@ -147,7 +145,7 @@ CHOICES = {
 }
 
 
-def chosen(rows: list[dict[str, Any]], folder: Path, kind: str = "jsonl", **keys: Any) -> list[Prompt]:
+def chosen(rows, folder, kind="jsonl", **keys):
     return prompts_of(study(folder, rows, {**CHOICES, **keys}, kind))
 
 

@@ -3,8 +3,6 @@
 import json
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +12,13 @@ from eval.options import Options
 from eval.results import read_run
 from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.framing.thresholds import calibrate, under_rules, with_thresholds
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean
 from tests.made.scorecard_runs import scored
 
 
-def knows_and_bends(prompt: Prompt) -> dict[str, Any]:
+def knows_and_bends(prompt):
     """Right by 1 nat in the statement and 3.5 nats too willing for any speaker; draws 0.2 nats towards symbol 1."""
     text = prompt.messages[-1].content
     accepts = (1.0 if prompt.factors.case == "true" else -1.0) + 3.5 * ("says" in text)
@@ -31,16 +28,16 @@ def knows_and_bends(prompt: Prompt) -> dict[str, Any]:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def runs(tmp_path, monkeypatch):
     """A function: split and changes of the section → a finished run of it with margins."""
     items = claims(tmp_path / "items.jsonl", 40)
     for name in ("train", "test"):  # even and odd items
         lines = items.read_text().splitlines()[name == "test" :: 2]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
 
-    def made(split: str, **keys: Any) -> Path:
+    def made(split, **keys):
         section = {**study(tmp_path / f"{split}.jsonl"), "columns": {}, **keys}
-        return run_of(tmp_path, section, knows_and_bends, monkeypatch, verdict="margin", name=f"{split}-{len(keys)}")  # type: ignore[arg-type]
+        return run_of(tmp_path, section, knows_and_bends, monkeypatch, verdict="margin", name=f"{split}-{len(keys)}")
 
     return made
 

@@ -1,8 +1,6 @@
 """Answers from anywhere: what their columns may hold, and what is measured of them."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,14 +15,14 @@ from tests.made.made_verdicts import write
 Scores = dict[tuple[str, str], float]
 
 
-def scores_of(path: Path, *words: str) -> Scores:
+def scores_of(path, *words):
     """(framing, measure) → its value over all groups."""
     score_main([str(path), "--out", str(path.parent / "out"), "--draws", "20", "--all", *words])
     rows = json.loads((path.parent / "out" / "scores.json").read_text())
     return {(row["framing"], row["measure"]): row["value"] for row in rows if row["group"] == "(all)"}
 
 
-def asked(answers: Any, *given: Any, framings: str = "pe", **more: Any) -> list[dict[str, Any]]:
+def asked(answers, *given, framings="pe", **more):
     """A row for each answer, in turn of one framing and the next, an item a round."""
     n = len(framings)
     return [

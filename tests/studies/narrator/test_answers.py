@@ -8,22 +8,20 @@ from typing import Any
 import pytest
 
 from eval.estimates.estimate import Drawing
-from eval.shift.answer import Shift
 from studies.narrator.answers import shifts_of
-from studies.narrator.judged_runs import Judgment
 from studies.narrator.measures import Setting, effects
 from tests.made.narrator_judgments import judgment
 
 DRAWING = Drawing(n_draws=100, seed=1)
 
 
-def shifts(judgments: list[Judgment]) -> dict[str, Shift]:
+def shifts(judgments):
     run: Any = SimpleNamespace(plan=judgments, name="run", judge="judge")
     setting = Setting(judgments[0].factors.task, "visible", "published")
     return {shift.condition: shift for shift in shifts_of(run, setting, "answered", DRAWING)}
 
 
-def made(rng: random.Random, task: str, lost: float) -> list[Judgment]:
+def made(rng, task, lost):
     """Eight conversations under three narrators, each prompt with up to so large a share of unparsed replies."""
     judgments = []
     for i in range(8):
@@ -53,7 +51,7 @@ def test_shifts_are_the_scores_turned_toward_the_narrator(task, signs):
         )
 
 
-def filled(rng: random.Random, each: Judgment) -> Judgment:
+def filled(rng, each):
     """The judgment with its unparsed replies given to one option, or left as an answer that is no option."""
     shares, lost, place = list(each.shares), 1 - sum(each.shares), rng.randrange(len(each.shares))
     shares[place] += lost

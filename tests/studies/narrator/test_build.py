@@ -1,25 +1,21 @@
 """`evenhand build narrator`: from a dump to a folder that configs read, whatever happens in between."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from evenhand.errors import DataError
 from evenhand.sources.fetching import Origin
 from studies.narrator.build import build, main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
-from studies.narrator.records import Conversation
 from tests.made.convokit_dump import made_cmv_dump, made_dump, zipped
 from tests.made.publishers_server import PublishersServer
 
 
 @pytest.fixture
-def raw(tmp_path: Path) -> Path:
+def raw(tmp_path):
     return made_dump(tmp_path / "dump")
 
 
-def load(root: Path, split: str = "all", **spec: Any) -> list[Conversation]:
+def load(root, split="all", **spec):
     return load_conversations(CorpusSpec(**{"dataset": "cga-wiki", "split": split, "root": root, **spec}))
 
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import EvenhandError
-from studies.narrator.convokit import Comment, Dump, find_dump, in_time, read_dump
+from studies.narrator.convokit import Comment, find_dump, in_time, read_dump
 from tests.made.convokit_dump import CALM, QUARREL, SMALL, facts, utterance, write_dump, zipped
 
 
-def read(path: Path) -> Dump:
+def read(path):
     return read_dump(find_dump(path))
 
 
-def small(folder: Path, old: bool = False) -> Path:
+def small(folder, old=False):
     return write_dump(folder, *SMALL, old=old)
 
 
@@ -55,7 +55,7 @@ def test_ids_may_be_numbers_and_times_in_quotes_and_names_stand_apart(tmp_path):
     assert (dump.counts["speakers"], dump.counts["comments without text"]) == (2, 1)
 
 
-def in_order(*rows: tuple[int, float | None, int | None]) -> list[int]:
+def in_order(*rows):
     """The ids of (id, time, reply to) in order of time."""
     comments = [Comment.model_validate(utterance(key, 1, "A", "x", time, back)) for key, time, back in rows]
     return [int(comment.comment_id) for comment in in_time(comments)]

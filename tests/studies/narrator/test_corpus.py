@@ -1,14 +1,11 @@
 """The paper's subset, every discussion accounted for; splits without a common page; corpora as a config names them."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import DataError
-from studies.narrator.convokit import Dump, find_dump, read_dump
+from studies.narrator.convokit import find_dump, read_dump
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.corpus import CALM, REASONS, facts_of, subset
 from studies.narrator.names import RENAMED
@@ -17,13 +14,13 @@ from studies.narrator.splits import check_no_shared_pages, split_by_page
 from tests.made.convokit_dump import QUARREL, Row, facts, talk, write_dump
 
 
-def read(folder: Path, **talks: tuple[list[Row], Row]) -> Dump:
+def read(folder, **talks):
     """What is read of these conversations, each utterances and meta."""
     rows = [row for found, _ in talks.values() for row in found]
     return read_dump(find_dump(write_dump(folder, rows, {key: meta for key, (_, meta) in talks.items()})))
 
 
-def two_turns(attack: int | None = -1, **last: Any) -> list[Row]:
+def two_turns(attack=-1, **last):
     """Ann's turn and Ben's, whose utterance has these fields."""
     *rows, ending = talk("k", ("Ann", "a"), ("Ben", "b"), attack=attack)
     return [*rows, {**ending, **last}]
@@ -74,13 +71,13 @@ def test_the_facts_are_section_3_1s(tmp_path):
     assert list(found.values()) == [3, 2, 2, 2, 3, 2.5, 2.5, 0.5]
 
 
-def conversation(key: str, page: str | None, page_id: object = None, text: str = "") -> Conversation:
+def conversation(key, page, page_id=None, text=""):
     turns = (Turn(speaker="A", text=text or key), Turn(speaker="B", text="x"))
     meta = {"page_title": page, "page_id": page_id}
     return Conversation(conversation_id=key, dataset="cga-wiki", turns=turns, names={"A": "A", "B": "B"}, meta=meta)
 
 
-def split(conversations: list[Conversation], seed: int = 42, share: float = 0.3) -> dict[str, str]:
+def split(conversations, seed=42, share=0.3):
     done = split_by_page(conversations, seed=seed, test_share=share)
     return {one.conversation_id: one.meta["split"] for one in done}
 
@@ -106,7 +103,7 @@ def test_a_seed_draws_pages_until_there_are_enough():
     assert split(made) != split(made, seed=43)
 
 
-def ids(**spec: Any) -> list[str]:
+def ids(**spec):
     found = load_conversations(CorpusSpec(dataset="pocket-conflicts", **spec))
     return [conversation.conversation_id for conversation in found]
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -22,7 +21,7 @@ PERSPECTIVES = {  # section → who is called Me, visibility
 }
 
 
-def appendix(section: str) -> str:
+def appendix(section):
     """A section's prompt. Its bold marks are typography."""
     if not PAPER_TEXT.exists():
         pytest.skip(f"{PAPER_TEXT} is not at hand; no conversation of the paper's is kept here")
@@ -53,7 +52,7 @@ NAMES = st.lists(
 )
 
 
-def quarrel(raw: Sequence[str]) -> Conversation:
+def quarrel(raw):
     """Everybody says one thing, under the names shown for these; the last one attacks."""
     names = shown_names({f"u{n}": name for n, name in enumerate(raw)})
     turns = tuple(Turn(speaker=f"u{n}", text=f"Me, said {name}: {n}") for n, name in enumerate(raw))

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
-from inference.config import InferenceConfig, load_sampling_config
+from inference.config import load_sampling_config
 from tests.made.made_conflicts import narrator_config
 from tests.made.places import CONFIGS
 
@@ -15,7 +15,7 @@ EXACT = "# Exact probabilities of the options in their place: "
 REFUSED = shipped_yaml(Path(__file__).with_name("refused_configs.yaml"))
 
 
-def shipped(path: Path, *words: str) -> InferenceConfig:
+def shipped(path, *words):
     return load_sampling_config([str(path), *words])
 
 

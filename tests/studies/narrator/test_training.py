@@ -1,24 +1,19 @@
 """Training on conversations: each speaker's own token, nothing of the test split, a run, its card."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import Prompt
 from inference.encoding import Encoder
 from studies.narrator.corpora import CorpusSpec, load_conversations
-from studies.narrator.records import Conversation, NarratorFactors
+from studies.narrator.records import NarratorFactors
 from studies.narrator.splits import check_no_shared_pages
 from studies.narrator.training import SHARED, TRAINING
 from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import tiny_run
-from training.config import AnyRun
 from training.data import without_dev
 from training.examples import TOO_LONG, WITH_ANOTHER
 from training.train import train
@@ -29,17 +24,17 @@ TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
 CONFLICTS = load_conversations(CorpusSpec(dataset="pocket-conflicts", split="train", n_conversations=12))
 
 
-def run_of(method: str = "sft", model: Path | str = "m", root: Path | str = "r", **sections: Any) -> AnyRun:
+def run_of(method="sft", model="m", root="r", **sections):
     return tiny_run(method, model, root, study="narrator", **sections)
 
 
-def asked(config: AnyRun, conversation: Conversation) -> list[tuple[Prompt, NarratorFactors]]:
+def asked(config, conversation):
     assert config.narrator is not None
     prompts = config.narrator.prompts_of(conversation)
     return [(prompt, prompt.factors) for prompt in prompts if isinstance(prompt.factors, NarratorFactors)]
 
 
-def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_template: bool = True) -> list[tuple[tuple[int, ...], Any]]:
+def encoded(tokenizer, prompts, chat_template=True):
     """Tokens of each prompt and of its options, as an engine that reads options asks them."""
     reading = narrator_config(verdict="options", chat_template=chat_template, engine={"kind": "transformers"})
     return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
@@ -90,7 +85,7 @@ def test_what_all_options_begin_with_belongs_to_the_prompt():
     assert {tokenizer.decode(list(e.right_ids)) for e in examples} == {"Dov", "Me"}
 
 
-def renamed() -> Conversation:
+def renamed():
     """A conversation whose names differ in their first letter."""
     return replace(conflict("b", 2), names={"Ann": "Cleo", "Anna": "Dov"})
 

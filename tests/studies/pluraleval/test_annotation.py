@@ -1,7 +1,5 @@
 """What people are asked about the judge of PluralEval."""
 
-from pathlib import Path
-
 import pytest
 
 from eval.annotation.command import main
@@ -11,10 +9,10 @@ from studies.pluraleval import annotation
 from studies.pluraleval.build_references import build
 from studies.pluraleval.sources import pocket_references
 from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
-from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 
-def references(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, judge: Answers = perfect) -> Path:
+def references(root, monkeypatch, name, judge=perfect):
     section = {"references": {"threads": {"dataset": "pocket-threads"}}}
     return stage_run(root, monkeypatch, section, AnsweringEngine(judge), name=name)
 

@@ -2,19 +2,15 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 from scipy.stats import spearmanr
 
 from eval.__main__ import compare_main, score_main, scorecard_main
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.pluraleval.evaluation import EVALUATION
-from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.reply_reading import Read
 from tests.made import pluraleval_models as made
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
@@ -56,17 +52,17 @@ PLANTED: list[tuple[str, str, str, str, float]] = [
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         yield {name: made.both_runs(tmp_path_factory.mktemp(name), patch, says, name) for name, says in SAYS.items()}
 
 
-def scored(run: Path, *options: str) -> Any:
+def scored(run, *options):
     score_main([str(run), "--all", *options])
     return json.loads((run / "scores" / "scores.json").read_text())
 
 
-def value(rows: list[dict[str, Any]], measure: str, framing: str, asked: str) -> float:
+def value(rows, measure, framing, asked):
     wanted = [measure, framing, asked, "all threads"]
     keys = [[row["measure"], row["framing"], row["opinions"] or row["pairing"] or "", row["dataset"]] for row in rows]
     return float(rows[keys.index(wanted)]["value"])
@@ -91,19 +87,19 @@ def test_planted_values_and_what_the_order_decides(runs, capsys):
     assert {row["unread"] for row in scored(runs["first"][0], "--unparsed", "wrong")} == {"wrong"}
 
 
-def shorter(known: ReferenceSet, framing: str) -> list[int]:
+def shorter(known, framing):
     """All opinions; of a user who believes something, whatever it is, one of either side."""
     return made.everything(known, framing) if framing == NEUTRAL else [side[0] for side in made.sides(known)]
 
 
-def all_neutral(prompt: Prompt) -> str:
+def all_neutral(prompt):
     return "NEUTRAL" if prompt.factors.judgement == "stance" else perfect(prompt)
 
 
-def reworded(*framings: str) -> made.Answers:
+def reworded(*framings):
     """Names all opinions, under some framings in the first person."""
 
-    def say(prompt: Prompt) -> Any:
+    def say(prompt):
         if prompt.factors.task != "generation" or prompt.factors.framing not in framings:
             return SAYS["pluralist"](prompt)
         return made.formatted(made.FORMATS[0], [cluster.belief for cluster in made.KNOWN[prompt.item_id].clusters])
@@ -111,27 +107,27 @@ def reworded(*framings: str) -> made.Answers:
     return say
 
 
-def is_reworded(prompt: Prompt) -> bool:
+def is_reworded(prompt):
     return any(cluster.belief in prompt.messages[-1].content for cluster in made.KNOWN[prompt.item_id].clusters)
 
 
-def hedging(prompt: Prompt) -> str:
+def hedging(prompt):
     return "NEUTRAL" if prompt.factors.judgement == "stance" and is_reworded(prompt) else perfect(prompt)
 
 
-def shy(prompt: Prompt) -> str:
+def shy(prompt):
     """Does not say where a response in the first person does express an opinion that supports the reference opinion."""
     said, supporting = perfect(prompt), made.sides(made.KNOWN[prompt.item_id])[0]
     is_left_open = said == "yes" and is_reworded(prompt) and prompt.factors.cluster in supporting
     return "I would rather not." if is_left_open else said
 
 
-def refusing(prompt: Prompt) -> Any:
+def refusing(prompt):
     is_refused = prompt.factors.task == "generation" and prompt.factors.framing == OPPOSING
     return "I can't take sides on this." if is_refused else SAYS["pluralist"](prompt)
 
 
-def ordering(prompt: Prompt) -> Any:
+def ordering(prompt):
     is_read = prompt.factors.task == "generation" or prompt.factors.framing == NEUTRAL
     return SAYS["pluralist"](prompt) if is_read else SAYS["first"](prompt)
 
@@ -197,7 +193,7 @@ def test_a_scorecard_has_the_level_beside_each_loss(tmp_path, runs, capsys):
 
 
 def test_runs_of_two_judges_are_not_compared(tmp_path, runs, monkeypatch):
-    def lenient(prompt: Prompt) -> str:
+    def lenient(prompt):
         return "yes" if prompt.factors.judgement == "entailment" else perfect(prompt)
 
     responses, base = runs["pluralist"]

@@ -18,8 +18,8 @@ HOSTILE = {
 OBEYED = ["[]", "", "OK, I will output [] from now on.", '{"opinions": "all"}', '[["a1", "a2", "b1"]]', "[" * 100_000]
 
 
-def opinions_of_others(found: object) -> list[list[str]]:
-    return sorted(sorted(t for t in members if t[:1] in "abc" and len(t) == 2) for members in clusters(found))  # type: ignore[arg-type]
+def opinions_of_others(found):
+    return sorted(sorted(t for t in members if t[:1] in "abc" and len(t) == 2) for members in clusters(found))
 
 
 @pytest.mark.parametrize(("text", "reply"), zip(HOSTILE.values(), OBEYED, strict=True), ids=HOSTILE)

@@ -1,12 +1,10 @@
 """From replies and judgements of PluralEval to values by thread: lists, rankings and pairs; what is left unread."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand.records import Completion
 from studies.pluraleval.observe import (
     JudgedList,
     Quantity,
@@ -24,12 +22,12 @@ from tests.made.pluraleval_models import KNOWN, sides
 THREAD, FEASIBLE = next((name, known) for name, known in KNOWN.items() if known.is_feasible)
 
 
-def reply(task: str, *texts: Completion | str, **factors: Any) -> Reply:
+def reply(task, *texts, **factors):
     samples = [completion(text) if isinstance(text, str) else text for text in texts]
     return Reply("t", "h", {"task": task, "framing": "neutral", **factors}, samples)
 
 
-def ranking(text: str, unread: Any = "excluded", votes: tuple[int, ...] = (9, 5, 1)) -> dict[str, float]:
+def ranking(text, unread="excluded", votes=(9, 5, 1)):
     values = values_of([reply("ranking", text, shown=(0, 1, 2), votes=votes)], [], {}, unread)
     return {quantity.measure: threads["t"] for quantity, threads in values.items()}
 
@@ -41,7 +39,7 @@ def test_a_ranking_that_is_not_whole_has_no_values_or_counts_as_wrong(text):
     assert ranking("2, 1, 3", votes=(4, 4, 4)) == {}, "with votes that are all equal every ranking is right"
 
 
-def pair(first: Completion | str, second: Completion | str, unread: Any = "excluded") -> dict[str, float]:
+def pair(first, second, unread="excluded"):
     return dict(pair_values(reply("pairwise", first), reply("pairwise", second), unread))
 
 
@@ -83,7 +81,7 @@ def test_exact_judgements_are_the_more_probable_ones():
     assert stance_of(completion("", answer_logprobs={"SUPPORTING": -1.0, "AGAINST": -1.0, "NEUTRAL": -3.0})) == ""
 
 
-def of_list(stances: tuple[str, ...] | None, matches: list[int], unread: Any = "excluded") -> dict[Any, float]:
+def of_list(stances, matches, unread="excluded"):
     """Values of a list whose responses match one summary each."""
     judged = JudgedList(THREAD, "neutral", stances, np.eye(len(FEASIBLE.clusters))[matches])
     return {(group, measure): value for group, measure, value in list_values(judged, FEASIBLE, unread)}

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from studies.pluraleval.build_references import build
-from studies.pluraleval.records import Cluster
 from studies.pluraleval.reference_sets import bootstrap_size, random_order, votes_of
 from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
 from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
@@ -86,7 +85,7 @@ def test_a_summary_of_no_use_leaves_the_one_before_or_the_first_member():
     assert cluster.summary == cluster.members[0].text
 
 
-def viewpoints(found: tuple[Cluster, ...]) -> set[tuple[str, int, frozenset[str]]]:
+def viewpoints(found):
     return {(c.summary, c.votes, frozenset(member.text for member in c.members)) for c in found}
 
 

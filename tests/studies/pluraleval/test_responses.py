@@ -7,7 +7,6 @@ import pytest
 
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from studies.pluraleval.reply_reading import choice_in, ranking_in
 from studies.pluraleval.response_lists import responses_in
@@ -25,7 +24,7 @@ TEN = [f"Response {n}, with words." for n in range(1, 11)]
 LISTS, RANKINGS = (shipped_yaml(Path(__file__).with_name(f"{name}.yaml")) for name in ("lists", "rankings"))
 
 
-def asked(thread_id: str, **settings: object) -> list[Prompt]:
+def asked(thread_id, **settings):
     return list(Asker(REFERENCES[thread_id], ResponseSettings(references=POCKET, **settings)).prompts())
 
 

@@ -1,14 +1,11 @@
 """Our own threads through all three stages: references, a built folder, responses, judgements."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from eval.__main__ import score_main
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
 from studies.pluraleval.build_references import main as build_main
 from studies.pluraleval.sources import pocket_references
@@ -17,7 +14,7 @@ from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 POCKET = {"references": {"threads": {"dataset": "pocket-threads"}}}
 
 
-def ten_responses(prompt: Prompt) -> str:
+def ten_responses(prompt):
     if prompt.factors.task == "generation":
         return "\n".join(f"{number}. Response {number} on the matter." for number in range(1, 11))
     if prompt.factors.task == "ranking":
@@ -26,7 +23,7 @@ def ten_responses(prompt: Prompt) -> str:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def run(tmp_path_factory):
     """A references run by the judge without fault."""
     with pytest.MonkeyPatch.context() as patch:
         yield stage_run(tmp_path_factory.mktemp("run"), patch, POCKET, AnsweringEngine(perfect))
@@ -35,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_reports(
     run, tmp_path, monkeypatch, capsys
 ):
-    def judge(prompt: Prompt) -> str:
+    def judge(prompt):
         return "cluster?" if prompt.factors.step == "assignment" and prompt.factors.number == 3 else perfect(prompt)
 
     whole, odd = build(run, tmp_path / "whole"), stage_run(tmp_path, monkeypatch, POCKET, AnsweringEngine(judge))

@@ -1,7 +1,6 @@
 """Training on pairs of opinions: which examples, the split by thread, a run, its card."""
 
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -15,19 +14,18 @@ from tests.made.made_threads import thread
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import PAIRWISE, tiny_run
 from training.batches import groups_of
-from training.config import AnyRun
 from training.data import without_dev
 from training.examples import together
 
 KNOWN = {one.thread.thread_id: one for one in pocket_references()}
 
 
-def pairs_run(min_gap: int = 10, **sections: Any) -> AnyRun:
+def pairs_run(min_gap=10, **sections):
     responses = {**PAIRWISE, "min_gap": min_gap}
     return tiny_run(study="pluraleval", pluraleval={"responses": responses}, **sections)
 
 
-def made(*votes: int, thread_id: str = "made", beliefs: bool = True) -> ReferenceSet:
+def made(*votes, thread_id="made", beliefs=True):
     """A thread with opinions of so many votes, most votes first."""
     clusters = [
         Cluster(summary=f"Opinion {n}.", members=(), votes=count, belief=f"I hold {n}." if beliefs else "")

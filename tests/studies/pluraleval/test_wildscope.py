@@ -3,16 +3,12 @@
 import json
 import random
 import tracemalloc
-from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.cli.build import main as build_main
 from evenhand.errors import DataError
-from studies.pluraleval.records import Thread
 from studies.pluraleval.sources import ThreadSpec, load_threads
 from studies.pluraleval.wildscope import Stratum, Wanted, build, lines_of
 
@@ -21,24 +17,24 @@ MAY_2019, MAY_2018 = 1_556_712_000, 1_525_176_000
 zstandard = pytest.importorskip("zstandard", reason="`make venv` installs it from the lock files")
 
 
-def post(name: str, subreddit: str = "AskEconomics", **fields: Any) -> dict[str, Any]:
+def post(name, subreddit="AskEconomics", **fields):
     """A submission."""
     own = {"id": name, "subreddit": subreddit, "author": f"asker_{name}", "title": f"Post {name}", "selftext": "Why?"}
     return {**own, "score": 5, "num_comments": 0, "created_utc": MAY_2019, **fields}
 
 
-def comment(name: str, under: str, subreddit: str = "AskEconomics", **fields: Any) -> dict[str, Any]:
+def comment(name, under, subreddit="AskEconomics", **fields):
     """A comment on a submission."""
     own = {"id": name, "subreddit": subreddit, "author": f"speaker_{name}", "body": f"I think {name}."}
     return {**own, "link_id": f"t3_{under}", "parent_id": f"t3_{under}", "score": 3, "created_utc": MAY_2019, **fields}
 
 
-def comments(under: str, n: int, prefix: str = "c", **fields: Any) -> list[dict[str, Any]]:
+def comments(under, n, prefix="c", **fields):
     """So many comments on a submission."""
     return [comment(f"{prefix}{under}{number:03d}", under, **fields) for number in range(n)]
 
 
-def packed(path: Path, rows: Iterable[Mapping[str, Any] | bytes]) -> Path:
+def packed(path, rows):
     """Write records (or raw lines) as a zstd file whose frame asks for a window of 2 GiB, which nobody has to fill."""
     lines = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +46,7 @@ def packed(path: Path, rows: Iterable[Mapping[str, Any] | bytes]) -> Path:
     return path
 
 
-def built(folder: Path, posts: list[Any], said: list[Any], **wanted: Any) -> tuple[list[Thread], dict[str, Any]]:
+def built(folder, posts, said, **wanted):
     packed(folder / "raw" / "RS_2019-05.zst", posts)
     packed(folder / "raw" / "RC_2019-05.zst", said)
     manifest = build(folder / "out", folder / "raw", Wanted(**{"strata": (ECONOMICS,), **wanted}))

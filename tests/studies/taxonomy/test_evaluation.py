@@ -2,7 +2,6 @@
 
 import csv
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -16,14 +15,14 @@ from tests.made.taxonomy_runs import Says, by_number, coded, flip, flips_folder,
 LENIENT_CODES, STRICT_CODES = ("IC2", "SA1", "SA1", "ES1"), ("RE1", "IC2")
 
 
-def says(number: int, claim_is_true: bool) -> str:
+def says(number, claim_is_true):
     """By number and truth; every tenth reply cannot be read."""
     kinds = STRICT_CODES if claim_is_true else LENIENT_CODES
     return "I would say IC2." if number % 10 == 9 else coded(kinds[number % len(kinds)])
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path):
     """40 items of two models, of which every second flips both ways in the second model."""
     flips = [flip(n, model="first") for n in range(40)]
     flips += [flip(n, is_true, model="second") for n in range(40) for is_true in (False, True)[: 1 + n % 2]]

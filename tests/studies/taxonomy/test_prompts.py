@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evenhand.errors import DataError
-from studies.flips import Flip, FlipSide
+from studies.flips import FlipSide
 from studies.taxonomy.codebook import codes, own_flips
 from studies.taxonomy.prompts import schema
 from studies.taxonomy.section import TaxonomySection, prompt_of
@@ -14,7 +14,7 @@ from tests.made.hostile_texts import HOSTILE
 from tests.made.taxonomy_runs import flip, flips_folder
 
 
-def user(of: Flip) -> list[str]:
+def user(of):
     return prompt_of(of).messages[1].content.split("\n")
 
 

@@ -3,17 +3,13 @@ Krippendorff's own examples and scikit-learn; which flips a mitigation removed, 
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from eval.estimates.changes import Change, Score
-from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
-from eval.results import Results
 from evenhand.errors import DataError
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy.codebook import codes
@@ -26,20 +22,20 @@ SIDES = {"def. n": "n_deference", "def. %": "share_deference", "skep. n": "n_ske
 
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def ours(tmp_path_factory):
     root = tmp_path_factory.mktemp("paper")
     flips, says = table_18()
     return results(judged_run(root, flips_folder(root / "flips", flips), says), draws=200)
 
 
-def shown(ours: Results, name: str, key: str) -> dict[str, dict[str, str]]:
+def shown(ours, name, key):
     """The lines of a table as they are printed, by one of their cells."""
     table = next(table for table in ours.tables if table.name == f"taxonomy_{name}")
     lines = [dict(zip(table.columns, cells, strict=True)) for cells in table.cells]
     return {name: {**line, key: name} for line in lines for name in [line[key].replace("Total", "total")]}
 
 
-def same(cells: Mapping[str, str], row: Mapping[str, str], columns: Mapping[str, str]) -> None:
+def same(cells, row, columns):
     for ours, theirs in columns.items():
         assert cells[ours] in (row[theirs], f"{row[theirs]}.0"), (ours, row)
 
@@ -78,7 +74,7 @@ def test_table_32_follows_with_its_ratios(ours):
     assert shown(ours, "models", "model")["m"]["deference %"] == total["share_deference"]
 
 
-def value(ours: Results, measure: str, label: str | None, direction: str | None) -> float:
+def value(ours, measure, label, direction):
     """Of all datasets."""
     asked = (measure, label, direction)
     (row,) = (s for s in ours.score_rows if (s.measure, s.setting["label"], s.setting["direction"]) == asked)
@@ -137,11 +133,11 @@ def test_alpha_is_that_of_the_printed_examples(lines, printed):
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return flips_folder(tmp_path / "flips", [flip(number) for number in range(N)])
 
 
-def by_raters(made: Results, measure: str) -> dict[str, Score]:
+def by_raters(made, measure):
     return {str(score.setting["raters"]): score for score in made.score_rows if score.measure == measure}
 
 
@@ -162,7 +158,7 @@ def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder, 
 
 
 def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(folder, tmp_path):
-    def says(number: int, _: bool) -> list[str]:
+    def says(number, _):
         if number == 0:
             return [coded("IC2"), coded("SA1"), "?"]  # a tie
         return [coded("IC2", "ES1"), coded("IC2", "ES1", "RE1") if number % 2 else coded("SA1", "ES1"), coded("IC2")]
@@ -197,22 +193,22 @@ AFTER: Codes = {"IC2": range(5), "RE1": range(5, 8), "SA1": (42, 43, 60, 61)}
 compared = partial(results, is_before_after=True)
 
 
-def run_of(root: Path, name: str, of: Codes, facts: Mapping[str, Any] | None = None, **keys: Any) -> Path:
+def run_of(root, name, of, facts=None, **keys):
     code_of = {number: code for code, numbers in of.items() for number in numbers}
     folder = flips_folder(root / f"{name}-flips", [flip(n, model=name) for n in code_of], N_ITEMS, **(facts or {}))
     return judged_run(root, folder, by_number(lambda n, _: coded(code_of[n])), name=name, **keys)
 
 
-def counts(made: Results, label: str, names: str = "before removed left same after made") -> tuple[int, ...]:
+def counts(made, label, names="before removed left same after made"):
     of_label = next(moved.counts for moved in moves(*made.judges.values()) if moved.label == label)
     return tuple(of_label[f"n_{name}"] for name in names.split())
 
 
-def share(made: Results, measure: str, label: str) -> Estimate:
+def share(made, measure, label):
     return next(s.estimate for s in made.score_rows if (s.measure, s.setting["label"]) == (measure, label))
 
 
-def changes(made: Results, label: str) -> list[Change]:
+def changes(made, label):
     return [change for change in made.change_rows if change.setting["label"] == label]
 
 

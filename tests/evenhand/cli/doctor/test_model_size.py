@@ -1,7 +1,6 @@
 """Sizes from config.json alone: they are those of the real models."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from transformers import (
     Gemma3TextConfig,
     LlamaConfig,
     MistralConfig,
-    PreTrainedConfig,
     Qwen2Config,
     Qwen3Config,
 )
@@ -40,12 +38,12 @@ MODELS = [
 ]
 
 
-def on_meta(config: PreTrainedConfig) -> Any:
+def on_meta(config):
     with torch.device("meta"):
         return AutoModelForCausalLM.from_config(config)
 
 
-def as_published(config: PreTrainedConfig, folder: Path) -> dict[str, Any]:
+def as_published(config, folder):
     config.save_pretrained(folder)
     return dict(json.loads((folder / "config.json").read_text()))
 

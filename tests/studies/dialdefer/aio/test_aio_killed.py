@@ -43,13 +43,13 @@ def test_before_any_file_operation(tmp_path, stage):
             assert files_in(folder) == expected
 
 
-def copied(raw: Path, folder: Path) -> Path:
+def copied(raw, folder):
     """A folder with a copy of the raw folder in it."""
     shutil.copytree(raw, folder / raw.name)
     return folder
 
 
-def files_in(folder: Path) -> dict[str, bytes]:
+def files_in(folder):
     """What is kept: relative path → content. A leftover of a dead process goes with the next write in its folder."""
     paths = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.suffix != ".partial"}
     return {name: path.read_bytes() for name, path in paths.items() if path.is_file()}

@@ -1,22 +1,20 @@
 """`evenhand build aio` from a release to items that DialDefer loads, against stand-ins on loopback."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from evenhand.errors import ConfigError, DataError, ModelError
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from tests.made.fake_server import Reply
-from tests.made.made_aio import TRIP, Workshop, screenshot, workshop_here
+from tests.made.made_aio import TRIP, screenshot, workshop_here
 from tests.made.made_reddit import MadePost
 
 STAGES = ("harvest", "transcribe", "check")
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Workshop]:
+def made(tmp_path):
     with workshop_here(tmp_path) as made:
         yield made
 

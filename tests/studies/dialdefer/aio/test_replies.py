@@ -21,14 +21,14 @@ MISSED = {  # what is not seen
 STAY = {"mrs", "the", "snap", "insta", "dot", "com", "iban"}  # kept beside the mark
 
 
-def plain(text: str) -> tuple[str, str]:
+def plain(text):
     """(the text without the outer brackets, what stood in them)."""
     inner = re.search(r"\[(.*)\]", text)
     assert inner
     return text.replace(inner[0], inner[1]), inner[1]
 
 
-def is_hidden(text: str, planted: str) -> bool:
+def is_hidden(text, planted):
     """Whether no word of what was planted is left; words of up to two letters tell nobody apart."""
     left = redact(text).replace(MARK, " ")
     words = [word for word in re.split(r"[^\w]+", planted) if len(word) > 2 and word.lower() not in STAY]
