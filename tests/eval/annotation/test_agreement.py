@@ -1,8 +1,5 @@
 """Agreement with people, by hand and by scikit-learn."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -10,12 +7,10 @@ from sklearn.metrics import cohen_kappa_score
 
 from eval.annotation.agreement import kappa, kappa_of, scores_of
 from eval.annotation.labels import read_labels
-from eval.annotation.tasks import Task
-from eval.estimates.estimate import Estimate
 from tests.made.made_annotation import item, label_file, task
 
 
-def figures(tmp_path: Path, task: Task, *people: dict[str, str]) -> dict[tuple[str, ...], Estimate]:
+def figures(tmp_path, task, *people):
     """(measure, person, against) → figure; people: unit of an item → answer, if any."""
     files = [
         label_file(tmp_path / f"p{n}.csv", task, lambda item, answers=answers: answers.get(item.unit, ""))
@@ -27,7 +22,7 @@ def figures(tmp_path: Path, task: Task, *people: dict[str, str]) -> dict[tuple[s
     }
 
 
-def made(judge: str, person: str, **keys: Any) -> tuple[Task, dict[str, str]]:
+def made(judge, person, **keys):
     """Words of letters, y, n or - for no label, one an item: what the judge says, and what a person does."""
     words = {"y": "yes", "n": "no"}
     items = [item(n, words[letter]) for n, letter in enumerate(judge)]
@@ -36,7 +31,7 @@ def made(judge: str, person: str, **keys: Any) -> tuple[Task, dict[str, str]]:
     }
 
 
-def test_a_lenient_judge_by_hand(tmp_path: Path):
+def test_a_lenient_judge_by_hand(tmp_path):
     asked, first = made("yyyyynnnnn", "yynnnnnnny", in_run={"yes": 10, "no": 90})
     by_name = figures(tmp_path, asked, first, made("yyyyynnnnn", "yyyyynnn--")[1])
     values = {key[0]: one.value for key, one in by_name.items() if key[1:] == ("p0", "judge")}

@@ -3,7 +3,6 @@
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -35,12 +34,12 @@ def test_the_judges_answer_is_not_in_the_file():
     assert "yes" not in blind
 
 
-def test_labels_belong_to_the_items_that_were_drawn(tmp_path: Path):
+def test_labels_belong_to_the_items_that_were_drawn(tmp_path):
     labels = read_labels([label_file(tmp_path / "anna.csv", MADE, lambda item: item.judge)], {"made": MADE})
     assert labels == {("made", "anna"): {item.item_id: item.judge for item in whole(MADE)}}
 
 
-def test_people_are_told_apart_by_name_or_file_and_empty_rows_are_no_labels(tmp_path: Path):
+def test_people_are_told_apart_by_name_or_file_and_empty_rows_are_no_labels(tmp_path):
     files = [
         label_file(tmp_path / "0.csv", MADE, lambda item: " yes ", annotator="Anna"),
         label_file(tmp_path / "1.csv", MADE, lambda item: "yes" if item.unit == "unit 3" else ""),
@@ -50,7 +49,7 @@ def test_people_are_told_apart_by_name_or_file_and_empty_rows_are_no_labels(tmp_
     assert {person: len(answers) for (_, person), answers in people.items()} == {"Anna": 12, "1": 1}
 
 
-def test_a_copy_is_no_second_person(tmp_path: Path):
+def test_a_copy_is_no_second_person(tmp_path):
     first = label_file(tmp_path / "first.csv", MADE, lambda item: "yes", annotator="Anna")
     (tmp_path / "copy.csv").write_bytes(first.read_bytes())
     with pytest.raises(DataError, match=r"copy\.csv: is a copy of .*first\.csv"):
@@ -60,7 +59,7 @@ def test_a_copy_is_no_second_person(tmp_path: Path):
         read_labels([first, again], {"made": MADE})
 
 
-def test_labels_of_another_run_are_refused(tmp_path: Path):
+def test_labels_of_another_run_are_refused(tmp_path):
     other = task([item(n + 1, "yes") for n in range(12)])
     with pytest.raises(DataError, match=r"a\.csv:\d+: is of no item of this run"):
         read_labels([label_file(tmp_path / "a.csv", MADE, lambda item: "yes")], {"made": other})
@@ -74,6 +73,6 @@ def test_labels_of_another_run_are_refused(tmp_path: Path):
         ({"label": "perhaps"}, "label 'perhaps': answers are yes, no"),
     ],
 )
-def test_a_row_that_is_no_answer_is_named(tmp_path: Path, cells: dict[str, str], message: str):
+def test_a_row_that_is_no_answer_is_named(tmp_path, cells, message):
     with pytest.raises(DataError, match=rf"a\.csv:2: {message}"):
         read_labels([label_file(tmp_path / "a.csv", MADE, lambda item: "yes", **cells)], {"made": MADE})

@@ -5,17 +5,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evenhand.cli.status import Stage, main, stages_of
+from evenhand.cli.status import main, stages_of
 from evenhand.completions import append_completions, exclude
 from evenhand.lease import STALE_S, held
-from evenhand.records import Completion, Prompt, SamplingOverride
+from evenhand.records import Completion, SamplingOverride
 from evenhand.run_directory import finish, open_run, write_plan
 from evenhand.terminal import run_main
 from tests.made.made_runs import made_items, make_run, say
@@ -26,14 +23,14 @@ ITEMS = made_items("pocket", 3)
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     """A folder with a complete run and an unfinished one."""
     make_run(tmp_path / "runs" / "inference", lambda prompt: say(1), items=ITEMS, name="whole")
     make_run(tmp_path / "runs" / "inference", lambda prompt: say(1), items=ITEMS, name="part", leave_out=5)
     return tmp_path / "runs"
 
 
-def test_every_run_below_a_folder_has_its_line(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_run_below_a_folder_has_its_line(root, capsys):
     main([str(root)])
     _, part, whole, count = capsys.readouterr().out.splitlines()
     assert part.split()[:6] == ["sampling", f"{root}/inference/part-0000", "unfinished", "7", "of", "12"]
@@ -41,7 +38,7 @@ def test_every_run_below_a_folder_has_its_line(root: Path, capsys: pytest.Captur
     assert count == "1 of 2 complete"
 
 
-def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_runs_is_refused(tmp_path, capsys):
     assert run_main(main, [str(tmp_path)]) == 2
     assert "there is no run in it" in capsys.readouterr().err
 
@@ -49,7 +46,7 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.Capture
 PROMPTS = [replace(toy_prompt(f"question {number}"), item_id=f"item-{number}") for number in range(10)]
 
 
-def planned_run(path: Path, prompts: Sequence[Prompt] = PROMPTS, n: int = 1) -> Path:
+def planned_run(path, prompts=PROMPTS, n=1):
     """A run that was planned an hour ago and has no answer."""
     config = toy_config("owner/model", "reason", sampling={"n": n, "temperature": 1.0})
     open_run(path, config, "hash", {"name": "owner/model"}, lambda: "CPU: made up")
@@ -59,13 +56,13 @@ def planned_run(path: Path, prompts: Sequence[Prompt] = PROMPTS, n: int = 1) -> 
     return path
 
 
-def answer(path: Path, prompts: Sequence[Prompt], index: int = 0) -> None:
+def answer(path, prompts, index=0):
     """Add a shard."""
     facts = {"sample_index": index, "text": "1", "finish_reason": "stop"}
     append_completions(path, [Completion(prompt_hash=prompt.prompt_hash, **facts) for prompt in prompts])
 
 
-def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None:
+def test_the_answers_of_all_shards_are_counted_once_each(tmp_path):
     run = planned_run(tmp_path / "run")
     answer(run, PROMPTS[:4])
     answer(run, PROMPTS[2:6])  # two processes asked two of the prompts
@@ -77,7 +74,7 @@ def test_the_answers_of_all_shards_are_counted_once_each(tmp_path: Path) -> None
     assert (stage.state, stage.done, stage.planned) == ("complete", 10, 10)
 
 
-def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path: Path) -> None:
+def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_path):
     own = replace(PROMPTS[0], drawing=SamplingOverride(n=1))
     run = planned_run(tmp_path / "run", [own, *PROMPTS[1:3]], n=4)
     answer(run, [own, PROMPTS[1]])
@@ -86,7 +83,7 @@ def test_a_prompt_takes_as_many_answers_as_the_run_or_its_own_drawing_says(tmp_p
     assert (stage.done, stage.planned) == (3, 1 + 2 * 4)
 
 
-def test_the_last_write_is_that_of_the_shards(tmp_path: Path) -> None:
+def test_the_last_write_is_that_of_the_shards(tmp_path):
     run = planned_run(tmp_path / "run")
     answer(run, PROMPTS[:1])
     for name in ("completions", "plan.jsonl"):
@@ -94,7 +91,7 @@ def test_the_last_write_is_that_of_the_shards(tmp_path: Path) -> None:
     assert stages_of(run)[0].written_s_ago == pytest.approx(2900, abs=60)
 
 
-def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
+def test_items_that_are_left_out_owe_nothing(tmp_path):
     shared = replace(PROMPTS[1], item_id="item-0")  # of an item that is left out and of one that is not
     run = planned_run(tmp_path / "run", [*PROMPTS[:4], shared])
     exclude(run, {PROMPTS[0]: "700 tokens with the answer, window 512"})
@@ -103,14 +100,14 @@ def test_items_that_are_left_out_owe_nothing(tmp_path: Path) -> None:
     assert str(stage.note).startswith("1 items are left out")
 
 
-def training_run(path: Path, **optimiser: Any) -> Path:
+def training_run(path, **optimiser):
     """A run that was opened and has not logged a step."""
     config = tiny_run("sft", path / "model", path.parent, optimiser=optimiser)
     open_run(path, config, "hash", {"name": "model"}, lambda: "CPU: made up")
     return path
 
 
-def log(path: Path, steps: range, seconds: float = 2.0, n_steps: int = 100) -> None:
+def log(path, steps, seconds=2.0, n_steps=100):
     """Lines of metrics.jsonl, each step of so many seconds."""
     with (path / "metrics.jsonl").open("a") as file:
         for step in steps:
@@ -118,7 +115,7 @@ def log(path: Path, steps: range, seconds: float = 2.0, n_steps: int = 100) -> N
 
 
 @pytest.mark.parametrize("max_steps", [None, 100])
-def test_steps_come_from_the_log_and_the_holder_from_the_lease(max_steps: int | None, tmp_path: Path) -> None:
+def test_steps_come_from_the_log_and_the_holder_from_the_lease(max_steps, tmp_path):
     run = training_run(tmp_path / "run", max_steps=max_steps)
     log(run, range(5, 45, 5), seconds=2.0)
     with (run / "metrics.jsonl").open("a") as file:
@@ -130,7 +127,7 @@ def test_steps_come_from_the_log_and_the_holder_from_the_lease(max_steps: int | 
     assert stages_of(run)[0].holder is None, "nobody trains any more"
 
 
-def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_told_so(tmp_path: Path) -> None:
+def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_told_so(tmp_path):
     run = training_run(tmp_path / "run")
     lease = run / "training.lease"
     code = f"import os, pathlib, evenhand.lease as l; l.create(pathlib.Path({str(lease)!r})); os._exit(0)"
@@ -143,8 +140,8 @@ def test_a_holder_that_died_here_is_none_and_one_elsewhere_that_is_silent_is_tol
     assert str(stages_of(run)[0].holder).startswith("process 4711 on node07, silent for ")
 
 
-def test_a_finished_run_and_its_merges(tmp_path: Path) -> None:
-    def shown(stages: Sequence[Stage]) -> list[tuple[object, ...]]:
+def test_a_finished_run_and_its_merges(tmp_path):
+    def shown(stages):
         return [(stage.kind, stage.path.name, stage.state, stage.done, stage.holder is not None) for stage in stages]
 
     run = training_run(tmp_path / "run")
