@@ -115,11 +115,7 @@ def main(argv: Sequence[str]) -> None:
         raise ConfigError(f"--year {args.year}: write a year such as 2019, or any")
     strata = tuple(map(stratum_in, args.stratum)) or TABLE_2
     year = None if args.year == "any" else int(args.year)
-    build(
-        args.out,
-        args.raw,
-        Wanted(strata=strata, year=year, seed=args.seed, top_level=args.top_level),
-    )
+    build(args.out, args.raw, Wanted(strata=strata, year=year, seed=args.seed, top_level=args.top_level))
     print((args.out / CARD_FILE).read_text(encoding="utf-8"))
 
 

@@ -142,11 +142,7 @@ def workshop_here(folder: Path) -> Iterator[Workshop]:
     from praw.config import Config
 
     sleep = time.sleep
-    with (
-        MadeReddit(posts()) as reddit,
-        FakeServer(read_images) as vision,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with MadeReddit(posts()) as reddit, FakeServer(read_images) as vision, pytest.MonkeyPatch.context() as patch:
         at_work = Workshop(folder, reddit, vision)
         for name, value in at_work.environment.items():
             patch.setenv(name, value)
