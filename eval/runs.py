@@ -257,6 +257,6 @@ def judge_names(
     return names
 
 
-def is_verdict_file(path: Path) -> bool:
+def is_data_file(path: Path) -> bool:
     """Whether a path names a data file, by its suffix, and is not a folder."""
     return kind_of(path) in SUFFIXES and not path.is_dir()
