@@ -213,8 +213,7 @@ class InferenceConfig(StudyRun):
         is_asked = type(self.study).symbol_question is not StudySection.symbol_question
         if self.self_read and not (is_asked and self.verdict in ("answer", "reason")):
             raise ValueError(
-                f"self_read is for written replies that name a symbol, and this is verdict {self.verdict} of "
-                f"`{self.study.key}`: leave it out"
+                f"self_read is for written replies that name a symbol, not verdict {self.verdict} of `{self.study.key}`"
             )
         return self
 
@@ -289,8 +288,5 @@ def load_sampling_config(words: Sequence[str]) -> InferenceConfig:
 def parse_sampling_config(tree: dict[str, Any], where: str) -> InferenceConfig:
     """The tree as a config; `where` heads the message of a ConfigError."""
     if {"method", "optimiser"} <= tree.keys():  # each of its other keys would be called unknown
-        raise ConfigError(
-            f"{where}: is a training config (it has `method` and `optimiser`), for `evenhand train`; those of sampling "
-            "lie in the other folders of configs"
-        )
+        raise ConfigError(f"{where}: is a training config (it has `method` and `optimiser`), for `evenhand train`")
     return parse_config(sampling_schema(study_in(tree, where)), tree, where)

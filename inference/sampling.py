@@ -169,8 +169,7 @@ def settle(run: Run, plan: Plan, schedule: Schedule) -> None:
         planned = [prompt for prompt in plan.prompts() if run.plan_grows]
     if len(plan.excluded) >= len(run.units):
         raise ModelError(
-            f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
-            "model with a longer one"
+            f"{path}: no item fits the context window. Raise engine.max_model_len, or take a model with a longer one"
         )
     owed = {hash_ for hash_, n in plan.owed.items() if answers.n_of(hash_) < n}
     if not owed:
@@ -183,8 +182,7 @@ def settle(run: Run, plan: Plan, schedule: Schedule) -> None:
     reasons = [reason for hash_, reason in answers.errors.items() if hash_ in unanswered]
     if reasons:
         raise ModelError(
-            f"{path}: {len(unanswered)} prompts got no reply, the last reason: {reasons[-1]}. The others are kept; the "
-            "same command asks for these again"
+            f"{path}: {len(unanswered)} prompts got no reply, the last reason: {reasons[-1]}. The same command goes on"
         )
     say(
         f"{path}: {len(owed)} prompts still to be asked by other shards; once none of them runs, the command without "

@@ -203,7 +203,7 @@ def test_a_folder_of_another_place_or_revision_is_refused(other, server, tmp_pat
 
 def test_a_file_that_somebody_put_there_is_never_overwritten(server, tmp_path):
     (tmp_path / "SES.jsonl").write_bytes(b"mine")
-    with pytest.raises(DataError, match=r"SES\.jsonl: was not fetched by Evenhand .*move it away"):
+    with pytest.raises(DataError, match=r"SES\.jsonl: was not fetched by Evenhand; move it away"):
         bring(tmp_path, BOTH)
     assert (tmp_path / "SES.jsonl").read_bytes() == b"mine"
 
