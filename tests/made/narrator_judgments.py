@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from studies.narrator.judged_runs import Judgment, states_of
+from studies.narrator.judged_runs import Judgment
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
+from studies.narrator.replies import STATES
 
 
 def judgment(
@@ -40,7 +41,7 @@ def judgment(
             "factors": NarratorFactors(**factors),
             "options": options,
             "shares": shown,
-            "states": states_of(chosen=sum(shown), off_list=1 - sum(shown)),
+            "states": tuple({"chosen": sum(shown), "off_list": 1 - sum(shown)}.get(state, 0.0) for state in STATES),
             "n_replies": n,
             **changes,
         }

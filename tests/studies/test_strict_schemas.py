@@ -34,8 +34,8 @@ def parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def faults(schema: dict[str, Any]) -> list[str]:
-    """What strict mode would refuse, but for a root that is no object."""
-    refused = list[str]()
+    """What strict mode would refuse."""
+    refused = [] if schema["type"] == "object" else [f"no object: {schema}"]
     for part in parts(schema):
         kind, names = part.get("type"), list(part.get("properties", {}))
         refused += [] if kind in KEYS else [f"no type: {part}"]
