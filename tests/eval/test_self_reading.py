@@ -165,7 +165,7 @@ def test_pairs_of_pluraleval_are_read_by_the_judge_and_lists_and_rankings_are_le
 def test_a_narrator_judge_that_names_nobody_in_words_is_read_by_itself(tmp_path, monkeypatch):
     """It names the attacker, but never itself; as far as it is sure."""
 
-    def judge(prompt: Prompt):
+    def judge(prompt):
         if not prompt.reads:
             return "It is hard to tell who began."
         target = prompt.factors.target
