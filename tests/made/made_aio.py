@@ -141,11 +141,7 @@ def workshop_here(folder):
     from praw.config import Config
 
     sleep = time.sleep
-    with (
-        MadeReddit(posts()) as reddit,
-        FakeServer(read_images) as vision,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with MadeReddit(posts()) as reddit, FakeServer(read_images) as vision, pytest.MonkeyPatch.context() as patch:
         at_work = Workshop(folder, reddit, vision)
         for name, value in at_work.environment.items():
             patch.setenv(name, value)
