@@ -29,8 +29,8 @@ def parts(schema):
 
 
 def faults(schema):
-    """What strict mode would refuse, but for a root that is no object."""
-    refused = list[str]()
+    """What strict mode would refuse."""
+    refused = [] if schema["type"] == "object" else [f"no object: {schema}"]
     for part in parts(schema):
         kind, names = part.get("type"), list(part.get("properties", {}))
         refused += [] if kind in KEYS else [f"no type: {part}"]

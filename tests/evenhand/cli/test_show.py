@@ -91,6 +91,6 @@ def test_a_config_is_shown_as_its_own_model_reads_it(tmp_path, monkeypatch, caps
 def test_the_turn_in_which_a_judge_reads_itself_is_shown_behind_a_supposed_reply(capsys):
     words = ["inference/pocket", "--only", "condition=c1_true", "verdict=reason"]
     without, with_turns = (shown(capsys, *words, *more) for more in ([], ["self_read=true"]))
-    n_prompts, question = without.count("--- options"), "So which answer is it? Answer with 1 or 2 alone."
+    n_prompts, question = without.count("--- options"), "So which answer is it?"
     assert (without.count(question), with_turns.count(question)) == (0, n_prompts)
     assert with_turns.count("--- options") == 2 * n_prompts
