@@ -7,7 +7,7 @@ beyond the neutral answers, and corruption.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from operator import attrgetter
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
@@ -24,7 +24,6 @@ from studies.narrator.replies import STATES
 DETECTION: Task = "detection"
 PERSPECTIVES: tuple[Perspective, ...] = ("neutral", "attacker", "non_attacker")
 ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
-ANSWERED = "answered under every narrator"  # where some were not: what is left when each is compared with itself
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected")
 FEWEST_CONVERSATIONS = 10  # a number of speakers with fewer leaves Figure 3
 
@@ -168,17 +167,6 @@ def called_me(neutral: Judgment, variant: Judgment) -> str:
     return name
 
 
-def fully_answered(judgments: Sequence[Judgment], denominator: Denominator) -> list[Judgment]:
-    """The judgments of units whose M is known under every perspective that was asked."""
-    answered_units = defaultdict[str, set[str]](set)
-    for judgment in judgments:
-        if not math.isnan(judgment.target_weight(denominator)):
-            answered_units[judgment.condition].add(judgment.unit)
-    perspectives = {judgment.condition for judgment in judgments}
-    kept = set.intersection(*(answered_units[perspective] for perspective in perspectives))
-    return [judgment for judgment in judgments if judgment.unit in kept]
-
-
 def outcome(judgment: Judgment) -> Outcome:
     """What a prompt's one answer is: correct where most replies name the annotated attacker, or say Yes."""
     if len(judgment.leaders) == 1:
@@ -320,9 +308,8 @@ class Levels:
 def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
     """M by perspective, Δ_att, Δ_non-att, PR and FAR of every setting (narrator paper, section 3.7), and Δ_FAR (ours).
 
-    Over all conversations; by number of speakers (Figure 3), sizes with few conversations among them; where the hidden
-    attack is all that some attackers say, with those apart; and where some were not answered under every narrator, over
-    the others, since a conversation that lacks one side makes a difference of its own.
+    Over all conversations; by number of speakers (Figure 3), sizes with few conversations among them; and where the
+    hidden attack is all that some attackers say, with those apart.
     """
     for setting, members in by_setting(judgments).items():
         groups = defaultdict[tuple[str, int | None], list[Judgment]](list, {(ALL, None): members})
@@ -331,8 +318,6 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
         for judgment in members:
             n = judgment.factors.n_speakers
             groups[f"{n} speakers", n].append(judgment)
-        if 0 < len(answered := fully_answered(members, d.denominator)) < len(members):
-            groups[ANSWERED, None] = answered
         for (group, size), of_group in groups.items():
             yield {**setting._asdict(), "group": group, "n_speakers": size}, effect(setting, of_group, d)
 
@@ -390,10 +375,8 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
 
     delta: m less the neutral m of the same row. n_mixed: prompts that are in both rows, since some of their detection
     says Yes and some No. n_undecided: prompts in neither: their detection is tied, unanswered or was not asked.
-    m_by_share: m with detection "share", where it goes by "reply".
     """
     settings = by_setting(judgments)
-    by_share = conditioned(judgments, replace(d, detection="share")) if d.detection == "reply" else None
     for setting, members in settings.items():
         detections = settings.get(setting._replace(task=DETECTION))
         if setting.task == DETECTION or detections is None:
@@ -413,7 +396,6 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
                     {
                         "m": clustered(SHARE, added_up(dataset, [rows])),
                         "delta": None if perspective == "neutral" else delta,
-                        "m_by_share": next(by_share)[1]["m"].value if by_share else None,
                         "n_prompts": sum(weight > 0 for weight in weights),
                         "n_mixed": sum(yes > 0 and no > 0 for yes, no in of_prompts),
                         "n_undecided": of_prompts.count(NEITHER),

@@ -10,7 +10,7 @@ import pandas as pd
 from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows, yaml_tables
 from eval.results import Results, changes_table
 from studies.narrator.judged_runs import POOLED, NarratorRun
-from studies.narrator.measures import ALL, ANSWERED, DETECTION, PERSPECTIVES, Levels, main_order
+from studies.narrator.measures import ALL, DETECTION, PERSPECTIVES, Levels, main_order
 from studies.narrator.replies import STATES
 
 FORMS: Mapping[str, Any] = yaml_tables(Path(__file__).with_name("tables.yaml"))
@@ -52,7 +52,7 @@ def narrator_tables(results: Results) -> list[TableSpec]:
     everywhere = scores[is_whole & (scores["group"] == ALL)]
     flips = scores[is_whole & is_main_judge]
     flips = flips[flips["measure"].isin(["n_conversations", "pr", "far", "delta_far", "corruption", *FLIPS])]
-    flips = flips[flips["group"].isin([ALL, ANSWERED]) | (flips["option_order"] == levels.order)]
+    flips = flips[(flips["group"] == ALL) | (flips["option_order"] == levels.order)]
     table_2 = everywhere[everywhere["measure"].isin(TABLE_2) & everywhere["judge"].isin(levels.shown)]
     table_3 = pivoted(results, "narrator_table3", marked(everywhere[everywhere["measure"].isin(TABLE_3)]))
     return [
@@ -124,20 +124,12 @@ def marked(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_detection(scores: pd.DataFrame) -> pd.DataFrame:
-    """Cells of Table 4: blame and identification conditioned on detection, and the difference of the two rows, by share
-    in brackets.
-    """
+    """Cells of Table 4: blame and identification conditioned on detection, and the difference of the two rows."""
     keys = ["judge", "task", "visibility", "option_order", "perspective"]
     m, prompts = (scores[scores["measure"] == name] for name in ("m", "n_prompts"))
-    values = scores[scores["measure"].isin(["m", "m_by_share"])].astype({"judge": str})
-    wide = values.pivot(index=keys, columns=["measure", "is_detected"], values="value")
-    names = [name for name in ("m", "m_by_share") if (name, True) in wide]
-    texts = [[signed(value) for value in wide[name, True] - wide[name, False]] for name in names]
-    differences = wide.index.to_frame(index=False).assign(
-        cell=[f"{first} ({rest[0]})" if rest else first for first, *rest in zip(*texts, strict=True)],
-        is_detected=YES_LESS_NO,
-        measure="m",
-    )
+    wide = m.astype({"judge": str}).pivot(index=keys, columns="is_detected", values="value")
+    cells = [signed(value) for value in wide[True] - wide[False]] if len(wide) else []
+    differences = wide.index.to_frame(index=False).assign(cell=cells, is_detected=YES_LESS_NO, measure="m")
     cells = pd.concat([m, differences, prompts[["cell", "is_detected", "measure", *keys]]], ignore_index=True)
     return cells.assign(judge=pd.Categorical(cells["judge"], scores["judge"].cat.categories))
 

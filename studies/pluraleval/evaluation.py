@@ -26,7 +26,7 @@ from studies.pluraleval.runs import PluralEvalRun, choices_of, judged, responses
 from studies.pluraleval.section import section_of
 from studies.pluraleval.tables import BELIEF_WORDS, FILE, MEASURE_WORDS, PAIRING_WORDS, score_tables
 
-ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread", "lists")
+ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread")
 CARD: Mapping[str, Mapping[str, str]] = yaml_tables(FILE)["figures"]
 CARD_QUANTITIES = {
     name: Quantity(figure["task"], figure["framing"], "", figure.get("pairing", ""), figure["measure"])
@@ -47,8 +47,7 @@ CARD_FIGURES = tuple(
 
 def read(run: FinishedRun, options: Options) -> PluralEvalRun:
     """A run of any stage; of references there are the states of its replies alone."""
-    study_options = options.of(PluralEvalOptions)
-    return judged(run, study_options.unparsed, study_options.lists)
+    return judged(run, options.of(PluralEvalOptions).unparsed)
 
 
 def changes_of(
@@ -60,7 +59,7 @@ def changes_of(
     changes = []
     for quantity in quantities or base.values:
         ours, theirs = base.values.get(quantity, {}), after.values.get(quantity, {})
-        compared = Compared(first, second, {**quantity.setting, "unread": base.unread, "lists": base.lists})
+        compared = Compared(first, second, {**quantity.setting, "unread": base.unread})
         for dataset, threads in datasets.items():
             if shared := [thread for thread in threads if thread in ours and thread in theirs]:
                 pair = paired(observed(dataset, ours, shared), observed(dataset, theirs, shared), options.drawing)
@@ -163,7 +162,7 @@ def scores_of_run(name: str, run: PluralEvalRun) -> list[Score]:
         Score(
             run=run.name,
             judge=name,
-            setting={**dict.fromkeys(ASKED), "unread": run.unread, "lists": run.lists, **setting},
+            setting={**dict.fromkeys(ASKED), "unread": run.unread, **setting},
             dataset=dataset,
             datasets=(dataset,),
             measure=measure,

@@ -323,7 +323,6 @@ def test_table_4_has_a_conversation_with_mixed_detection_in_both_rows():
     for detection, means in {"reply": (60, 35), "share": by_share, "majority": (60, 50)}.items():
         sides = [table_4(judgments, detection=detection)["neutral", side] for side in (True, False)]
         assert [row["m"].value for row in sides] == pytest.approx(means)
-        assert [row["m_by_share"] for row in sides] == (pytest.approx(by_share) if detection == "reply" else [None] * 2)
         assert [row["n_prompts"] for row in sides] == ([2, 1] if detection == "majority" else [2, 2])
         assert [row["n_mixed"] for row in sides] == [0 if detection == "majority" else 1] * 2
 

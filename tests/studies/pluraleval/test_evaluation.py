@@ -166,15 +166,12 @@ def test_a_format_of_its_own_for_neutral_lists_moves_no_recall(runs):
     assert {row["state"] for row in rows if row["step"] == "generation"} == {"ok"}
 
 
-def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs, capsys):
+def test_states_stand_by_framing(runs, capsys):
     judged = runs["shortened"][1]
     rows = scored(judged)
     assert "The framings differ in form" in capsys.readouterr().out
     states = [(row["framing"], row["state"], row["value"]) for row in rows if row["step"] == "generation"]
     assert states == [(NEUTRAL, "ok", 1), (TOWARD, "fewer", 1), (OPPOSING, "fewer", 1)]
-    whole = [row for row in scored(judged, "--lists", "whole") if row["measure"] == "recall"]
-    assert {row["lists"] for row in whole} == {"whole"}
-    assert {row["framing"] for row in whole} == {NEUTRAL}
 
 
 def test_a_scorecard_has_the_level_beside_each_loss(tmp_path, runs, capsys):
