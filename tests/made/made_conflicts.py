@@ -1,6 +1,6 @@
 """Conflicts made up for tests, and sampling configs of the narrator study over them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ import pytest
 from inference.config import InferenceConfig, parse_sampling_config
 from studies.narrator import corpora
 from studies.narrator import section as spec
-from studies.narrator.corpora import CorpusSpec
 from studies.narrator.records import Conversation, Turn
 
 NAMES = ("Ann", "Anna", "Bo", "Zoë", "Mr. Long Name")  # one begins another
@@ -34,8 +33,7 @@ def use_conflicts(monkeypatch: pytest.MonkeyPatch, conversations: Sequence[Conve
 def use_corpus(monkeypatch: pytest.MonkeyPatch, train: Sequence[Conversation], test: Sequence[Conversation]) -> None:
     """A corpus of these conversations in the place of pocket-conflicts."""
     splits = {"train": list(train), "test": list(test)}
-    corpus: Callable[[CorpusSpec], list[Conversation]] = lambda spec: splits[spec.split]  # noqa: E731
-    monkeypatch.setitem(corpora.CORPORA, "pocket-conflicts", corpus)
+    monkeypatch.setattr(corpora, "of_split", lambda spec: splits[spec.split])
 
 
 def of_page(conversation: Conversation, page: str) -> Conversation:
