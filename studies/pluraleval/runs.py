@@ -20,13 +20,7 @@ from evenhand.run_directory import CONFIG_FILE
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
 from studies.pluraleval.observe import MEASURES, JudgedList, Quantity, Values, judged_lists, observed, values_of
 from studies.pluraleval.records import ReferenceSet, Reply
-from studies.pluraleval.reply_reading import (
-    choice_in,
-    entailment_in,
-    ranking_in,
-    stance_in,
-    state_rates,
-)
+from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_in, stance_in, state_rates
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.section import (
     KEY,

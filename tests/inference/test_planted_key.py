@@ -53,7 +53,7 @@ def test_a_planted_key_is_in_no_file_and_no_message(way, tmp_path, monkeypatch, 
     assert errors, "the server failed at first"
     assert is_done(path)
     score_main([str(path), "--draws", "50"])
-    status_main([str(path), "--json"])
+    status_main([str(path)])
     printed = capfd.readouterr()
     said = "".join([*errors, printed.out, printed.err])
     held = b"".join(found.read_bytes() for found in (tmp_path / "runs").rglob("*") if found.is_file())

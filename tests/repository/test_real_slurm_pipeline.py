@@ -86,8 +86,7 @@ def test_a_disturbed_pipeline_ends_with_the_answers_of_an_undisturbed_one(slurm,
     assert "interrupted by SIGUSR1; what was computed is kept" in disturbed.told()
     for one, other in zip(disturbed.folders("inference"), calm.folders("inference"), strict=True):
         check_equal(one, other)
-    jobs = [stage for run in runs_below(disturbed.runs) for stage in stages_of(run) if stage.kind == "job"]
-    assert [stage.state for stage in jobs] == ["complete"] * 6
+    assert {stage.state for run in runs_below(disturbed.runs) for stage in stages_of(run)} == {"complete"}
     assert [*disturbed.runs.rglob("scorecard.csv")], disturbed.told()
 
 
