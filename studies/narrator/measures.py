@@ -7,7 +7,7 @@ beyond the neutral answers, and corruption.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
@@ -375,8 +375,10 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
 
     delta: m less the neutral m of the same row. n_mixed: prompts that are in both rows, since some of their detection
     says Yes and some No. n_undecided: prompts in neither: their detection is tied, unanswered or was not asked.
+    m_by_share: m with detection "share", where it goes by "reply".
     """
     settings = by_setting(judgments)
+    by_share = conditioned(judgments, replace(d, detection="share")) if d.detection == "reply" else None
     for setting, members in settings.items():
         detections = settings.get(setting._replace(task=DETECTION))
         if setting.task == DETECTION or detections is None:
@@ -396,6 +398,7 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
                     {
                         "m": clustered(SHARE, added_up(dataset, [rows])),
                         "delta": None if perspective == "neutral" else delta,
+                        "m_by_share": next(by_share)[1]["m"].value if by_share else None,
                         "n_prompts": sum(weight > 0 for weight in weights),
                         "n_mixed": sum(yes > 0 and no > 0 for yes, no in of_prompts),
                         "n_undecided": of_prompts.count(NEITHER),

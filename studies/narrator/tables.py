@@ -124,12 +124,20 @@ def marked(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_detection(scores: pd.DataFrame) -> pd.DataFrame:
-    """Cells of Table 4: blame and identification conditioned on detection, and the difference of the two rows."""
+    """Cells of Table 4: blame and identification conditioned on detection, and the difference of the two rows, by share
+    in brackets.
+    """
     keys = ["judge", "task", "visibility", "option_order", "perspective"]
     m, prompts = (scores[scores["measure"] == name] for name in ("m", "n_prompts"))
-    wide = m.astype({"judge": str}).pivot(index=keys, columns="is_detected", values="value")
-    cells = [signed(value) for value in wide[True] - wide[False]] if len(wide) else []
-    differences = wide.index.to_frame(index=False).assign(cell=cells, is_detected=YES_LESS_NO, measure="m")
+    values = scores[scores["measure"].isin(["m", "m_by_share"])].astype({"judge": str})
+    wide = values.pivot(index=keys, columns=["measure", "is_detected"], values="value")
+    names = [name for name in ("m", "m_by_share") if (name, True) in wide]
+    texts = [[signed(value) for value in wide[name, True] - wide[name, False]] for name in names]
+    differences = wide.index.to_frame(index=False).assign(
+        cell=[f"{first} ({rest[0]})" if rest else first for first, *rest in zip(*texts, strict=True)],
+        is_detected=YES_LESS_NO,
+        measure="m",
+    )
     cells = pd.concat([m, differences, prompts[["cell", "is_detected", "measure", *keys]]], ignore_index=True)
     return cells.assign(judge=pd.Categorical(cells["judge"], scores["judge"].cat.categories))
 

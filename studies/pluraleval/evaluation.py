@@ -26,7 +26,7 @@ from studies.pluraleval.runs import PluralEvalRun, choices_of, judged, responses
 from studies.pluraleval.section import section_of
 from studies.pluraleval.tables import BELIEF_WORDS, FILE, MEASURE_WORDS, PAIRING_WORDS, score_tables
 
-ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread")
+ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread", "lists")
 CARD: Mapping[str, Mapping[str, str]] = yaml_tables(FILE)["figures"]
 CARD_QUANTITIES = {
     name: Quantity(figure["task"], figure["framing"], "", figure.get("pairing", ""), figure["measure"])
@@ -47,7 +47,8 @@ CARD_FIGURES = tuple(
 
 def read(run: FinishedRun, options: Options) -> PluralEvalRun:
     """A run of any stage; of references there are the states of its replies alone."""
-    return judged(run, options.of(PluralEvalOptions).unparsed)
+    study_options = options.of(PluralEvalOptions)
+    return judged(run, study_options.unparsed, study_options.lists)
 
 
 def changes_of(
@@ -59,7 +60,7 @@ def changes_of(
     changes = []
     for quantity in quantities or base.values:
         ours, theirs = base.values.get(quantity, {}), after.values.get(quantity, {})
-        compared = Compared(first, second, {**quantity.setting, "unread": base.unread})
+        compared = Compared(first, second, {**quantity.setting, "unread": base.unread, "lists": base.lists})
         for dataset, threads in datasets.items():
             if shared := [thread for thread in threads if thread in ours and thread in theirs]:
                 pair = paired(observed(dataset, ours, shared), observed(dataset, theirs, shared), options.drawing)
@@ -162,7 +163,7 @@ def scores_of_run(name: str, run: PluralEvalRun) -> list[Score]:
         Score(
             run=run.name,
             judge=name,
-            setting={**dict.fromkeys(ASKED), "unread": run.unread, **setting},
+            setting={**dict.fromkeys(ASKED), "unread": run.unread, "lists": run.lists, **setting},
             dataset=dataset,
             datasets=(dataset,),
             measure=measure,

@@ -24,9 +24,10 @@ from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 from studies.pluraleval.measures import coverage, ndcg, ranked, redundancy, retrieved, signed_rank_p, two_way
+from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet, Reply
 from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_in, stance_in
-from studies.pluraleval.response_lists import responses_in
+from studies.pluraleval.response_lists import WHOLE, responses_in
 
 # A list without any response, a ranking or a choice that cannot be read: "excluded", or "wrong", which is 0 in every
 # measure but ρ and τ, where it is excluded.
@@ -140,9 +141,11 @@ def values_of(
 
 
 def judged_lists(
-    judgements: FinishedRun, replies: Iterable[Reply], references: Mapping[str, ReferenceSet]
+    judgements: FinishedRun, replies: Iterable[Reply], references: Mapping[str, ReferenceSet], lists: Lists
 ) -> Iterator[JudgedList]:
-    """Every list of responses that was judged. Raises DataError where entailment was not asked."""
+    """Every list of responses that was judged; of `whole` ones the others are empty. Raises DataError where entailment
+    was not asked.
+    """
     stances = defaultdict[Any, dict[int, str]](dict)
     confidence = defaultdict[Any, dict[tuple[int, int], float]](dict)
     for prompt in judgements.plan:
@@ -160,12 +163,14 @@ def judged_lists(
     for reply in replies:
         for sample in reply.samples if reply.factors["task"] == "generation" else ():
             key = (reply.thread_id, reply.prompt_hash, sample.sample_index)
-            n_responses = len(responses_in(sample).value)
+            listed = responses_in(sample)
+            n_responses = len(listed.value)
             matrix = np.full((n_responses, len(references[reply.thread_id].clusters)), np.nan)
             for place, value in confidence[key].items():
                 matrix[place] = value
-            read = tuple(stances[key].get(n, "") for n in range(n_responses)) if stances else None
-            yield JudgedList(reply.thread_id, reply.factors["framing"], read, matrix)
+            n_counted = n_responses if lists == "all" or listed.state in WHOLE else 0
+            read = tuple(stances[key].get(n, "") for n in range(n_counted)) if stances else None
+            yield JudgedList(reply.thread_id, reply.factors["framing"], read, matrix[:n_counted])
 
 
 def stance_of(reply: Completion) -> str:

@@ -19,6 +19,7 @@ from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
 from studies.pluraleval.observe import MEASURES, JudgedList, Quantity, Values, judged_lists, observed, values_of
+from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet, Reply
 from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_in, stance_in, state_rates
 from studies.pluraleval.response_lists import responses_in
@@ -68,6 +69,7 @@ class PluralEvalRun:
     judgements: FinishedRun | None = field(repr=False)  # None: a responses run was named
     states: States  # of the replies of the run that was named, and of those that it is about
     unread: Unparsed = "excluded"
+    lists: Lists = "all"
 
     @cached_property
     def left_out(self) -> frozenset[str]:
@@ -83,7 +85,7 @@ class PluralEvalRun:
     def judged_lists(self) -> list[JudgedList]:
         """The lists of responses that the judge read. Raises DataError as observe.judged_lists."""
         kept = (reply for reply in self.replies if reply.thread_id not in self.left_out)
-        return [*judged_lists(self.judgements, kept, self.references)] if self.judgements else []
+        return [*judged_lists(self.judgements, kept, self.references, self.lists)] if self.judgements else []
 
     @cached_property
     def communities(self) -> dict[str, list[str]]:
@@ -146,7 +148,7 @@ class PluralEvalRun:
         return self.estimates(self.whole)
 
 
-def judged(named: FinishedRun, unparsed: Unparsed = "excluded") -> PluralEvalRun:
+def judged(named: FinishedRun, unparsed: Unparsed = "excluded", lists: Lists = "all") -> PluralEvalRun:
     """A run of any stage; one of judgements names its responses run."""
     stage = section_of(named.path).stage
     judgements = named if stage == "judgements" else None
@@ -179,6 +181,7 @@ def judged(named: FinishedRun, unparsed: Unparsed = "excluded") -> PluralEvalRun
         judgements=judgements,
         states=states,
         unread=unparsed,
+        lists=lists,
     )
 
 
