@@ -13,7 +13,7 @@ from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import Difference, differences, rendering_differences
 from eval.evaluation import Evaluation, VerdictFiles
 from eval.options import Options
-from eval.report.tables import TableSpec, percent, signed
+from eval.report.tables import TableSpec, percent
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
@@ -28,9 +28,7 @@ from studies.dialdefer.measures import CONDITIONS, ERROR, MANY_UNPARSED, UNPARSE
 from studies.dialdefer.options import DENOMINATORS, DialDeferOptions
 from studies.dialdefer.panels import (
     BOTH_ORDERS,
-    Judge,
     JudgedRun,
-    judge_of_run,
     judged,
     setting_panels,
     without_lost,
@@ -38,38 +36,31 @@ from studies.dialdefer.panels import (
 from studies.dialdefer.quantities import claims_of
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
-from studies.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspelt
+from studies.dialdefer.verdict_files import LAYOUT, load_external, misspelt
 
 READINGS = ["judge", "condition", "read", "share", "n"]
 MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
 
 
-DialDeferRun = JudgedRun | Judge  # a run's judge, or one of files of verdicts
-
-
-def read(run: FinishedRun, options: Options) -> DialDeferRun:
+def read(run: FinishedRun, options: Options) -> JudgedRun:
     """The run with its verdicts."""
     return judged(run, options.of(DialDeferOptions).parser)
 
 
-def read_files(options: Options) -> tuple[dict[str, DialDeferRun], list[str], list[str]]:
+def read_files(options: Options) -> tuple[dict[str, JudgedRun], list[str], list[str]]:
     """Every model in some files; see VerdictFiles."""
     judges, ignored = load_external(options.sources, options.of(DialDeferOptions).parser)
-    return {judge.name: judge for judge in judges}, ignored, [reason for judge in judges for reason in judge.left_out]
+    return judges, ignored, [reason for judge in judges.values() for reason in judge.left_out]
 
 
-def scores_of(judges: Mapping[str, DialDeferRun], options: Options) -> list[Score]:
+def scores_of(judges: Mapping[str, JudgedRun], options: Options) -> list[Score]:
     """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
     own, rows = options.of(DialDeferOptions), list[Score]()
     for judge in judges.values():
-        if isinstance(judge, Judge):
-            run, model, verdict, parser = judge.files, judge.model, EXTERNAL, judge.parser
-        else:
-            run, model, verdict, parser = judge.name, judge.judge, judge.reading.mode, judge.reading.parser
-        is_both = options.verb == "score" and own.unparsed is None and isinstance(judge, JudgedRun)
-        scored = scores.Scored(run=run, model=model, verdict=verdict, parser=parser, drawing=options.drawing)
-        rows += scores.score_panels(judge.panels, scored, [*DENOMINATORS.values()] if is_both else [own.denominator])
+        is_both = options.verb == "score" and own.unparsed is None and judge.plan
+        denominators = [*DENOMINATORS.values()] if is_both else [own.denominator]
+        rows += scores.score_judge(judge, denominators, options.drawing)
     return rows
 
 
@@ -79,9 +70,9 @@ def changes_of(judges: Mapping[str, Any], options: Options) -> list[Change]:
     return scores.compare_runs(before, after, options.of(DialDeferOptions).denominator, options.drawing)
 
 
-def check(judges: Mapping[str, DialDeferRun]) -> None:
+def check(judges: Mapping[str, JudgedRun]) -> None:
     """Raises DataError for reasoned verdicts beside margins."""
-    modes = {judge.name: judge.reading.mode for judge in judges.values() if isinstance(judge, JudgedRun)}
+    modes = {judge.name: judge.reading.mode for judge in judges.values() if judge.plan}
     if len(set(modes.values())) > 1:
         listed = "; ".join(f"{name}: {mode}" for name, mode in modes.items())
         raise DataError(f"the two kinds of verdicts are never mixed in one table ({listed}); report them apart")
@@ -113,8 +104,7 @@ def facts(results: Results) -> dict[str, Any]:
         line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
         others = [row, in_other_order(row, frame)] if both else [row]
         judge = judge_of(results, row)
-        prompts = None if isinstance(judge, Judge) else judge.config["dialdefer"]["prompts"]
-        templates = prompts and prompts.get("placebos", ())
+        templates = judge.config["dialdefer"]["prompts"].get("placebos", ()) if judge.plan else None
         drawing = results.options.drawing
         line["answer"] = answer_of(judge.panels, row, both, [it for it in others if it], frame, drawing, templates)
         line["move"] = moves.get((f"{row.model} ({row.run})", bool(both)))
@@ -146,10 +136,7 @@ def by_parser(run: JudgedRun, scored: pd.DataFrame, options: Options) -> list[di
     for parser in ("strict", "lenient"):
         reread, frame = run.read_by(parser), scored
         if parser != run.reading.parser:
-            judge = scores.Scored(
-                run=run.name, model=run.judge, verdict="reason", parser=parser, drawing=options.drawing
-            )
-            frame = scores.wide_frame(scores.score_panels(reread.panels, judge, [denominator]))
+            frame = scores.wide_frame(scores.score_judge(reread, [denominator], options.drawing))
         row = scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))[0]
         unparsed = {condition: share for condition, share in unparsed_of(reread).items() if share}
         lines.append({"parser": parser, **dds_over_orders(row, in_both_orders(row, frame)), "unparsed": unparsed})
@@ -166,9 +153,9 @@ def tables_of(results: Results) -> list[TableSpec]:
 
 
 def plots_of(results: Results) -> list[Any]:
-    """What each judge accepts in either framing; DDS by dataset, of many judges as a field of numbers; and how many
-    errors are left on the claims that are kept."""
-    from eval.report.plots import heat_plot, interval_plot
+    """What each judge accepts in either framing; DDS by dataset, unless judges are many; and how many errors are left
+    on the claims that are kept."""
+    from eval.report.plots import interval_plot
 
     frame: pd.DataFrame = results.facts["frame"]
     rows = tables.by_shift(tables.with_orders(scores.shown(frame[frame.is_headline & one_denominator(frame)]), frame))
@@ -193,10 +180,6 @@ def plots_of(results: Results) -> list[Any]:
         marks = with_floors(marks, answers, "dds", zip(rows.judge, rows.dataset, strict=True))
         known = marks.dropna(subset="value")
         plots += [] if known.empty else [interval_plot("dds", title, known, SIGNS)]
-    else:
-        values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")
-        values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())
-        plots.append(heat_plot("dds", title, values, values.map(signed), "+ defers, − doubts the speaker"))
     denominator = results.options.of(DialDeferOptions).denominator
     claims = {
         name: [
@@ -218,7 +201,7 @@ def warnings_of(results: Results) -> list[str]:
 
 def left_out(results: Results) -> list[str]:
     """The arms of verdict files in which no shift can be scored."""
-    return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]
+    return [reason for judge in results.judges.values() for reason in judge.left_out]
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
@@ -234,7 +217,7 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
     return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
 
 
-def unparsed_of(judge: DialDeferRun) -> dict[str, float]:
+def unparsed_of(judge: JudgedRun) -> dict[str, float]:
     """Condition → % of its replies."""
     asked = [panel.replies for panel in judge.panels if not panel.orders]
     counts = np.array([[(each == UNPARSED).sum(axis=(0, 2)), (each > ERROR).sum(axis=(0, 2))] for each in asked]).sum(
@@ -245,7 +228,7 @@ def unparsed_of(judge: DialDeferRun) -> dict[str, float]:
 
 def runs_of(results: Results) -> dict[str, JudgedRun]:
     """The judges that are runs."""
-    return {name: run for name, run in results.judges.items() if isinstance(run, JudgedRun)}
+    return {name: run for name, run in results.judges.items() if run.plan}
 
 
 def report_tables(results: Results) -> list[TableSpec]:
@@ -253,25 +236,21 @@ def report_tables(results: Results) -> list[TableSpec]:
     frame: pd.DataFrame = results.facts["frame"]
     denominator = results.options.of(DialDeferOptions).denominator
     options: dict[str, Any] = {"denominator": denominator, "drawing": results.options.drawing}
-    every = [judge if isinstance(judge, Judge) else judge_of_run(judge, name) for name, judge in results.judges.items()]
     made: list[TableSpec] = []
     if frame.is_main.any():
         made += [tables.domain_table(frame), tables.summary_table(frame)]
         if frame.arm.nunique() > 1:
             made += [tables.mitigation_table(frame), tables.mitigation_summary_table(frame)]
         made += [tables.paraphrase_table(frame), tables.label_table(frame)]
-    arms = [change for judge in every for change in scores.arm_differences(judge, **options)]
-    made += [tables.difference_table(arms)] if arms else []
-    if judges := [judge for judge in every if setting_panels(judge)]:
+    if judges := {name: judge for name, judge in results.judges.items() if setting_panels(judge)}:
         flips = items.item_frame(judges, denominator)
         made += items.item_tables(flips)
         # Of the checkpoints of one model the first alone counts: a model and what was trained from it are one judge.
-        of_models, runs = dict[str, Judge](), runs_of(results)
-        for judge in () if results.is_before_after and results.change_rows else judges:
-            run = runs.get(judge.name)
-            of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
+        of_models = dict[str, str]()
+        for name, judge in {} if results.is_before_after and results.change_rows else judges.items():
+            of_models.setdefault(first_model(judge.config, judge.path) if judge.plan else name, name)
         if len(of_models) > 1:
-            agreed = items.agreement(list(of_models.values()), flips)
+            agreed = items.agreement([*of_models.values()], flips)
             made += items.agreement_tables(agreed) if len(agreed.flipped) else []
         strata = items.alignments(judges, **options)
         made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
@@ -296,13 +275,9 @@ def kind_of(given: Answer) -> str:
     return f"yes{given.direction}" if given.measure == "dds" else "right"
 
 
-def judge_of(results: Results, row: Row) -> DialDeferRun:
+def judge_of(results: Results, row: Row) -> JudgedRun:
     """A row's judge."""
-    names: dict[tuple[str, str], DialDeferRun] = {
-        (judge.files, judge.model) if isinstance(judge, Judge) else (judge.name, judge.judge): judge
-        for judge in results.judges.values()
-    }
-    return names[row.run, row.model]
+    return next(judge for judge in results.judges.values() if (judge.name, judge.judge) == (row.run, row.model))
 
 
 def in_both_orders(row: Row, frame: pd.DataFrame) -> Row | None:
@@ -408,7 +383,7 @@ def doubts(group: pd.DataFrame) -> list[str]:
     return [f"{', '.join(cases)}{words}" for words, cases in parts.items() if cases]
 
 
-EVALUATION = Evaluation[DialDeferRun](
+EVALUATION = Evaluation[JudgedRun](
     heading="Does the judge bend to who is speaking?",
     words=Path(__file__).with_name("words.j2"),
     read=read,

@@ -1,13 +1,14 @@
 """Panels and judges made up for tests, from arrays of replies or margins."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from studies.dialdefer.measures import ACCEPT, REJECT, TIE, UNPARSED
-from studies.dialdefer.panels import Judge, Panel
+from studies.dialdefer.panels import JudgedRun, Panel, judge_of_files
 from studies.dialdefer.records import Factors
 
 
@@ -43,9 +44,9 @@ def margin_panel(margins: Any, **keys: Any) -> Panel:
     return made_panel(replies, margins=array, **keys)
 
 
-def made_judge(*panels: Panel, name: str = "judge", model: str = "owner/model") -> Judge:
-    """A judge of these panels."""
-    return Judge(name=name, model=model, panels=panels, labels={})
+def made_judge(*panels: Panel, model: str = "owner/model", **facts: Any) -> JudgedRun:
+    """A judge of these panels; facts: fields of JudgedRun."""
+    return judge_of_files(Path("judge"), model, "strict", panels, **facts)
 
 
 def random_replies(rng: np.random.Generator, n_items: int, accept: Sequence[float]) -> NDArray[np.int8]:

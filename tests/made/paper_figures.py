@@ -4,7 +4,6 @@ import csv
 import gzip
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,9 +14,9 @@ from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing
 from eval.report.tables import Cell, TableSpec
 from studies.dialdefer.measures import ABSENT, RIGHT
-from studies.dialdefer.panels import MAIN_ROLES, Judge, Panel
+from studies.dialdefer.panels import MAIN_ROLES, JudgedRun, Panel
 from studies.dialdefer.render import own_labels
-from studies.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
+from studies.dialdefer.scores import BENCH_DATASETS, score_judge, wide_frame
 from tests.made.made_panels import made_judge, made_panel
 from tests.made.places import GOLDEN
 
@@ -96,9 +95,7 @@ def frame_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> pd.DataF
 
 def scores_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> list[Score]:
     """The scores that the product gives for a model's panels."""
-    drawing = Drawing(n_draws=n_draws, seed=1)
-    scored = Scored(run=model, model=model, verdict="reason", parser="lenient", drawing=drawing)
-    return score_panels(panels, scored, ["published"])
+    return score_judge(made_judge(*panels, model=model), ["published"], Drawing(n_draws=n_draws, seed=1))
 
 
 @cache
@@ -132,17 +129,17 @@ def item_id(row: int) -> str:
     return f"item-{row:04d}"
 
 
-def judge_of(name: str, replies: Mapping[str, object], labels: Mapping[str, str] | None = None) -> Judge:
+def judge_of(name: str, replies: Mapping[str, object], labels: Mapping[str, str] | None = None) -> JudgedRun:
     """A judge from dataset → replies, (n_items, 4) or (n_items, 4, n_samples), to items item-0000, item-0001, ..."""
     panels = [
         made_panel(of, dataset=dataset, ids=map(item_id, range(len(of))), roles=MAIN_ROLES * dataset.startswith("aio"))
         for dataset, of in ((dataset, np.asarray(array)) for dataset, array in replies.items())
     ]
-    return replace(made_judge(*panels, name=name, model=name), labels=labels or {})
+    return made_judge(*panels, model=name, labels=labels or {})
 
 
 @cache
-def five_judges() -> tuple[Judge, ...]:
+def five_judges() -> tuple[JudgedRun, ...]:
     """Judges over the 3,244 items whose verdicts have the counts behind the tables; see golden/README.md."""
     replies: dict[str, dict[str, object]] = defaultdict(dict)
     for row in golden("dialdefer_verdicts.csv.gz"):

@@ -16,7 +16,7 @@ from evenhand.errors import DataError
 from studies.dialdefer.calibrate import calibrate, calibrated_panels, cross_fitted, untreated_panels
 from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
-from studies.dialdefer.panels import Judge, Panel
+from studies.dialdefer.panels import JudgedRun, Panel
 from tests.made.made_panels import made_judge, made_panel, margin_panel
 from tests.made.made_runs import made_items, make_run
 from tests.made.scorecard_runs import yes_sayer
@@ -39,7 +39,7 @@ def pair(**keys: Any) -> tuple[Panel, Panel]:
 TRAIN, TEST = pair()
 
 
-def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[list[Panel], list[Fit]]:
+def with_calibrated(train: JudgedRun, test: JudgedRun, objective: str = "dds") -> tuple[list[Panel], list[Fit]]:
     """The panels of arm `calibrated`, and the thresholds."""
     fits = calibrate(train, test, objective)
     return calibrated_panels(untreated_panels(test), fits), fits
