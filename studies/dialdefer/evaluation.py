@@ -13,7 +13,7 @@ from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import Difference, differences, rendering_differences
 from eval.evaluation import Evaluation, VerdictFiles
 from eval.options import Options
-from eval.report.tables import TableSpec, percent
+from eval.report.tables import TableSpec
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
@@ -96,19 +96,23 @@ def facts(results: Results) -> dict[str, Any]:
     mains = (
         [] if frame.empty else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
     )
-    lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
-    moves = main_changes(results)
-    for line in lines:
-        row, both = line["row"], line["both"]
-        of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
-        line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
-        others = [row, in_other_order(row, frame)] if both else [row]
-        judge = judge_of(results, row)
+    lines, moves, drawing = list[dict[str, Any]](), main_changes(results), results.options.drawing
+    for row in mains:
+        both, other = in_orders(row, frame)
+        orders, judge = [row, *filter(None, [both and other])], judge_of(results, row)
         templates = judge.config["dialdefer"]["prompts"].get("placebos", ()) if judge.plan else None
-        drawing = results.options.drawing
-        line["answer"] = answer_of(judge.panels, row, both, [it for it in others if it], frame, drawing, templates)
-        line["move"] = moves.get((f"{row.model} ({row.run})", bool(both)))
-        line |= dds_over_orders(row, both)
+        of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
+        lines.append(
+            {
+                "row": row,
+                "both": both,
+                "mean": {name: mean_or_none([getattr(it, name) for it in orders]) for name in OVER_ORDERS},
+                "asked_both": of_arm.deference_pp.notna().any(),
+                "answer": answer_of(judge.panels, row, both, orders, frame, drawing, templates),
+                "move": moves.get((f"{row.model} ({row.run})", bool(both))),
+                **dds_over_orders(row, both),
+            }
+        )
     answers = in_one_family({str(i): line["answer"] for i, line in enumerate(lines)})
     for line, given in zip(lines, answers.values(), strict=True):
         line |= {"answer": given, "kind": kind_of(given)}
@@ -125,6 +129,8 @@ def facts(results: Results) -> dict[str, Any]:
             if run.reading.mode == "reason" and results.options.verb in ("score", "report")
         },
         "little": LITTLE_DDS,
+        "doubtful": {} if frame.empty else doubtful(frame),
+        "lost": {} if frame.empty else lost_replies(frame),
         "over_corrected": scores.over_corrections(results.change_rows),
     }
 
@@ -139,7 +145,7 @@ def by_parser(run: JudgedRun, scored: pd.DataFrame, options: Options) -> list[di
             frame = scores.wide_frame(scores.score_judge(reread, [denominator], options.drawing))
         row = scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))[0]
         unparsed = {condition: share for condition, share in unparsed_of(reread).items() if share}
-        lines.append({"parser": parser, **dds_over_orders(row, in_both_orders(row, frame)), "unparsed": unparsed})
+        lines.append({"parser": parser, **dds_over_orders(row, in_orders(row, frame)[0]), "unparsed": unparsed})
     return lines
 
 
@@ -192,11 +198,10 @@ def plots_of(results: Results) -> list[Any]:
 
 
 def warnings_of(results: Results) -> list[str]:
-    """Datasets on which a DDS says little, and what to know of the runs' answers."""
-    frame = results.facts["frame"]
+    """What to know of the runs' answers, and of names."""
     of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
     names = dict.fromkeys(panel.dataset for judge in results.judges.values() for panel in judge.panels)
-    return [*([] if frame.empty else setting_doubts(frame)), *of_runs, *misspelt(names)]
+    return [*of_runs, *misspelt(names)]
 
 
 def left_out(results: Results) -> list[str]:
@@ -260,6 +265,8 @@ def report_tables(results: Results) -> list[TableSpec]:
 Row = Any  # of the wide frame, by scores.records
 
 ENDS = {"value": "", "low": "_ci_low", "high": "_ci_high"}
+# How often a judge accepts claims and is right, as statements and from a speaker
+OVER_ORDERS = ("accept_rate_c1", "accept_rate_c2", "acc_c1", "acc_c2")
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
 
 
@@ -280,33 +287,18 @@ def judge_of(results: Results, row: Row) -> JudgedRun:
     return next(judge for judge in results.judges.values() if (judge.name, judge.judge) == (row.run, row.model))
 
 
-def in_both_orders(row: Row, frame: pd.DataFrame) -> Row | None:
-    """The row that tells deference from position where both answer orders of a row's prompts were asked, else None."""
-    return alike(row, frame[frame.deference_pp.notna()])
-
-
-def alike(row: Row, frame: pd.DataFrame) -> Row | None:
-    """The first row of a frame that is of the same prompts as another, but for the order of the answers."""
+def in_orders(row: Row, frame: pd.DataFrame) -> tuple[Row | None, Row | None]:
+    """(over both answer orders, with the other one): the rows of a frame that are of the same prompts as another."""
     keys = ("run", "model", "arm", "roles", "c1_source", "datasets", "denominator", "template", "speaker1", "speaker2")
-    return next((it for it in scores.records(frame) if all(getattr(it, k) == getattr(row, k) for k in keys)), None)
-
-
-def in_other_order(row: Row, frame: pd.DataFrame) -> Row | None:
-    """The row of the same prompts with the answers in the other order."""
-    return alike(row, frame[~frame.answer_order.isin([row.answer_order, BOTH_ORDERS])])
+    alike = [it for it in scores.records(frame) if all(getattr(it, key) == getattr(row, key) for key in keys)]
+    both = next((it for it in alike if it.deference_pp is not None), None)
+    return both, next((it for it in alike if it.answer_order not in (row.answer_order, BOTH_ORDERS)), None)
 
 
 def dds_over_orders(row: Row, both: Row | None) -> dict[str, float | None]:
     """DDS of a row with the ends of its interval; of both answer orders where they were asked."""
     measure, main = ("deference", both) if both else ("dds", row)
     return {end: getattr(main, f"{measure}{key}_pp") for end, key in ENDS.items()}
-
-
-def over_orders(row: Row, both: Row | None, frame: pd.DataFrame) -> dict[str, float | None]:
-    """How often a judge accepts claims and is right, as statements and from a speaker; with `both` of both orders."""
-    orders = [row, in_other_order(row, frame)] if both else [row]
-    names = ("accept_rate_c1", "accept_rate_c2", "acc_c1", "acc_c2")
-    return {name: mean_or_none([getattr(of, name) for of in orders if of]) for name in names}
 
 
 def acceptance_marks(line: Mapping[str, Any]) -> Iterator[tuple[str, float, dict[str, float | None]]]:
@@ -326,61 +318,39 @@ def main_changes(results: Results) -> dict[tuple[str, bool], Any]:
     """
     moves: dict[tuple[str, bool], Any] = {}
     for run, changes in results.changes.groupby("second", sort=False):
-        first = changes.iloc[0]
-        of_arm = changes[(changes.arm == first.arm) & (changes.roles == first.roles)]
-        is_dds = (of_arm.measure == "dds") & (of_arm.variant == first.variant)
-        is_own = of_arm.c1_source == scores.OWN
-        wanted = {False: of_arm[is_dds & (is_own | ~(is_dds & is_own).any())]}
+        first, is_own = changes.iloc[0], changes.c1_source == scores.OWN
+        ranked = changes.assign(fixed=~is_own, rank=scores.narrowness(changes))
+        ranked = ranked[(changes.arm == first.arm) & (changes.roles == first.roles)]
+        ranked = ranked.sort_values(["fixed", "rank"], kind="stable")
         in_both = ", ".join(filter(None, [first.variant, BOTH_ORDERS]))
-        wanted[True] = of_arm[is_own & (of_arm.measure == "deference") & (of_arm.variant == in_both)]
-        moves |= {
-            (run, is_both): scores.records(
-                rows.assign(rank=scores.narrowness(rows)).sort_values("rank", kind="stable")
-            )[0]
-            for is_both, rows in wanted.items()
-            if len(rows)
-        }
+        for is_both, measure, variant in ((False, "dds", first.variant), (True, "deference", in_both)):
+            rows = ranked[(ranked.measure == measure) & (ranked.variant == variant)]
+            moves |= {(str(run), is_both): row for row in scores.records(rows[:1])}
     return moves
 
 
-def setting_doubts(frame: pd.DataFrame) -> list[str]:
-    """The doubts about each judge in each setting, with its own C1, or with fixed C1 where it has no own."""
+def doubtful(frame: pd.DataFrame) -> dict[str, dict[str, list[Row]]]:
+    """Each judge in each setting, with its own C1 or, where it has no own, with fixed C1 → the datasets on which DDS
+    says little: unparsed (above MANY_UNPARSED in some condition), tied (as many margins of 0), saturated."""
     is_own = frame.c1_source == scores.OWN
     has_own = is_own.groupby([frame[key] for key in scores.KEYS[:-1]]).transform("any")
-    sentences = []
+    kinds: dict[str, dict[str, list[Row]]] = {}
     for _, group in frame[is_own | ~has_own].groupby(scores.KEYS, sort=False):
-        row = scores.records(group)[0]
-        setting = "" if row.is_headline else tables.setting_words(row)
-        sentences += [f"{', '.join(filter(None, [row.judge, setting]))}: {words}" for words in doubts(group)]
-    for judge, group in frame[is_own & frame.is_dataset & one_denominator(frame)].groupby("judge", sort=False):
-        if n_errors := int(group.n_errors[group.answer_order != BOTH_ORDERS].sum()):
-            sentences.append(f"{judge}: the engine failed on {n_errors:,} replies; their items are left out")
-    return sentences
+        rows = scores.records(group[group.is_dataset & one_denominator(group)])
+        setting = "" if group.is_headline.iloc[0] else tables.setting_words(group.iloc[0])
+        kinds[", ".join(filter(None, [group.judge.iloc[0], setting]))] = {
+            "unparsed": (unparsed := [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]),
+            "tied": [row for row in rows if row.n_ties >= MANY_UNPARSED * row.n_replies],
+            "saturated": [row for row in rows if row.saturated and row not in unparsed],
+        }
+    return kinds
 
 
-def doubts(group: pd.DataFrame) -> list[str]:
-    """Why DDS says little about a judge's judgement, a sentence for each reason with its datasets."""
-    rows = scores.records(group[group.is_dataset & one_denominator(group)])
-    unparsed = [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]
-    tied = [row for row in rows if row.n_ties >= MANY_UNPARSED * row.n_replies]
-    parts = {
-        " are unparsed, so Δ and DDS say more about format than about judgement. Constrain the output "
-        "(sampling.structured: json) or use margins.": [
-            f"{percent(row.unparsed_rate)} of the replies on {row.dataset} ({percent(row.unparsed_rate_worst)} in the "
-            "worst condition)"
-            for row in unparsed
-        ],
-        " are exactly 0 and count by half, so 0/1 accuracies and DDS depend on rounding; soft DDS does not.": [
-            f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset}" for row in tied
-        ],
-        ". A judge with one answer for nearly everything can have a DDS near 0 for that reason.": [
-            f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "
-            f"and {percent(row.accept_rate_c2)} in C2)"
-            for row in rows
-            if row.saturated and row not in unparsed
-        ],
-    }
-    return [f"{', '.join(cases)}{words}" for words, cases in parts.items() if cases]
+def lost_replies(frame: pd.DataFrame) -> dict[str, int]:
+    """Judge → how many replies its engine lost, of those that lost some."""
+    is_counted = (frame.c1_source == scores.OWN) & frame.is_dataset & (frame.answer_order != BOTH_ORDERS)
+    n_errors = frame[is_counted & one_denominator(frame)].groupby("judge", sort=False).n_errors.sum()
+    return {str(judge): int(n) for judge, n in n_errors.items() if n}
 
 
 EVALUATION = Evaluation[JudgedRun](
