@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from eval.__main__ import score_main
+from eval.estimates.estimate import Drawing
 from eval.options import Options
 from eval.results import results_of_files
 from evenhand.errors import DataError
 from evenhand.records import Prompt
 from studies.dialdefer.measures import NoVerdict
 from studies.dialdefer.panels import load_run
-from studies.dialdefer.quantities import observed
+from studies.dialdefer.quantities import pair_of
 from studies.dialdefer.records import Condition
 from studies.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from tests.made.made_runs import made_items, make_run, say
@@ -268,7 +269,7 @@ def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> N
     assert [len({*panel.clusters}) for panel in judge.panels] == [10, 10]
     other = load_external([write(tmp_path / "f.csv", [*rows, *copies])])[0]["m"]
     with pytest.raises(DataError, match="bbq: items that are one cluster"):
-        observed("verdicts", [judge.panels[0], other.panels[0]], "answered")
+        pair_of("verdicts", [judge.panels[0]], [other.panels[0]], "answered", Drawing(n_draws=20, seed=1))
     widths = [row["high"] - row["low"] for row in (once, clustered, apart)]
     assert widths[1] == pytest.approx(widths[0], rel=0.05)
     assert widths[2] < 0.8 * widths[0]
