@@ -1,7 +1,5 @@
 """Publishers' files: damage is named with its place."""
 
-from pathlib import Path
-
 import pytest
 
 from evenhand.errors import DataError
@@ -19,7 +17,7 @@ from evenhand.sources.raw_files import json_records
         ("a,b\n", ":1: begins with b'a,b"),
     ],
 )
-def test_bad_json_is_named_with_its_place(content: str | bytes, says: str, tmp_path: Path) -> None:
+def test_bad_json_is_named_with_its_place(content, says, tmp_path):
     (tmp_path / "x.json").write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DataError) as refusal:
         list(json_records(tmp_path / "x.json"))

@@ -29,7 +29,7 @@ SIMULATIONS = 250
 N_ITEMS = 80
 
 
-def drawn_grid(rng: np.random.Generator, *, defers: float, pulls: float, placebo: float) -> Grid:
+def drawn_grid(rng, *, defers, pulls, placebo):
     """What a planted judge says of items that differ: (item, framing, case, order), one cluster an item."""
     framings = ("statement", "expert", "placebo 1", "placebo 2")
     rises = np.array([0.0, defers, placebo, placebo])[None, :, None, None]
@@ -238,7 +238,7 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
     shares = np.where(is_lost[..., None], math.nan, whole.shares)
     section = FramingSection.model_validate(study(Path("x.jsonl")))
 
-    def over(grid: Grid) -> dict:
+    def over(grid):
         facts = {"config": {"verdict": "text"}, "provenance": {}, "plan": [], "replies": {}, "rendered": {}}
         blocks = blocks_of(FramedRun(path=Path("made"), section=section, judged={"d": grid}, **facts))
         return {(b.setting["framing"], m.name): (m, b.parts["d"]) for b in blocks for m in b.measures}

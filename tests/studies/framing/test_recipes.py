@@ -1,6 +1,5 @@
 """Recipes for public data: each asks a made file of its publisher's shape, with the labels that it has."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,7 +111,7 @@ SHAPES: dict[str, tuple[str, list[dict[str, Any]], int, set[str | None], str]] =
 }
 
 
-def test_every_recipe_has_a_made_file_and_names_address_licence_and_columns() -> None:
+def test_every_recipe_has_a_made_file_and_names_address_licence_and_columns():
     assert [*sorted(SHAPES)] == RECIPES
     for name in RECIPES:
         head = (CONFIGS / "recipes" / f"{name}.yaml").read_text().partition("name:")[0]
@@ -121,7 +120,7 @@ def test_every_recipe_has_a_made_file_and_names_address_licence_and_columns() ->
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_asks_a_file_of_its_publishers_shape(name: str, tmp_path: Path) -> None:
+def test_a_recipe_asks_a_file_of_its_publishers_shape(name, tmp_path):
     file, rows, n_prompts, labels, text = SHAPES[name]
     write(tmp_path / file, rows)
     config = parse_sampling_config(config_tree([name, f"framing.items={tmp_path / file}"]), name)
