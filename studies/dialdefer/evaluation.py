@@ -219,7 +219,7 @@ def write_items(results: Results, folder: Path) -> list[Path]:
 def verdicts_of(run: FinishedRun) -> Verdicts:
     """The choice: 1 accepts the claim, 2 rejects it."""
     verdicts = judged(run).verdicts
-    return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
+    return {(v.prompt.prompt_hash, v.reply.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
 
 
 def unparsed_of(judge: JudgedRun) -> dict[str, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.runs import FinishedRun, clusters_of, copy_doubts, load_finished, reading_shares
-from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts
+from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts, answer_probability
 from evenhand.config import parse_config
 from evenhand.errors import DataError, EvenhandError
 from evenhand.records import plain
@@ -102,7 +102,7 @@ def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[tuple[str, str], st
     """A panel for each (dataset, factors) among the verdicts, in order of first appearance. clusters: of each item."""
     groups: dict[tuple[str, str, Factors], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
-        groups[verdict.benchmark, verdict.dataset, verdict.factors].append(verdict)
+        groups[verdict.prompt.benchmark, verdict.prompt.dataset, verdict.factors].append(verdict)
     return [panel_of(*key, group, clusters) for key, group in groups.items()]
 
 
@@ -114,21 +114,19 @@ def panel_of(
     clusters: Mapping[tuple[str, str], str],
 ) -> Panel:
     """The panel of verdicts that share dataset and factors."""
-    item_ids = tuple(sorted({v.item_id for v in verdicts}))
+    item_ids = tuple(sorted({v.prompt.item_id for v in verdicts}))
     row_of = {item_id: row for row, item_id in enumerate(item_ids)}
-    shape = (len(item_ids), len(CONDITIONS), 1 + max(v.sample_index for v in verdicts))
+    shape = (len(item_ids), len(CONDITIONS), 1 + max(v.reply.sample_index for v in verdicts))
     replies, margins = np.full(shape, ABSENT, dtype=np.int8), np.full(shape, np.nan)
     hashes = np.full(shape[:2], "", dtype="<U16")
     codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
     for v in verdicts:
-        place = row_of[v.item_id], CONDITIONS.index(v.condition), v.sample_index
+        place = row_of[v.prompt.item_id], CONDITIONS.index(v.condition), v.reply.sample_index
         replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNPARSED) if v.choice is None else v.choice
         margins[place] = np.nan if v.margin is None else v.margin
-        hashes[place[:2]] = v.prompt_hash
-    p_answers = [
-        [v.p_answer for v in verdicts if v.condition.is_dialogue == framing and v.p_answer is not None]
-        for framing in (False, True)
-    ]
+        hashes[place[:2]] = v.prompt.prompt_hash
+    read = [v for v in verdicts if v.margin is not None]
+    p_answers = [[answer_probability(v.reply) for v in read if v.condition.is_dialogue == f] for f in (False, True)]
     return Panel(
         benchmark=benchmark,
         dataset=dataset,

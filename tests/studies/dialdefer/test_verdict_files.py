@@ -115,8 +115,9 @@ def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path
     path = make_run(tmp_path, answer, items=items, arms=tuple(conditions), conditions=conditions)
     rows = []
     for v in (run := load_run(path)).verdicts:
-        key = {"dataset": v.dataset, "item_id": v.item_id, "condition": str(v.condition), "arm": v.factors.arm}
-        result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.text}
+        key = {"dataset": v.prompt.dataset, "item_id": v.prompt.item_id, "condition": v.prompt.condition}
+        key["arm"] = v.factors.arm
+        result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.reply.text}
         rows.append({"model": run.judge, **key, "roles": v.factors.roles or None, **result})
     words = ("--unparsed", "excluded", "--parser", "lenient")
     ours, theirs = by_key(scored([path], *words)), by_key(scores_of(tmp_path, rows, *words))
