@@ -182,12 +182,7 @@ def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, 
 
 
 def line_plot(
-    name: str,
-    heading: str,
-    frame: pd.DataFrame,
-    labels: tuple[str, str],
-    *,
-    dashed: Sequence[str] = (),
+    name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, str], *, dashed: Sequence[str] = ()
 ) -> Plot:
     """Lines with shaded intervals. frame: x, value, low, high, series. dashed: series without marks."""
     series = list(dict.fromkeys(frame["series"]))

@@ -28,14 +28,7 @@ from studies.dialdefer.datasets import item_set_hash
 from studies.dialdefer.item_table import HeldOut
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, TIE
 from studies.dialdefer.options import DialDeferOptions
-from studies.dialdefer.panels import (
-    JudgedRun,
-    Panel,
-    item_texts,
-    named,
-    variant_of,
-    with_both_orders,
-)
+from studies.dialdefer.panels import JudgedRun, Panel, item_texts, named, variant_of, with_both_orders
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.scores import own_panels
 from studies.dialdefer.templates import YES_FIRST

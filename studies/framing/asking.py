@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from eval.reading.objects import as_turn
 from evenhand.errors import DataError
@@ -23,9 +23,6 @@ from studies.framing.rows import (
     place_of,
     turns_of,
 )
-
-if TYPE_CHECKING:
-    from studies.framing.section import FramingSection
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
@@ -78,7 +75,7 @@ class FramingFactors:
 class StudyTexts:
     """A study as its units ask about it."""
 
-    section: "FramingSection"
+    section: Any  # the FramingSection, whose framings are made here
     framings: Sequence[Framing]  # then the placebos
     orders: Sequence[str]
     verdict: str
@@ -140,7 +137,7 @@ class FramedUnit:
         return self.row.item_id
 
     @property
-    def section(self) -> "FramingSection":
+    def section(self) -> Any:
         """The study's section."""
         return self.study.section
 

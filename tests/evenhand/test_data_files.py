@@ -56,7 +56,7 @@ def test_a_parquet_table_is_the_same_rows_also_with_lists_nulls_and_long_texts(t
     ("name", "content", "says"),
     [
         ("a.jsonl", '{"a": 1}\n\n{"a": }\n', "a.jsonl:3: is no JSON object"),
-        ("a.jsonl", '{"a": 1}\n[2]\n', "a.jsonl:2: is not a JSON object, but list"),
+        ("a.jsonl", '{"a": 1}\n[2]\n', "a.jsonl:2: is a JSON list, not an object"),
         ("a.json", '[{"a": 1},\n {"a": ]', "a.json:2: is no JSON"),
         ("a.json", '[{"a": 1}, 7]', "element 2: is not a JSON object, but 7"),
         ("a.json", "[" * 100_000, "a.json:1: is no JSON"),

@@ -7,8 +7,7 @@ from evenhand.cli import demo
 
 
 @pytest.mark.parametrize(
-    ("says", "has_bf16"),
-    [("flags : fpu amx_bf16", True), ("flags : fpu", False), ("Features : fp bf16", None)],
+    ("says", "has_bf16"), [("flags : fpu amx_bf16", True), ("flags : fpu", False), ("Features : fp bf16", None)]
 )
 def test_bf16_is_computed_where_the_processor_is_known_to_have_it(says, has_bf16, tmp_path, monkeypatch):
     (tmp_path / "cpuinfo").write_text(says)

@@ -8,7 +8,6 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import yaml
 from PIL import Image
 
 from evenhand.files import shipped_yaml, write_jsonl
-from tests.made.fake_server import FakeServer, Reply, answer
+from tests.made.fake_server import FakeServer, answer
 from tests.made.made_reddit import MadePost, MadeReddit
 
 Chat = tuple[tuple[str, str], ...]  # ("left" or "right", what it says)
@@ -31,25 +30,25 @@ TRIP, MONEY, DOG = CHATS.values()
 RELEASED = "finalAIOdata_experiment_ready.jsonl"
 
 
-def screenshot(chat: Chat) -> bytes:
+def screenshot(chat):
     """A PNG that stands for a chat: all of one colour, which is its own."""
     out = io.BytesIO()
     Image.new("RGB", (60, 40), colour(chat)).save(out, "PNG")
     return out.getvalue()
 
 
-def colour(chat: Chat) -> tuple[int, ...]:
+def colour(chat):
     """What a picture is known by, however it was encoded."""
     return tuple(hashlib.sha256(repr(chat).encode()).digest()[:3])
 
 
-def transcript(chat: Chat) -> str:
+def transcript(chat):
     """What a good vision model replies: the first side that it sees is Speaker A."""
     messages = [{"speaker": f"Speaker {'AB'[side != chat[0][0]]}", "text": text} for side, text in chat]
     return json.dumps({"messages": messages})
 
 
-def read_images(body: dict[str, Any], n_before: int) -> Reply:
+def read_images(body, n_before):
     """The vision model's script: the transcript of the pictures in a request, one after the other."""
     known = {colour(chat): chat for chat in (*CHATS.values(), ())}
     chat: Chat = ()
@@ -60,7 +59,7 @@ def read_images(body: dict[str, Any], n_before: int) -> Reply:
     return answer(transcript(chat))
 
 
-def posts() -> list[MadePost]:
+def posts():
     """One post for every way through the stages."""
     trip, money = screenshot(TRIP), screenshot(MONEY)
     return [
@@ -75,7 +74,7 @@ def posts() -> list[MadePost]:
     ]
 
 
-def released(post_id: str) -> dict[str, str]:
+def released(post_id):
     """A record in the format of the authors' release."""
     return {
         "id": post_id,
@@ -89,64 +88,60 @@ def released(post_id: str) -> dict[str, str]:
 class Workshop:
     """The stand-ins and a raw folder, and the stages run on it."""
 
-    def __init__(self, folder: Path, reddit: MadeReddit, vision: FakeServer) -> None:
+    def __init__(self, folder, reddit, vision):
         self.raw, self.release, self.reddit, self.vision = folder / "raw-reddit", folder / "release", reddit, vision
         self.environment = reddit.environment(folder)
         self.release.mkdir()
         write_jsonl(self.release / RELEASED, map(released, reddit.posts))
 
-    def words(self, stage: str, *more: str) -> list[str]:
+    def words(self, stage, *more):
         """The words of a stage."""
         named = ["--server", self.vision.base_url, "--model", "eyes"] if stage == "transcribe" else []
         return [stage, "--raw", str(self.raw), "--release", str(self.release), *named, *more]
 
-    def run(self, stage: str, *more: str) -> None:
+    def run(self, stage, *more):
         """A stage in this process."""
         from studies.dialdefer.aio.command import main
 
         main(self.words(stage, *more))
 
-    def stages(self, *names: str) -> None:
+    def stages(self, *names):
         """Several stages in this process."""
         for name in names:
             self.run(name)
 
-    def kept(self, stage: str) -> dict[str, dict[str, Any]]:
+    def kept(self, stage):
         """Post → what a stage has kept of it, or why it was dropped."""
         return {path.stem: json.loads(path.read_text()) for path in sorted((self.raw / stage).glob("*.json"))}
 
-    def items(self) -> dict[str, dict[str, Any]]:
+    def items(self):
         """The records of the set."""
         path = self.raw / "items" / RELEASED
         return {row["id"]: row for row in map(json.loads, path.read_text().splitlines())}
 
-    def missing(self) -> dict[str, tuple[str, str]]:
+    def missing(self):
         """Post → stage and reason of those that are not in the set."""
         lines = (self.raw / "items" / "missing.jsonl").read_text().splitlines()
         return {row["id"]: (row["stage"], row["why"]) for row in map(json.loads, lines)}
 
-    def checked(self, post_id: str) -> dict[str, Any]:
+    def checked(self, post_id):
         """What a file of `check` says."""
         keys: dict[str, Any] = shipped_yaml(self.raw / "check" / f"{post_id}.yaml")
         return keys
 
-    def fill(self, post_id: str, **changes: object) -> None:
+    def fill(self, post_id, **changes):
         """What a person does to a file of `check`."""
         filled = yaml.safe_dump({**self.checked(post_id), **changes}, allow_unicode=True)
         (self.raw / "check" / f"{post_id}.yaml").write_text(filled)
 
 
 @contextmanager
-def workshop_here(folder: Path) -> Iterator[Workshop]:
+def workshop_here(folder):
     """The stand-ins, which PRAW finds from this process, where nobody sleeps for long."""
     from praw.config import Config
 
     sleep = time.sleep
-    with (
-        MadeReddit(posts()) as reddit,
-        FakeServer(read_images) as vision,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with MadeReddit(posts()) as reddit, FakeServer(read_images) as vision, pytest.MonkeyPatch.context() as patch:
         at_work = Workshop(folder, reddit, vision)
         for name, value in at_work.environment.items():
             patch.setenv(name, value)

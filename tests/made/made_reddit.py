@@ -4,10 +4,7 @@ PRAW finds it by a praw.ini, which `environment` writes.
 """
 
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.made.fake_server import as_json
@@ -28,24 +25,24 @@ class MadePost:
 class MadeReddit(Loopback):
     """Serves posts. faults: beginning of a path → replies that are sent first, one a request."""
 
-    def __init__(self, posts: list[MadePost]) -> None:
+    def __init__(self, posts):
         self.posts = {post.post_id: post for post in posts}
         self.faults: dict[str, list[Reply]] = {}
         self._lock = threading.Lock()
 
     @property
-    def base(self) -> str:
+    def base(self):
         """Its address."""
         return f"http://127.0.0.1:{self._http.server_port}"
 
-    def environment(self, folder: Path) -> dict[str, str]:
+    def environment(self, folder):
         """What a process needs to find it: credentials, and the place of a praw.ini."""
         ini = f"[DEFAULT]\noauth_url={self.base}\nreddit_url={self.base}\nratelimit_seconds=1\n"
         (folder / "praw.ini").write_text(ini)
         names = {"REDDIT_CLIENT_ID": "id", "REDDIT_CLIENT_SECRET": "secret", "REDDIT_USER_AGENT": "made by a test"}
         return {"XDG_CONFIG_HOME": str(folder), **names}
 
-    def facts(self, post: MadePost) -> dict[str, Any]:
+    def facts(self, post):
         """A post as the API tells it."""
         media = {f"m{n}": {"status": "valid", "s": {"u": self.image_url(post, n)}} for n in range(len(post.images))}
         facts = {
@@ -65,11 +62,11 @@ class MadeReddit(Loopback):
             facts["url_overridden_by_dest"] = self.image_url(post, 0)
         return {**facts, **GONE} if post.gone else facts
 
-    def image_url(self, post: MadePost, number: int) -> str:
+    def image_url(self, post, number):
         """Where an image lies, escaped as Reddit does."""
         return f"{self.base}/image/{post.post_id}/{number}.png?width=1&amp;s=1"
 
-    def answer(self, path: str, query: Mapping[str, str]) -> Reply:
+    def answer(self, path, query):
         """The reply to a GET."""
         parts = path.strip("/").split("/")
         if parts[:2] == ["api", "info"]:
@@ -80,7 +77,7 @@ class MadeReddit(Loopback):
             return Reply(200, self.posts[parts[1]].images[int(parts[2].split(".")[0])], {"Content-Type": "image/png"})
         return Reply(404, "{}")
 
-    def reply(self, path: str, query: Mapping[str, str]) -> Reply:
+    def reply(self, path, query):
         """Fail where told, else answer."""
         with self._lock:
             for start, replies in self.faults.items():
@@ -88,16 +85,16 @@ class MadeReddit(Loopback):
                     return replies.pop(0)
         return self.answer(path, query)
 
-    def handler(self) -> type[QuietHandler]:
+    def handler(self):
         made = self
 
         class Handler(QuietHandler):
-            def do_GET(self) -> None:
+            def do_GET(self):
                 parts = urlsplit(self.path)
                 query = {key: values[0] for key, values in parse_qs(parts.query).items()}
                 self.send(made.reply(parts.path, query))
 
-            def do_POST(self) -> None:
+            def do_POST(self):
                 self.rfile.read(int(self.headers["Content-Length"]))
                 self.send(as_json({"access_token": "t", "token_type": "bearer", "expires_in": 3600, "scope": "*"}))
 

@@ -20,7 +20,7 @@ def names_of(lines):
 def third_party(files):
     """The distributions that files import."""
     imported = {name for file in files for name in top_names(file)}
-    own = {*PACKAGES, "requirements", "tests", "", *sys.stdlib_module_names}
+    own = {*PACKAGES, "requirements", "tests", "bench", "", *sys.stdlib_module_names}
     return {canonicalize_name(DISTRIBUTIONS.get(name, name)) for name in imported - own}
 
 

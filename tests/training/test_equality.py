@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from bench.stock_trl import train_with_trl, trainer_of
 from evenhand.checkpoints import load_tokenizer
 from tests.made.made_examples import PAD, TALKS
 from tests.made.one_batch import (
@@ -20,7 +21,6 @@ from tests.made.one_batch import (
     verdict_trainer,
     worst_gradient,
 )
-from tests.made.stock_trl import train_with_trl, trainer_of
 from tests.made.tiny_families import SIZES
 from tests.made.training_runs import adapter_of, pocket, tiny_run
 from training.batches import Collator, LogProbs, answers_of

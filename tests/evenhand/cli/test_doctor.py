@@ -1,6 +1,5 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -81,13 +80,8 @@ def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernel
     assert (check and check.state) == state
 
 
-def test_a_package_or_folder_of_our_name_that_is_not_ours_is_wrong(tmp_path, monkeypatch):
-    assert (machine.names_check().state, machine.strangers_check()) == ("ok", None)
-    monkeypatch.setattr(machine, "packages_distributions", lambda: {"eval": ["evenhand", "other"]})
-    assert "`eval` belongs to other, too" in machine.names_check().says
-    monkeypatch.setattr(machine, "packages_distributions", dict)
-    monkeypatch.setattr(machine, "find_spec", lambda name: ModuleSpec(name, None, origin=str(tmp_path / f"{name}.py")))
-    assert machine.names_check().says.startswith(f"`eval` is imported from {tmp_path}")
+def test_a_folder_of_our_name_that_is_not_ours_is_wrong(tmp_path, monkeypatch):
+    assert machine.strangers_check() is None
     monkeypatch.chdir(tmp_path)
     Path("training").mkdir()
     check = machine.strangers_check()
@@ -96,8 +90,8 @@ def test_a_package_or_folder_of_our_name_that_is_not_ours_is_wrong(tmp_path, mon
 
 
 def test_a_disk_without_room_is_wrong(tmp_path):
-    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1.0, "models").state == "ok"
-    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1e18, "models").state == "wrong"
+    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1.0).state == "ok"
+    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1e18).state == "wrong"
 
 
 @pytest.fixture
@@ -143,7 +137,6 @@ def test_a_model_that_is_not_in_the_cache_is_asked_for(reply, state, hub):
     found = find_model(ModelConfig(name="google/gemma-3-12b-it"))
     assert found.checks[0].state == state
     assert found.size is not None, "by the table of the shipped configs' models"
-    assert found.owed["google/gemma-3-12b-it"] / 2**30 == pytest.approx(21.9, abs=0.1)
 
 
 def listing(top):
@@ -180,7 +173,7 @@ def test_a_server_is_asked_one_short_question(script, model, verdict, state, wor
 def quiet(monkeypatch):
     """No machine to look at."""
     found = [ok("Python", "3.11.7"), unknown("Hub", "a server may say \x1b[2J")]
-    monkeypatch.setattr(command, "machine_checks", lambda named_gpu, owed_bytes: found.copy())
+    monkeypatch.setattr(command, "machine_checks", lambda named_gpu: found.copy())
 
 
 def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(quiet, tmp_path, capsys):
@@ -200,7 +193,7 @@ def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(quiet, tmp
 SHIPPED_CONFIGS = sorted(
     {*CONFIGS.glob("*/pocket*.yaml"), *(p for d in CONFIGS.iterdir() for p in sorted(d.glob("*.yaml"))[-1:])}
 )
-KINDS = {"training": "training", "serving": "serving", "accelerate": "", "mappings": ""}
+KINDS = {"training": "training", "serving": "", "accelerate": "", "mappings": ""}
 FOUND: dict[str, FoundModel] = {}  # a tokenizer takes a second to load, and most of these configs name one model
 
 
@@ -222,7 +215,7 @@ def test_a_shipped_config_is_examined(path, monkeypatch):
     found = examined([str(path.relative_to(ROOT))], None)
     assert found.kind == KINDS.get(path.parent.name, "sampling")
     subjects = [check.subject for check in found.checks]
-    assert ("config" in subjects) == (path.parent.name in ("accelerate", "mappings"))
+    assert ("config" in subjects) == (path.parent.name in ("accelerate", "mappings", "serving"))
     if "pocket" in path.stem:
         assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU"}
 

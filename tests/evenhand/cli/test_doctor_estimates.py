@@ -185,15 +185,9 @@ def test_advice_for_less_memory_repeats_no_setting_of_the_config(key, other, spa
     assert f"{key}={spares}" not in less_memory(trained(*BIG, f"{key}={spares}"))
 
 
-def test_a_70b_judge_takes_53_gib_of_each_gpu_to_train_and_two_to_four_gpus_to_check_its_merge():
+def test_a_70b_judge_takes_53_gib_of_each_gpu_to_train():
     shape = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64}
     judge = model_size({"model_type": "llama", **shape, "num_key_value_heads": 8, "vocab_size": 128256})
     config = trained(BIG[0], "quantisation.weights=nf4", "optimiser.gradient_checkpointing=true")
     parts = training.memory_parts(config, judge, training.longest_batch(config), A100)
     assert sum(parts[name] for name in ("weights", "adapter and optimiser", "other")) == pytest.approx(53, abs=1)
-    needed = {
-        name: training.merge_check(config, judge, gpu_device(name, "bfloat16"))
-        for name in ("a100", "a100-40gb", "gh200")
-    }
-    assert {name: check.says[-1] for name, check in needed.items()} == {"a100": "2", "a100-40gb": "5", "gh200": "2"}
-    assert needed["a100"].says.startswith("131.4 GiB")

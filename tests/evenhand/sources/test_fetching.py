@@ -120,12 +120,11 @@ def test_offline_says_so_and_names_the_way_out(server, tmp_path, monkeypatch):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         origin = Origin(place=f"http://127.0.0.1:{closed.getsockname()[1]}/data", files=("Age.jsonl",))
-    with pytest.raises(DataError, match=r"cannot be reached \(ConnectError\); .*offline\?.*--raw"):
+    with pytest.raises(DataError, match=r"cannot be reached \(ConnectError\); .*internet.*--raw"):
         bring(tmp_path / "a", origin)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(DataError, match=r"bbq: not all of its files are in .*HF_HUB_OFFLINE .*--raw"):
+    with pytest.raises(DataError, match=r"cannot be reached \(OfflineModeIsEnabled\); .*--raw"):
         bring(tmp_path / "b", origin)
-    assert names(tmp_path) == {"a"}
 
 
 def test_no_secret_goes_to_another_host_or_into_records_and_errors(server, tmp_path):
@@ -196,7 +195,7 @@ def test_a_file_that_differs_from_its_pin_or_from_before_is_not_mixed_in(server,
 )
 def test_a_folder_of_another_place_or_revision_is_refused(other, server, tmp_path):
     bring(tmp_path)
-    with pytest.raises(DataError, match=f"holds data/Age.jsonl of github:nyu-mll/BBQ at revision {COMMIT}, wanted"):
+    with pytest.raises(DataError, match=f"holds data/Age.jsonl of github:nyu-mll/BBQ at revision {COMMIT}, and"):
         bring(tmp_path, replace(BBQ, **other))
     (tmp_path / "sources.json").write_text('{"name": "bbq"}')
     with pytest.raises(DataError, match=r"sources\.json: is damaged or not Evenhand's"):

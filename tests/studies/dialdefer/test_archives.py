@@ -8,8 +8,8 @@ import zipfile
 
 import pytest
 
+from evenhand.data_files import LONGEST
 from evenhand.errors import DataError
-from evenhand.sources.raw_files import LONGEST
 from studies.dialdefer.archives import tar_member, zip_member
 
 WANTED = "*_wanted.jsonl"

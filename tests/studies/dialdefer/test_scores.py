@@ -21,13 +21,7 @@ from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, flip_masks, lost_items
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
-from studies.dialdefer.scores import (
-    averages_over,
-    changes_over,
-    over_corrections,
-    score_judge,
-    wide_frame,
-)
+from studies.dialdefer.scores import averages_over, changes_over, over_corrections, score_judge, wide_frame
 from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.made_verdicts import only, scored

@@ -53,10 +53,7 @@ def drawn_grid(rng, *, defers, pulls, placebo):
 
 @pytest.mark.parametrize(
     "judge",
-    [
-        {"defers": 0.0, "pulls": 0.2, "placebo": 0.0},
-        {"defers": 0.3, "pulls": 0.0, "placebo": 0.2},
-    ],
+    [{"defers": 0.0, "pulls": 0.2, "placebo": 0.0}, {"defers": 0.3, "pulls": 0.0, "placebo": 0.2}],
     ids=["names the first", "answers to placebos"],
 )
 def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):

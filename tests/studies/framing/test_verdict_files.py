@@ -129,10 +129,7 @@ def test_responses_are_read_where_no_row_has_an_answer(tmp_path):
 
 def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path):
     for rows, problem in [
-        (
-            asked("yes|no", "yes", "maybe " * 40),
-            r"v\.jsonl:2: answer is .maybe maybe .{0,40}\.\.\., which is not",
-        ),
+        (asked("yes|no", "yes", "maybe " * 40), r"v\.jsonl:2: answer is .maybe maybe .{0,40}\.\.\., which is not"),
         (asked("yes|no", "yes", "no", label="true"), "label is 'true'"),
         (
             [row | {"item_id": 1, "label": row["answer"]} for row in asked("yes|no", "yes", "no", framings="p")],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.sources.raw_files import json_records
+from evenhand.data_files import rows as json_records
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.records import INCORRECT_ANSWERS, Condition
 from studies.dialdefer.release import FILES, SPLIT_FOLDER, published_ids, records_at
