@@ -28,10 +28,8 @@ class TransformersEngine:
 
     def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, TransformersConfig)
-        if config.sampling.structured != "none":
-            raise ConfigError(
-                f"sampling.structured is '{config.sampling.structured}': take engine.kind vllm or openai, or none"
-            )
+        if config.is_structured:
+            raise ConfigError("sampling.structured is 'json': take engine.kind vllm or openai, or set it to none")
         if config.sampling.repetition_penalty != 1 and config.engine.batch_size > 1:
             raise ConfigError(
                 "sampling.repetition_penalty would count padding: set engine.batch_size=1, or engine.kind=vllm"
