@@ -236,11 +236,8 @@ class InferenceConfig(StudyRun):
     def mismatches(self) -> list[tuple[bool, str]]:
         """(whether it is so, what to change) of everything that a verdict cannot be combined with."""
         sampling, engine, verdict = self.sampling, self.engine, self.verdict
-        exact, options, thinking = (
-            verdict in ("margin", "options"),
-            verdict == "options",
-            self.patch and self.patch.thinking,
-        )
+        exact, options = verdict in ("margin", "options"), verdict == "options"
+        thinking = self.patch and self.patch.thinking
         is_free_text = verdict == "answer" and not self.study.has_schemas
         is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
         row_tokens, json_mode = getattr(engine, "row_tokens", 0), getattr(engine, "json_mode", "none")
