@@ -256,19 +256,15 @@ class InferenceConfig(StudyRun):
             verdict == "options",
             self.patch and self.patch.thinking,
         )
-        is_server, is_free_text = isinstance(engine, OpenAIConfig), verdict == "answer" and not self.study.has_schemas
+        is_free_text, is_structured = verdict == "answer" and not self.study.has_schemas, sampling.structured != "none"
+        is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
+        row_tokens, json_mode = getattr(engine, "row_tokens", 0), getattr(engine, "json_mode", "none")
         return [
+            (row_tokens > 0 and not exact, "is written: engine.row_tokens is for margin and options, leave it out"),
+            (exact and is_structured, "generates no text to structure; set sampling.structured to none"),
+            (exact and sampling.n > 1, "reads exact probabilities, one reading is all: set sampling.n to 1"),
             (
-                isinstance(engine, TransformersConfig) and engine.row_tokens > 0 and not exact,
-                "is written prompt by prompt, and engine.row_tokens is for margin and options: leave it out",
-            ),
-            (
-                exact and sampling.structured != "none",
-                "generates no text to structure; set sampling.structured to none",
-            ),
-            (exact and sampling.n > 1, "reads exact probabilities: one reading is all there is; set sampling.n to 1"),
-            (
-                options and (sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1),
+                options and is_cut,
                 "reads the whole distribution: set sampling.top_p to 1, set sampling.top_k to 0 and "
                 "sampling.repetition_penalty to 1",
             ),
@@ -278,7 +274,7 @@ class InferenceConfig(StudyRun):
                 f"samples whose place the probabilities take, at least {COLDEST}",
             ),
             (
-                options and is_server,
+                options and isinstance(engine, OpenAIConfig),
                 "needs the log-probability of every option, and a server lists only the most likely tokens; set "
                 "engine.kind to vllm or transformers, or verdict to answer",
             ),
@@ -289,13 +285,10 @@ class InferenceConfig(StudyRun):
             ),
             (
                 thinking is not None and not self.chat_template,
-                "is asked without a chat template, which is what switches thinking: leave patch.thinking out",
+                "has no chat template, which is what switches thinking: leave patch.thinking out",
             ),
-            (is_free_text and sampling.structured != "none", "is free text; set sampling.structured to none"),
-            (
-                is_free_text and isinstance(engine, OpenAIConfig) and engine.json_mode != "none",
-                "is free text; set engine.json_mode to none",
-            ),
+            (is_free_text and is_structured, "is free text; set sampling.structured to none"),
+            (is_free_text and json_mode != "none", "is free text; set engine.json_mode to none"),
         ]
 
 

@@ -255,23 +255,19 @@ def read_key(server: OpenAIConfig) -> str:
     variable = server.api_key_env
     key = os.environ.get(variable, "")
     if not key and (name := os.environ.get(f"{variable}_FILE")):
-        file = Path(name).expanduser()
-        place = f"${variable}_FILE: {file}"
+        file, place = Path(name).expanduser(), f"${variable}_FILE: {name}"
         try:
-            mode = stat.S_IMODE(file.stat().st_mode)
-            if mode & 0o077:
-                raise ConfigError(
-                    f"{place} may be read by others than its owner (mode {mode:o}); `chmod 600 {file}`, and "
-                    "make a new key if others had the time to read this one"
-                )
-            key = file.read_text(encoding="utf-8").strip()
+            mode, key = stat.S_IMODE(file.stat().st_mode), file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{place} cannot be read ({one_line(error)}); it holds the key and no more") from None
+        if mode & 0o077:
+            advice = f"`chmod 600 {file}`, and make a new key if others had the time to read this one"
+            raise ConfigError(f"{place} may be read by others than its owner (mode {mode:o}); {advice}")
         if not key:
             raise ConfigError(f"{place} is empty; it holds the key and no more")
     if wrong := re.search(r"[^\x21-\x7e]", key):
+        what = "(an accent, a blank, a line break, a typographic quote?); export it again"
         raise ConfigError(
-            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have "
-            "(a letter with an accent, a blank, a line break, a typographic quote?); export it again"
+            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have {what}"
         )
     return key or "none"

@@ -1,15 +1,11 @@
 """Judgments of the narrator study made up for tests, one at a time."""
 
-from typing import Any
-
 from studies.narrator.judged_runs import Judgment, states_of
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
 
 
-def judgment(
-    perspective: str = "neutral", *shares: float, task: str = "blame", conversation: str = "c1", **changes: Any
-) -> Judgment:
+def judgment(perspective="neutral", *shares, task="blame", conversation="c1", **changes):
     """A judgment with these shares: of the attacker, of an innocent speaker, and of a third; in detection Yes, No.
 
     changes: fields of Judgment or NarratorFactors; "n" is the number of replies.

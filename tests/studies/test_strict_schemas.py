@@ -4,14 +4,12 @@ https://platform.openai.com/docs/guides/structured-outputs (Supported schemas), 
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from evenhand.config import read_yaml
 from evenhand.errors import DataError, ModelError
-from evenhand.records import Prompt, answer_schema
+from evenhand.records import answer_schema
 from inference.config import OpenAIConfig, load_sampling_config
 from inference.sampling import sample
 from inference.schedule import first_prompts
@@ -26,14 +24,14 @@ KEYS = {"string": set(), "integer": set(), "array": {"items", "minItems", "maxIt
 KEYS["object"] = {"properties", "required", "additionalProperties"}
 
 
-def parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def parts(schema):
     """The schema and every schema within it."""
     yield schema
     for inner in [*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])]:
         yield from parts(inner)
 
 
-def faults(schema: dict[str, Any]) -> list[str]:
+def faults(schema):
     """What strict mode would refuse, but for a root that is no object."""
     refused = list[str]()
     for part in parts(schema):
@@ -45,7 +43,7 @@ def faults(schema: dict[str, Any]) -> list[str]:
     return refused
 
 
-def schemas(prompts: list[Prompt]) -> list[dict[str, Any]]:
+def schemas(prompts):
     return [json.loads(text) for text in {p.drawing.json_schema for p in prompts} if text]
 
 
@@ -58,7 +56,7 @@ ASKED = (
 )
 
 
-def test_every_schema_keeps_to_the_rules() -> None:
+def test_every_schema_keeps_to_the_rules():
     prompts = [p for name in ASKED for p in first_prompts(load_sampling_config([str(CONFIGS / f"{name}.yaml")]))]
     prompts += judged(thread("a1", "b1", "a2", "c1", "b2"))[1]
     found = [*schemas(prompts), *(json.loads(answer_schema(("yes", "no"), keys)) for keys in WRITTEN.values())]
@@ -66,7 +64,7 @@ def test_every_schema_keeps_to_the_rules() -> None:
     assert [fault for schema in found for fault in faults(schema)] == []
 
 
-def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads() -> None:
+def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads():
     """And an ordinary judge's reason stands before its answer."""
     prompts = first_prompts(load_sampling_config([str(CONFIGS / "pluraleval" / "pocket-responses.yaml")]))
     of_task = {p.factors.task: p.drawing.json_schema for p in prompts}
@@ -81,7 +79,7 @@ def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads() -> None
     assert list(json.loads(answer_schema(("A", "B"), WRITTEN["answer"]))["properties"]) == ["reasoning", "answer"]
 
 
-def test_a_run_whose_schemas_have_changed_since_is_not_continued(tmp_path, monkeypatch) -> None:
+def test_a_run_whose_schemas_have_changed_since_is_not_continued(tmp_path, monkeypatch):
     """Its replies would be held to two of them."""
     scripted(monkeypatch, engine := AnsweringEngine(lambda prompt: prompt.answer_space[0]))
     words = [str(CONFIGS / "narrator" / "pocket.yaml"), f"run.root={tmp_path}", "sampling.n=1"]
@@ -99,7 +97,7 @@ SHIPPED = [path for path in sorted(CONFIGS.glob("*/*.yaml")) if "json_schema" in
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_config_that_holds_a_server_to_schemas_has_objects_alone(path: Any) -> None:
+def test_a_config_that_holds_a_server_to_schemas_has_objects_alone(path):
     config = load_sampling_config([str(path)])
     assert isinstance(config.engine, OpenAIConfig)
     found = schemas(first_prompts(config.on_own_items()))

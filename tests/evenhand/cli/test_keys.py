@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -52,7 +51,7 @@ def test_every_key_of_every_section_is_there_once_and_is_explained(name):
             assert is_told or key in ("kind", "method"), f"{section.__name__}.{key} has no comment"
 
 
-def sections_of(schema: type[BaseModel]) -> Iterator[type[BaseModel]]:
+def sections_of(schema):
     yield schema
     for field in schema.model_fields.values():
         for inner in models_in(field.annotation):

@@ -1,7 +1,6 @@
 """What a study in YAML asks: the prompts of an item, framing by framing, and what is refused beforehand."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -9,7 +8,6 @@ import yaml
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
-from evenhand.records import Completion, Prompt
 from inference.config import parse_sampling_config
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
@@ -22,16 +20,16 @@ PRESSED = {"pressed": {"follow_up_to": "statement", "ask": "Are you sure? I thin
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused_studies.yaml").read_text(encoding="utf-8"))
 
 
-def section(tree: dict[str, Any]) -> FramingSection:
+def section(tree):
     return parse_config(FramingSection, tree, "framing")
 
 
-def prompts_of(tree: dict[str, Any], verdict: str = "margin") -> list[Prompt]:
+def prompts_of(tree, verdict="margin"):
     (unit, *_) = section(tree).units(verdict).units
     return list(unit.next_prompts({}))
 
 
-def reply(prompt: Prompt, text: str, **more: Any) -> Completion:
+def reply(prompt, text, **more):
     return completion(text, prompt_hash=prompt.prompt_hash, **more)
 
 

@@ -29,7 +29,7 @@ SIMULATIONS = 250
 N_ITEMS = 80
 
 
-def drawn_grid(rng: np.random.Generator, *, defers: float, pulls: float, placebo: float) -> Grid:
+def drawn_grid(rng, *, defers, pulls, placebo):
     """What a planted judge says of items that differ: (item, framing, case, order), one cluster an item."""
     framings = ("statement", "expert", "placebo 1", "placebo 2")
     rises = np.array([0.0, defers, placebo, placebo])[None, :, None, None]
@@ -53,10 +53,7 @@ def drawn_grid(rng: np.random.Generator, *, defers: float, pulls: float, placebo
 
 @pytest.mark.parametrize(
     "judge",
-    [
-        {"defers": 0.0, "pulls": 0.2, "placebo": 0.0},
-        {"defers": 0.3, "pulls": 0.0, "placebo": 0.2},
-    ],
+    [{"defers": 0.0, "pulls": 0.2, "placebo": 0.0}, {"defers": 0.3, "pulls": 0.0, "placebo": 0.2}],
     ids=["names the first", "answers to placebos"],
 )
 def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
@@ -238,7 +235,7 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
     shares = np.where(is_lost[..., None], math.nan, whole.shares)
     section = FramingSection.model_validate(study(Path("x.jsonl")))
 
-    def over(grid: Grid) -> dict:
+    def over(grid):
         facts = {"config": {"verdict": "text"}, "provenance": {}, "plan": [], "replies": {}, "rendered": {}}
         blocks = blocks_of(FramedRun(path=Path("made"), section=section, judged={"d": grid}, **facts))
         return {(b.setting["framing"], m.name): (m, b.parts["d"]) for b in blocks for m in b.measures}

@@ -1,8 +1,6 @@
 """Narrator verdicts from files are scored and reported as if they had been sampled here."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from evenhand.completions import every_completion
 from evenhand.errors import DataError
 from evenhand.run_directory import read_plan_lines
 from studies.narrator.corpora import CorpusSpec, load_conversations
-from studies.narrator.records import Conversation
 from tests.made.made_verdicts import write
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
 
@@ -21,7 +18,7 @@ SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspec
 Rows = list[dict[str, Any]]
 
 
-def rows_of(run: Path, conversations: Sequence[Conversation]) -> Rows:
+def rows_of(run, conversations):
     """A run's replies as another pipeline might write them."""
     by_id = {conversation.conversation_id: conversation for conversation in conversations}
     texts: dict[str, list[str]] = {}
@@ -37,7 +34,7 @@ def rows_of(run: Path, conversations: Sequence[Conversation]) -> Rows:
     return rows
 
 
-def scores(*sources: Path, out: Path, words: Sequence[str] = ()) -> Rows:
+def scores(*sources, out, words=()):
     """What `score` writes, without the names of the sources."""
     score_main([*map(str, sources), "--all", "--out", str(out), *words])
     rows = json.loads((out / "scores.json").read_text(encoding="utf-8"))

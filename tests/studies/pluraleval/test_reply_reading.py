@@ -14,9 +14,7 @@ ROWS = yaml.safe_load(Path(__file__).with_name("judgements.yaml").read_text(enco
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), [(kind, *row) for kind, rows in ROWS.items() for row in rows])
-def test_a_judgement_in_words_is_read_as_a_careful_reader_reads_it(
-    kind: str, text: str, value: int | str | None
-) -> None:
+def test_a_judgement_in_words_is_read_as_a_careful_reader_reads_it(kind, text, value):
     read = READERS[kind](completion(text)).value
     assert (None if read == "" else read) == value
 
@@ -26,7 +24,7 @@ PIECES = ("2 > 1 ", "opinion 1 is the one ", "most people would ", "Opinion 1: 4
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", PIECES)
-def test_a_long_judgement_of_a_looping_model_is_read_in_seconds(piece: str) -> None:
+def test_a_long_judgement_of_a_looping_model_is_read_in_seconds(piece):
     reply = completion(piece * (200_000 // len(piece)), finish_reason="length")
     for read in READERS.values():
         assert read(reply).value in (None, "")
