@@ -1,4 +1,4 @@
-"""`evenhand demo`: the whole loop on the embedded model, each step the command a user would type; --recorded: without one."""
+"""`evenhand demo`: the whole loop on the embedded model, each step a command of a user; --recorded: without it."""
 
 import io
 import os
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> None:
 def recorded(folder: Path) -> None:
     """The starter study, in a folder, on answers that come along."""
     if not (folder / "study.yaml").is_file():
-        inside("1. A study: 40 claims with their opposites, under five framings", "init", str(folder))
+        inside("1. A study: 40 claims with their opposites, under five wordings", "init", str(folder))
     os.chdir(folder)
     before = inside("2. Ask a judge: its answers are on record", "sample", "study.yaml")
     trained = ["name=trained", "model.name=knowing-judge-trained", "model.label=trained"]

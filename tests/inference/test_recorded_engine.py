@@ -45,7 +45,7 @@ def test_a_recording_and_a_run_made_of_it_give_every_answer_to_the_digit(sampled
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["framing.framings.user=My guess: {{ claim }}"], r"^model\.name: .* 160 of 800 prompts"),
+        (["framing.framings.user='My guess: {{ claim }}'"], r"^model\.name: .* 160 of 800 prompts"),
         (["verdict=answer"], "^verdict: answer"),
         (["model.name=knowing-jugde"], "knowing-judge"),
     ],
