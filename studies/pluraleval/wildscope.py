@@ -75,7 +75,6 @@ class Wanted:
     strata: Sequence[Stratum] = TABLE_2
     year: int | None = 2019  # of the post; None takes any
     seed: int = 42
-    top_level: bool = False  # only comments on the post itself
 
     @property
     def communities(self) -> dict[str, str]:
@@ -109,13 +108,12 @@ def main(argv: Sequence[str]) -> None:
         help="SUBREDDIT:THREADS:FEWEST-MOST comments; may be repeated (default: the three of Table 2)",
     )
     parser.add_argument("--seed", type=int, default=42, help="of the draw (default 42)")
-    parser.add_argument("--top-level", action="store_true", help="only comments on the post itself")
     args = parser.parse_args(argv)
     if not re.fullmatch("any|20[0-9]{2}", args.year):
         raise ConfigError(f"--year {args.year}: write a year such as 2019, or any")
     strata = tuple(map(stratum_in, args.stratum)) or TABLE_2
     year = None if args.year == "any" else int(args.year)
-    build(args.out, args.raw, Wanted(strata=strata, year=year, seed=args.seed, top_level=args.top_level))
+    build(args.out, args.raw, Wanted(strata=strata, year=year, seed=args.seed))
     print((args.out / CARD_FILE).read_text(encoding="utf-8"))
 
 
@@ -342,8 +340,6 @@ def comment_in(wanted: Wanted, posts: Container[str], record: Record) -> DatedCo
     if record.get("stickied") is True:
         raise Dropped("comment pinned by a moderator")
     is_reply = str(record.get("parent_id", "")).startswith("t1_")
-    if wanted.top_level and is_reply:
-        raise Dropped("reply to another comment")
     try:
         score = int(record["score"])  # some months write numbers as text
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -95,13 +95,12 @@ def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def write_items(folder: RawFolder, outcome: Outcome) -> Path:
-    """items/: the set as DialDefer reads it, what is missing and why, what made it, and a card."""
+    """items/: the set as DialDefer reads it, what is missing and why, and a card."""
     out = folder.path / ITEMS_FOLDER
     card = filled(
         Path(__file__).with_name("items_card.md"),
         progress=progress_text(outcome),
         statistics=statistics_table(outcome.records),
-        made_with=folder.made_with,
     )
     folder.remove_items()
     missing = [{"id": post_id, "stage": stage, "why": why} for post_id, (stage, why) in outcome.left_out.items()]
