@@ -213,6 +213,13 @@ def test_extra_body_overrides_fields_and_null_takes_them_out():
     assert (body["max_completion_tokens"], body["temperature"]) == (50, 1)
 
 
+def test_json_schema_holds_the_server_to_the_two_keys():
+    with FakeServer(echo) as server:
+        ask(server, prompts(1), {"json_mode": "json_schema"}, sampling={"structured": "json"})
+    schema = server.asked[0]["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["chosen_answer", "reasoning"]
+
+
 def margins(top, token="1"):
     """A chat reply with log-probabilities at one generated token."""
     listed = [{"token": t, "logprob": value} for t, value in top.items()]

@@ -85,6 +85,23 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
         scored(base, f"base + honest={run(tmp_path, 'sft', SFT, arms=tuple(counts))}", draws=20)
 
 
+def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path):
+    variants = {"variants": [{}, {"answer_order": "no_first"}]}
+    base = run(
+        tmp_path,
+        "before",
+        BASE,
+        arms=("none", "honest"),
+        is_asked=lambda p: (p.factors.arm, p.factors.answer_order) != ("honest", "no_first"),
+        **variants,
+    )
+    arm = run(tmp_path, "sft", SFT, arms=("none", "honest"), **variants)
+    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft", "sft + honest"]
+    rows = scored(base, f"sft={arm}", draws=20)
+    kinds = {"base": "base", "sft": "trained", "base + honest": "patch", "sft + honest": "trained"}
+    assert {name: row["kind"] for name, row in rows.items()} == kinds
+
+
 HUNDRED = made_items("bbq", 100)
 
 
