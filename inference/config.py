@@ -143,7 +143,18 @@ class TransformersConfig(Closed):
     row_tokens: int = Field(default=0, ge=0, exclude_if=lambda n: n == 0)
 
 
-ENGINES: dict[str, type[Closed]] = {"vllm": VllmConfig, "openai": OpenAIConfig, "transformers": TransformersConfig}
+class RecordedConfig(Closed):
+    """A finished run, or an archive of one, which model.name names: it answers again what it was asked."""
+
+    kind: Literal["recorded"]
+
+
+ENGINES: dict[str, type[Closed]] = {
+    "vllm": VllmConfig,
+    "openai": OpenAIConfig,
+    "transformers": TransformersConfig,
+    "recorded": RecordedConfig,
+}
 
 
 class RunConfig(Closed):
@@ -170,8 +181,15 @@ class InferenceConfig(StudyRun):
     # What this arm changes in how the judge is asked, at no cost of training; null asks as the study does
     patch: PatchConfig | None = Field(default=None, exclude_if=is_none)
     sampling: SamplingConfig = SamplingConfig()
-    engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")
+    engine: VllmConfig | OpenAIConfig | TransformersConfig | RecordedConfig = Field(
+        default=VllmConfig(), discriminator="kind"
+    )
     run: RunConfig = RunConfig()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the checkpoint is loaded here, so that its tokenizer is known."""
+        return isinstance(self.engine, VllmConfig | TransformersConfig)
 
     @property
     def template_args(self) -> dict[str, Any]:

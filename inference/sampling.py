@@ -35,6 +35,7 @@ from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong
 from inference.open_engine import device_name, open_engine
+from inference.recorded_engine import opened
 from inference.schedule import Plan, Run, Schedule, first_due
 from inference.watchdog import Watchdog
 
@@ -195,4 +196,6 @@ def model_facts(config: InferenceConfig) -> dict[str, object]:
     """The model's identity for provenance.json; of a server's model only its name is known."""
     if config.engine.kind == "openai":
         return {"name": config.model.name}
+    if config.engine.kind == "recorded":
+        return dict(opened(config.model.name).facts)
     return fingerprint(config.model, resolve(config.model))

@@ -15,9 +15,17 @@ from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.machine import vllm_reads_tokens
 from evenhand.provenance import package_versions
 from evenhand.records import Prompt
-from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, load_sampling_config
+from inference.config import (
+    InferenceConfig,
+    OpenAIConfig,
+    RecordedConfig,
+    TransformersConfig,
+    VllmConfig,
+    load_sampling_config,
+)
 from inference.encoding import Encoder
 from inference.openai_engine import NotReached, OpenAIEngine
+from inference.recorded_engine import RecordedEngine
 from inference.schedule import first_prompts, prompts_of
 from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN
 
@@ -38,6 +46,9 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     engine = config.engine
     if isinstance(engine, OpenAIConfig):
         return Examined(kind="sampling", checks=[*checks, server_check(config, engine)])
+    if isinstance(engine, RecordedConfig):
+        recording = RecordedEngine(config, prompts).recording  # raises where it lacks one of them
+        return Examined(kind="sampling", checks=[*checks, ok("model", f"answers on record: {recording.facts['name']}")])
     model = find_model(config.model)
     reading = "self_read" if config.self_read else config.verdict
     checks += [*model.checks, engine_check(engine, reading, model.size)]
