@@ -30,7 +30,7 @@ def program(path, text):
 def run(tmp_path):
     """Step and inputs → exit code. The inputs stand in the step's own variables, as the runner fills them in."""
     verdicts = [
-        {"item_id": f"i{i}", "framing": framing, "answer": "yes" if i < n else "no"}
+        {"item_id": f"i{i}", "framing": framing, "answers": "yes|no", "answer": "yes" if i < n else "no"}
         for framing, n in {"statement": 30, "expert": 8}.items()
         for i in range(40)
     ]
@@ -69,10 +69,13 @@ def test_the_action_scores_comments_once_and_ends_with_the_code_of_the_condition
     assert patched.startswith("api --method PATCH repos/us/ours/issues/comments/31 -F body=@out/comment.md")
 
 
-def test_an_undecided_condition_and_an_error_have_codes_of_their_own(run, tmp_path):
-    for source, condition in {"verdicts.jsonl": "shift < -55", "absent.jsonl": ""}.items():
-        run("Score", source=source, fail_if=condition)
-    assert (tmp_path / "output").read_text() == "code=5\ncode=2\n"
+def test_the_code_of_score_is_handed_on_and_said(run, tmp_path):
+    program(tmp_path / "bin" / "evenhand", "#!/bin/bash\nexit $CODE\n")
+    heads = [
+        run("Score", source="x", code=code) or (tmp_path / "out" / "comment.md").read_text()[:80] for code in "025"
+    ]
+    assert (tmp_path / "output").read_text() == "code=0\ncode=2\ncode=5\n"
+    assert len({*heads}) == 3
 
 
 def test_inputs_reach_scripts_as_variables_alone():
