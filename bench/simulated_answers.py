@@ -56,6 +56,7 @@ class Judge:
     cluster: int = 1
     cluster_sd: float = 0.0
     n_judges: int = 1
+    is_exact: bool = False  # whether the first framing has its true shift alone, and none of its own wording
     n_flips: int = 0  # of signs, drawn by kind of item, for the small p of a large family; 0: N_DRAWS, item by item
 
 
@@ -63,6 +64,7 @@ def answered(judge: Judge, rng: np.random.Generator) -> Answer:
     """The answer of one simulated run: two claims in two orders an item."""
     names = [f"framing {i}" for i in range(judge.n_framings)]
     wordings = rng.normal(0, judge.wording_sd, judge.n_framings + judge.n_placebos)
+    wordings[0] *= not judge.is_exact
     rises: list[list[FloatArray]] = []  # dataset → framing → (n_items, 3): parsed, and with unparsed counted both ways
     for d in range(judge.n_datasets):
         base = rng.normal(0, SPREAD, (judge.n_items, 2, 2)) + np.array([KNOWS, -KNOWS])[:, None]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from eval.report.plots import Plot
     from eval.report.tables import TableSpec
     from eval.scorecard.arms import CardArm
+    from eval.shift.answer import Answer
     from eval.verdict_files import Layout
 
 PARSE_ALL = "Constrain the output (sampling.structured: json), or use margins (verdict: margin)."
@@ -157,6 +158,7 @@ class Evaluation(Generic[Run]):
     gated: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
     measure_words: Mapping[str, str] | None = None  # measure → what tables call it
     facts: "Callable[[Results], dict[str, Any]]" = lambda _: {}
+    answers: "Callable[[Results], Mapping[str, Answer]] | None" = None  # of each judge; None: not by eval.shift.answer
     tables: "Callable[[Results], list[TableSpec]] | None" = None  # over the long frames; None: every score and change
     plots: "Callable[[Results], list[Plot]]" = lambda _: []
     warnings: "Callable[[Results], list[str]]" = lambda _: []  # beside those in the template

@@ -130,6 +130,10 @@ class StudySection(Closed):
         """Replies to a unit's first prompts that `evenhand show` may suppose, to show what is asked behind them."""
         return {}
 
+    def compared(self) -> tuple[int, int]:
+        """How many framings are held against the baseline, and how many placebos. Raises ConfigError for none."""
+        raise ConfigError(f"`{self.key}` has no conditions beside a baseline, so `evenhand plan` has no rule for it")
+
     @abstractmethod
     def on_own_items(self) -> Self:
         """The same section over units of ours, which are always there: what doctor renders without data."""

@@ -20,7 +20,7 @@ from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
 from eval.shift.agreement import MEASURES, risk_plots
-from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, answer, in_one_family, with_floors
+from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, Answer, answer, in_one_family, with_floors
 from evenhand.config import parse_config
 from evenhand.records import plain
 from studies.framing.answers import shifts_of
@@ -103,6 +103,11 @@ def facts(results: Results) -> dict[str, Any]:
     judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
     return {"of": judges, "everything": ALL, **limits}
+
+
+def answers_of(results: Results) -> dict[str, Answer]:
+    """Judge → whether the framings move it."""
+    return {name: of["answer"] for name, of in results.facts["of"].items()}
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
@@ -271,7 +276,7 @@ def agreement_table(results: Results) -> TableSpec:
 def p_values(results: Results) -> pd.DataFrame:
     """judge, dataset, framing, p, p_holm: of the shift of each framing, adjusted over the framings but the placebos."""
     heads = ["judge", "dataset", "framing", "p"]
-    answers = {name: of["answer"] for name, of in results.facts["of"].items()}
+    answers = answers_of(results)
     rows = [(n, s.dataset, s.condition, s.p) for n, of in answers.items() for s in of.shifts if s.measure == "shift"]
     frame = pd.DataFrame(rows, columns=heads).astype({"p": float})
     tested = frame.dropna(subset="p").groupby(heads[:2], sort=False)["p"]
@@ -300,7 +305,7 @@ def flips_table(results: Results) -> TableSpec:
 def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
     """What the figure of shifts is made of."""
     rows = main_rows(results, "shift")
-    answers = {judge: of["answer"] for judge, of in results.facts["of"].items()}
+    answers = answers_of(results)
     frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
     frame = with_floors(frame, answers, "shift", zip(rows["judge"], rows["dataset"], strict=True))
     first = next(iter(results.judges.values()))
@@ -390,6 +395,7 @@ EVALUATION = Evaluation[FramedRun](
     gated={"group": lambda group: group == ALL, "framing": lambda framing: not is_placebo(framing)},
     measure_words=yaml_tables(FILE)["words"],
     facts=facts,
+    answers=answers_of,
     tables=tables_of,
     plots=plots_of,
     write_items=write_items,

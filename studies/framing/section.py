@@ -421,6 +421,10 @@ class FramingSection(StudySection):
             framings.append(replace(framing, follow_up_to=behind))
         return self.framed_units(replace(self.study_texts(verdict), framings=framings, statement_first=True))
 
+    def compared(self) -> tuple[int, int]:
+        """See StudySection."""
+        return len(self.framings) - 1, len(self.placebos)
+
     def framed_units(self, study: StudyTexts) -> Units:
         """A unit an item; placebos on the first items alone, where the section says so."""
         rows, bare = self.rows, replace(study, framings=study.framings[: len(self.framings)])

@@ -1,0 +1,47 @@
+"""`evenhand plan`: items, prompts and tokens of the starter, with the judge's own run and without one."""
+
+import pytest
+
+from evenhand.cli import init, plan
+from evenhand.errors import ConfigError
+from inference.__main__ import main as sample
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    init.main([str(tmp_path / "study")])
+    monkeypatch.chdir(tmp_path / "study")
+    return tmp_path / "study"
+
+
+def planned(capsys, *words):
+    """The lines of the table by true shift and placebos, and all that was printed."""
+    capsys.readouterr()
+    plan.main(["study.yaml", *words])
+    printed = capsys.readouterr().out
+    rows = [line.replace(" points", "").split() for line in printed.splitlines() if line[:1].isdigit()]
+    return {(row[0], row[1]): row[2:] for row in rows if len(row) == 6}, printed
+
+
+def test_the_starter_is_planned_from_its_own_run(folder, capsys):
+    sample(["study.yaml"])
+    run = capsys.readouterr().out.splitlines()[-1]
+    rows, printed = planned(capsys, "--run", run)
+    items, power, prompts, tokens = (int(cell.replace(",", "")) for cell in rows["15", "16"])
+    assert power >= 75
+    assert items % 2 == 0  # twins count as one unit
+    assert prompts == items * 4 * (1 + 4 + 16)  # claims × orders, framings with the baseline, placebos
+    assert 60 < tokens / prompts < 120
+    assert rows["5", "1"][0] == "–"
+    assert "SD of a unit's shift 16" in printed
+
+
+def test_without_a_run_tokens_are_not_known(folder, capsys):
+    rows, printed = planned(capsys)
+    assert {row[3] for row in rows.values()} == {"–"}
+    assert "by default" in printed
+
+
+def test_a_study_without_framings_beside_a_baseline_is_refused():
+    with pytest.raises(ConfigError, match="evenhand plan"):
+        plan.main(["pocket"])
