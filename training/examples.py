@@ -29,19 +29,24 @@ class Example:
     choices: tuple[int, ...]  # the token of each answer, or its first
     right: int  # index of the right answer
     end: tuple[int, ...] = ()  # the token that ends the turn, if it is learnt
-    rest: tuple[int, ...] = ()  # of the right answer, if that is learnt whole: its tokens behind the first
+    # Of each answer the tokens behind its first, where they are learnt: of a name that is right, of written replies
+    rests: tuple[tuple[int, ...], ...] = ()
     group: str = ""  # prompts of one group should get the same verdict: an item's true claim in C1 and in C2
     is_anchor: bool = False  # the prompt whose verdict the group's others are compared with: C1; nobody called Me
+
+    def answer_ids(self, place: int) -> tuple[int, ...]:
+        """An answer as far as it is learnt, without EOS."""
+        return (self.choices[place], *(self.rests[place] if self.rests else ()))
 
     @property
     def right_ids(self) -> tuple[int, ...]:
         """The right answer as far as it is learnt, and EOS if that is."""
-        return (self.choices[self.right], *self.rest, *self.end)
+        return (*self.answer_ids(self.right), *self.end)
 
     @property
     def n_tokens(self) -> int:
         """How many tokens a judge reads and learns to write here."""
-        return len(self.prompt_ids) + len(self.right_ids)
+        return len(self.prompt_ids) + 1 + sum(map(len, self.rests)) + len(self.end)
 
 
 class OneTokenAnswers:

@@ -202,7 +202,7 @@ def sample_prompts(units: Sequence[Any], config: AnyRun, tokenizer: Any, n_promp
     draw = random.Random(0)
     drawn = draw.sample(units, min(ITEMS_PER_PROMPT * n_prompts, len(units)))
     examples, _ = config.training.examples(drawn, config, tokenizer)
-    return [replace(example, end=(), rest=()) for example in draw.sample(examples, min(n_prompts, len(examples)))]
+    return [replace(example, end=(), rests=()) for example in draw.sample(examples, min(n_prompts, len(examples)))]
 
 
 @torch.no_grad()

@@ -33,14 +33,21 @@ class Answers:
     right: Tensor  # (E,) index of the right answer
     groups: Tensor  # (E,) number of the group of prompts that should agree
     anchors: Tensor  # (E,) whether the prompt is its group's anchor (C1)
-    rest: Tensor | None = None  # (E,) of the right answer's tokens behind its first; None where none is learnt
+    n_tokens: Tensor | int = 1  # (E,) that the right answer's loss is a mean over
+    rest: Tensor | None = None  # (E, K) of each answer's tokens behind its first; 0 where they are not learnt
     reference: Tensor | None = None  # (E, K) of the whole answer, from the frozen base
     reference_verdicts: Tensor | None = None  # (E, K) of the one token, from the frozen base
 
     @property
     def totals(self) -> Tensor:
-        """(E, K) log-probability of the whole answer: its token, and EOS where that is learnt."""
-        return self.verdicts if self.eos is None else self.verdicts + self.eos
+        """(E, K) log-probability of the whole answer as far as it is learnt."""
+        return self.verdicts + (0 if self.rest is None else self.rest) + (0 if self.eos is None else self.eos)
+
+    @property
+    def compared(self) -> Tensor:
+        """(E, K) what says which answer wins: its one token; of written replies what the whole gained on the base."""
+        is_written = self.rest is not None and self.eos is not None and self.reference is not None
+        return self.totals - self.reference if is_written else self.verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +82,7 @@ def cross_entropy(answers: Answers) -> Tensor:
 
     Of a name with a rest it is minus the sum: the probability that the name is written, as `verdict: options` reads it.
     """
-    n_tokens = 1 if answers.eos is None else 2
-    loss = -picked(answers.totals, answers.right) / n_tokens
-    return loss if answers.rest is None else loss - answers.rest
+    return -picked(answers.totals, answers.right) / answers.n_tokens
 
 
 def paired(answers: Answers, *, weight: float) -> Tensor:

@@ -109,7 +109,7 @@ class VerdictTrainer(Trainer):
         self.objective = objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
-        self.learns_rests = any(example.rest for group in groups for example in group)
+        self.learns_names = any(any(example.rests) and not example.end for group in groups for example in group)
 
     def get_train_dataloader(self) -> DataLoader[Group]:
         """The schedule's microbatches; accelerate deals them out to the processes in turn."""
@@ -124,10 +124,10 @@ class VerdictTrainer(Trainer):
     def get_batch_samples(
         self, epoch_iterator: Iterator[dict[str, Tensor]], num_batches: int, device: torch.device
     ) -> tuple[list[dict[str, Tensor]], Tensor]:
-        """The microbatches of one optimiser step, and how many examples they hold over all processes."""
+        """The microbatches of one optimiser step, and how many n_tokens they hold over all processes."""
         batches = [batch for _, batch in zip(range(num_batches), epoch_iterator, strict=False)]
-        n_examples = torch.tensor(sum(len(batch["right"]) for batch in batches), device=device)
-        return batches, self.accelerator.gather(n_examples).sum()
+        n_tokens = torch.tensor(sum(int(batch["n_tokens"].sum()) for batch in batches), device=device)
+        return batches, self.accelerator.gather(n_tokens).sum()
 
     def compute_loss(
         self,
@@ -138,10 +138,10 @@ class VerdictTrainer(Trainer):
     ) -> Any:
         """The microbatch's share of the step's mean loss, times the processes that gradients are averaged over."""
         answers = self.answers(model, self.with_reference(model, inputs))
-        losses = self.objective.loss(answers)
-        n_examples = len(losses) if num_items_in_batch is None else num_items_in_batch
+        losses = self.objective.loss(answers) * answers.n_tokens
+        n_tokens = inputs["n_tokens"].sum() if num_items_in_batch is None else num_items_in_batch
         self.note(answers)
-        return losses.sum() / n_examples * self.accelerator.num_processes
+        return losses.sum() / n_tokens * self.accelerator.num_processes
 
     def with_reference(self, model: Any, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The microbatch with the base's log-probabilities, asked for now where they were not computed before."""
@@ -168,12 +168,14 @@ class VerdictTrainer(Trainer):
         loss comes from the tokens of names behind the first. Every process keeps the same, for the log adds them up.
         """
         with torch.no_grad():
-            right = picked(answers.verdicts, answers.right)
-            best_other = answers.verdicts.scatter(1, answers.right[:, None], -torch.inf).max(1).values
-            self.sums["accuracy"].append((right > best_other).float())
-            self.sums["margin"].append(right - best_other)
-            if self.learns_rests:
-                self.sums["rest_loss"].append(torch.zeros_like(right) if answers.rest is None else -answers.rest)
+            if answers.compared.shape[1] > 1:
+                right = picked(answers.compared, answers.right)
+                best_other = answers.compared.scatter(1, answers.right[:, None], -torch.inf).max(1).values
+                self.sums["accuracy"].append((right > best_other).float())
+                self.sums["margin"].append(right - best_other)
+            if self.learns_names:
+                rest = torch.zeros_like(answers.verdicts) if answers.rest is None else answers.rest
+                self.sums["rest_loss"].append(-picked(rest, answers.right))
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Adds accuracy, mean margin (nats) and what else was noted since the last log, over all processes; in fp16 the

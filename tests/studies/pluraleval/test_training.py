@@ -52,7 +52,7 @@ def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_pr
         (wrong,) = {"1", "2"} - {right}
         assert votes[shown[right]] > votes[shown[wrong]]
         assert (pair.thread_set.clusters[pair.less].belief in text) == (example.condition == "biased")
-        assert example.end == example.rest == ()
+        assert example.end == example.rests == ()
 
 
 def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: Any) -> None:
