@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from training.config import AnyRun, DPORun, LabelFreeRun, PairedRun
+from training.config import AnyRun, BCTRun, DPORun, LabelFreeRun, PairedRun, RightRepliesRun
 
 Branches = Literal["none", "right", "all"]
 HOVER = 0.02  # nats by which label_free's loss may lie over the base's own, where that is next to none
@@ -46,8 +46,9 @@ class Answers:
     @property
     def compared(self) -> Tensor:
         """(E, K) what says which answer wins: its one token; of written replies what the whole gained on the base."""
-        is_written = self.rest is not None and self.eos is not None and self.reference is not None
-        return self.totals - self.reference if is_written else self.verdicts
+        if self.rest is None or self.eos is None or self.reference is None:
+            return self.verdicts
+        return self.totals - self.reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def objective_of(config: AnyRun) -> Objective:
             return Objective(lambda a: dpo(a, beta), branches, True, chance=math.log(2), slope=beta / 2)
         case LabelFreeRun(target=target):  # its chance depends on the base's verdicts: label_free_chance
             return Objective(lambda a: label_free(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
+        case BCTRun() | RightRepliesRun():  # how far its own replies can be learnt is not known beforehand
+            return Objective(cross_entropy, "right", False, chance=math.inf, slope=0)
     loss = partial(paired, weight=config.paired.weight) if isinstance(config, PairedRun) else cross_entropy
     n_tokens = 2 if learns_eos else 1
     branches = "right" if learns_eos else "none"

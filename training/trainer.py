@@ -4,6 +4,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -21,8 +22,6 @@ from training.objectives import Answers, Objective, divergence_in_groups, picked
 from training.processes import agreed
 from training.qlora import multiply_at_rank
 from training.run_folder import CHECKPOINTS_DIR
-
-DEV_MEASURES = ("eval_loss", "eval_accuracy", "eval_divergence")
 
 
 def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
@@ -218,11 +217,12 @@ class VerdictTrainer(Trainer):
         return measures
 
     def dev_measures(self) -> dict[str, float]:
-        """eval_loss (the run's own), eval_accuracy, and eval_divergence in nats between prompts that should agree.
+        """eval_loss (the run's own); of one-token verdicts eval_accuracy, and eval_divergence in nats between prompts
+        that should agree; of written replies eval_loss_VERDICT of each verdict, whose mean eval_loss is.
 
         Every process measures all dev items.
         """
-        rows = []  # (3, E) of each microbatch
+        rows = []  # (4, E) of each microbatch
         size = self.plan.n_groups
         ordered = sorted(self.eval_dataset, key=lambda group: sum(example.n_tokens for example in group))
         model = self.model_wrapped
@@ -235,6 +235,16 @@ class VerdictTrainer(Trainer):
                 answers = self.answers(model, batch)
                 right = (answers.verdicts.argmax(1) == answers.right).float()
                 divergence = divergence_in_groups(answers.verdicts, answers.groups)
-                rows.append(torch.stack([self.objective.loss(answers), right, divergence]))
+                weights = torch.ones_like(right) * answers.n_tokens
+                rows.append(torch.stack([self.objective.loss(answers) * weights, weights, right, divergence]))
         model.train()
-        return dict(zip(DEV_MEASURES, torch.cat(rows, dim=1).mean(1).tolist(), strict=True))
+        measured = torch.cat(rows, dim=1)
+        verdicts = [example.verdict for group in ordered for example in group]
+        if not any(verdicts):
+            losses, weights, right, divergence = measured.mean(1).tolist()
+            return {"eval_loss": losses / weights, "eval_accuracy": right, "eval_divergence": divergence}
+        by_verdict = dict[str, float]()
+        for verdict in sorted({*verdicts}):
+            losses, weights, *_ = measured[:, [name == verdict for name in verdicts]].sum(1).tolist()
+            by_verdict[f"eval_loss_{verdict}"] = losses / weights
+        return {"eval_loss": fmean(by_verdict.values()), **by_verdict}
